@@ -5,29 +5,29 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;
 
 use crate::worker::desk::{place, put_message};
 
 /// A value that a report must hold.
 #[derive(Debug, Clone, Copy)]
-enum Right {
+enum Expectation {
     /// The text at a JSON pointer of the report.
-    At(&'static str, &'static str),
+    Pointer(&'static str, &'static str),
     /// An indicator: type, value, role.
     Indicator(&'static str, &'static str, &'static str),
     /// A detail of the alert: type and value.
     Detail(&'static str, &'static str),
     /// A text that the opening sentences contain.
-    Says(&'static str),
+    Summary(&'static str),
     /// A text that must not occur in what people read first.
-    Never(&'static str),
+    AbsentFromSummary(&'static str),
 }
-use Right::{At, Detail, Indicator, Never, Says};
+use Expectation::{AbsentFromSummary, Detail, Indicator, Pointer, Summary};
 
 fn cases() -> PathBuf {
-    root().join("tests/fixtures/cases")
+    repository_root().join("tests/fixtures/cases")
 }
 
 fn message(name: &str) -> Value {
@@ -40,10 +40,10 @@ fn feeds() -> String {
 }
 
 /// Returns the reports of one file, as `run --format json` writes them.
-fn run(place: &Place, name: &str) -> Vec<Value> {
+fn run(place: &Sandbox, name: &str) -> Vec<Value> {
     let message = message(name).to_string();
     let ran = place
-        .feed(
+        .run_with_input(
             &["run", "-", "--format", "json", "--quiet"],
             message.as_bytes(),
         )
@@ -72,7 +72,7 @@ fn has(list: Option<&Value>, wanted: &[(&str, &str)]) -> bool {
     })
 }
 
-fn fault(report: &Value, right: Right) -> Option<String> {
+fn fault(report: &Value, right: Expectation) -> Option<String> {
     let summary = || {
         format!(
             "{} {}",
@@ -81,7 +81,7 @@ fn fault(report: &Value, right: Right) -> Option<String> {
         )
     };
     let is_right = match right {
-        At(pointer, value) => {
+        Pointer(pointer, value) => {
             let found = text(report.pointer(pointer));
             return (found != value).then(|| format!("{pointer} is {found:?}, not {value:?}"));
         }
@@ -93,8 +93,8 @@ fn fault(report: &Value, right: Right) -> Option<String> {
             report.pointer("/alert/details"),
             &[("type", kind), ("value", value)],
         ),
-        Says(words) => summary().contains(words),
-        Never(words) => !summary().contains(words),
+        Summary(words) => summary().contains(words),
+        AbsentFromSummary(words) => !summary().contains(words),
     };
     (!is_right).then(|| {
         format!(
@@ -107,14 +107,14 @@ fn fault(report: &Value, right: Right) -> Option<String> {
 }
 
 /// The expected values of each file, listed per alert in the order of the alerts.
-const RIGHT: &[(&str, &[&[Right]])] = &[
+const RIGHT: &[(&str, &[&[Expectation]])] = &[
     (
         "01-guardduty-s3-object-scan-result",
         &[&[
-            At("/alert/feed", "guardduty"),
-            At("/alert/account", "111122223333"),
-            At("/alert/region", "eu-west-1"),
-            At("/alert/last_seen", "2026-11-26T22:14:05Z"),
+            Pointer("/alert/feed", "guardduty"),
+            Pointer("/alert/account", "111122223333"),
+            Pointer("/alert/region", "eu-west-1"),
+            Pointer("/alert/last_seen", "2026-11-26T22:14:05Z"),
             Indicator("bucket", "field-upload-intake", "target"),
             Detail("threat_name", "Trojan.Generic.Sample"),
         ]],
@@ -122,21 +122,24 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
     (
         "04-wazuh-ocsf-placeholders",
         &[&[
-            At("/alert/type", "80784"),
-            At("/techniques", "[]"),
-            Never("N/A"),
+            Pointer("/alert/type", "80784"),
+            Pointer("/techniques", "[]"),
+            AbsentFromSummary("N/A"),
         ]],
     ),
     (
         "07-falco-priority-alert",
-        &[&[At("/severity", "critical"), At("/alert/feed", "falco")]],
+        &[&[
+            Pointer("/severity", "critical"),
+            Pointer("/alert/feed", "falco"),
+        ]],
     ),
     (
         "08-alertmanager-group",
         &[
             &[Indicator("ip", "198.51.100.20", "remote")],
             &[
-                At("/severity", "critical"),
+                Pointer("/severity", "critical"),
                 Indicator("ip", "198.51.100.21", "remote"),
             ],
         ],
@@ -144,9 +147,9 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
     (
         "16-ocsf-activity-alert",
         &[&[
-            At("/severity", "critical"),
-            At("/alert/class", "threat"),
-            At("/alert/outcome", "blocked"),
+            Pointer("/severity", "critical"),
+            Pointer("/alert/class", "threat"),
+            Pointer("/alert/outcome", "blocked"),
             Indicator("principal", "dana", "actor"),
             Detail("command_line", "note.exe /all"),
         ]],
@@ -154,9 +157,9 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
     (
         "17-scc-azure-resource",
         &[&[
-            At("/alert/provider", "azure"),
-            At("/alert/account", "11111111-2222-4333-8444-555555555555"),
-            At("/alert/account_name", "field-azure-prod"),
+            Pointer("/alert/provider", "azure"),
+            Pointer("/alert/account", "11111111-2222-4333-8444-555555555555"),
+            Pointer("/alert/account_name", "field-azure-prod"),
             Indicator("instance", "field-az-vm", "target"),
             Indicator("ip", "198.51.100.60", "remote"),
         ]],
@@ -167,15 +170,15 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
             Indicator("principal", "ana@field.example", "actor"),
             Indicator("principal", "platform-admins", "actor"),
             Detail("group", "system:masters"),
-            Says("ana@field.example"),
+            Summary("ana@field.example"),
         ]],
     ),
     (
         "27-security-hub-control-custom-action",
         &[&[
-            At("/alert/type", "S3.8"),
-            At("/alert/class", "posture"),
-            At(
+            Pointer("/alert/type", "S3.8"),
+            Pointer("/alert/class", "posture"),
+            Pointer(
                 "/alert/finding_id",
                 "arn:aws:securityhub:eu-west-1:111122223333:security-control/S3.8/finding/0f1e1d00-0000-4000-8000-000000000027",
             ),
@@ -183,18 +186,21 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
     ),
     (
         "28-security-hub-two-controls",
-        &[&[At("/alert/type", "S3.9")], &[At("/alert/type", "IAM.3")]],
+        &[
+            &[Pointer("/alert/type", "S3.9")],
+            &[Pointer("/alert/type", "IAM.3")],
+        ],
     ),
     (
         "32-sns-message-encoded-twice",
         &[&[
-            At("/alert/type", "Stealth:IAMUser/CloudTrailLoggingDisabled"),
+            Pointer("/alert/type", "Stealth:IAMUser/CloudTrailLoggingDisabled"),
             Indicator("principal", "deploy", "actor"),
         ]],
     ),
     (
         "33-falcon-informational",
-        &[&[At("/severity", "informational")]],
+        &[&[Pointer("/severity", "informational")]],
     ),
     (
         "36-scc-brute-force-two-addresses",
@@ -206,60 +212,63 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
     ),
     (
         "40-guardduty-type-taken-for-a-secret",
-        &[&[At("/alert/type", "Trojan:EC2/DriveBySourceTraffic!DNS")]],
+        &[&[Pointer(
+            "/alert/type",
+            "Trojan:EC2/DriveBySourceTraffic!DNS",
+        )]],
     ),
     (
         "41-scc-memory-hash-signature",
-        &[&[At("/verdict", "true_positive"), Says("XMRig")]],
+        &[&[Pointer("/verdict", "true_positive"), Summary("XMRig")]],
     ),
     (
         "42-prowler-two-checks-without-types",
         &[
             &[
-                At("/alert/type", "iam_rotate_access_key_90_days"),
-                At("/alert/class", "posture"),
-                At(
+                Pointer("/alert/type", "iam_rotate_access_key_90_days"),
+                Pointer("/alert/class", "posture"),
+                Pointer(
                     "/alert/remediation",
                     "Rotate the access key and remove unused ones.",
                 ),
             ],
-            &[At("/alert/type", "iam_user_mfa_enabled")],
+            &[Pointer("/alert/type", "iam_user_mfa_enabled")],
         ],
     ),
     (
         "43-asff-cve-with-fix",
         &[&[
-            At("/alert/class", "vulnerability"),
+            Pointer("/alert/class", "vulnerability"),
             Detail("package", "examplelib 3.0.2"),
             Detail("fixed_version", "3.0.14"),
-            At("/alert/remediation", "Update examplelib to 3.0.14."),
+            Pointer("/alert/remediation", "Update examplelib to 3.0.14."),
             Indicator("cve", "CVE-2026-0001", "related"),
         ]],
     ),
     (
         "44-guardduty-rds-probe-without-login",
         &[&[
-            At("/alert/outcome", "not_attempted"),
-            Says("probed"),
-            Never("brute force"),
+            Pointer("/alert/outcome", "not_attempted"),
+            Summary("probed"),
+            AbsentFromSummary("brute force"),
         ]],
     ),
     (
         "45-guardduty-trail-stopped-by-alice",
         &[&[
-            At("/assessed_severity", "high"),
+            Pointer("/assessed_severity", "high"),
             Indicator("principal", "alice", "actor"),
-            Says("alice stopped CloudTrail trail org"),
-            Never("on alice"),
+            Summary("alice stopped CloudTrail trail org"),
+            AbsentFromSummary("on alice"),
         ]],
     ),
     (
         "46-guardduty-call-that-failed",
         &[&[
-            At("/alert/outcome", "denied"),
+            Pointer("/alert/outcome", "denied"),
             Detail("error_code", "AccessDenied"),
-            Says("denied"),
-            Never("on alice"),
+            Summary("denied"),
+            AbsentFromSummary("on alice"),
         ]],
     ),
     (
@@ -271,7 +280,7 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
             Detail("threat_name", "examplebot"),
             Detail("vpc", "vpc-1"),
             Indicator("ip", "203.0.113.77", "remote"),
-            Never("watch list"),
+            AbsentFromSummary("watch list"),
         ]],
     ),
     (
@@ -279,11 +288,11 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
         &[&[
             Indicator("principal", "mallory@example.com", "actor"),
             Indicator("principal", "eve@example.net", "related"),
-            Says("mallory@example.com"),
+            Summary("mallory@example.com"),
         ]],
     ),
-    ("49a-control-as-asff", &[&[At("/alert/type", "SQS.1")]]),
-    ("49b-control-as-ocsf", &[&[At("/alert/type", "SQS.1")]]),
+    ("49a-control-as-asff", &[&[Pointer("/alert/type", "SQS.1")]]),
+    ("49b-control-as-ocsf", &[&[Pointer("/alert/type", "SQS.1")]]),
     (
         "50-asff-network-outbound",
         &[&[
@@ -295,7 +304,7 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
     (
         "51-scc-in-secops-shape",
         &[&[
-            At("/alert/feed", "scc"),
+            Pointer("/alert/feed", "scc"),
             Indicator("principal", "mallory@example.com", "actor"),
             Indicator("ip", "203.0.113.5", "actor"),
         ]],
@@ -303,9 +312,9 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
     (
         "52-asff-azure-resource",
         &[&[
-            At("/alert/provider", "azure"),
-            At("/alert/account", "00000000-1111-2222-3333-444444444444"),
-            At("/alert/region", "westeurope"),
+            Pointer("/alert/provider", "azure"),
+            Pointer("/alert/account", "00000000-1111-2222-3333-444444444444"),
+            Pointer("/alert/region", "westeurope"),
             Detail("threat_name", "EICAR-Test"),
             Indicator("file", "/tmp/sample", "related"),
         ]],
@@ -313,10 +322,10 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
     (
         "53-ocsf-roles-of-resources",
         &[&[
-            At("/alert/subject", "pay-1"),
+            Pointer("/alert/subject", "pay-1"),
             Indicator("principal", "svc-backup", "actor"),
             Indicator("access_key", "AKIAEXAMPLECASE00053", "actor"),
-            Never("on jump-1"),
+            AbsentFromSummary("on jump-1"),
         ]],
     ),
     (
@@ -330,8 +339,8 @@ const RIGHT: &[(&str, &[&[Right]])] = &[
 
 #[test]
 fn cases_from_the_field_have_their_right_values() {
-    let place = Place::new().unwrap();
-    place.file("nightshift.toml", feeds()).unwrap();
+    let place = Sandbox::new().unwrap();
+    place.write_file("nightshift.toml", feeds()).unwrap();
     let mut faults = Vec::new();
     for (name, alerts) in RIGHT {
         let reports = run(&place, name);
@@ -352,7 +361,7 @@ fn cases_from_the_field_have_their_right_values() {
 
 #[test]
 fn control_has_one_key_as_asff_and_as_ocsf() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let keys: Vec<String> = ["49a-control-as-asff", "49b-control-as-ocsf"]
         .iter()
         .flat_map(|name| run(&place, name))
@@ -376,9 +385,9 @@ fn worker_sets_aside_what_is_no_intrusion() {
     }
     let mut worker = place.start(&["worker"]).unwrap();
     let cases_wanted = 21;
-    worker.until_many("report shown", cases_wanted);
+    worker.wait_for_lines("report shown", cases_wanted);
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
 
     let connection =
         rusqlite::Connection::open(place.path().join("nightshift-data/nightshift.db")).unwrap();

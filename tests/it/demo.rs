@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use nightshift_tests::program;
+use nightshift_tests::program_path;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -50,7 +50,7 @@ const EXPECTED: [(&str, &str, &str); 11] = [
 
 /// Returns a command that runs the program in this folder with a cleared environment.
 fn nightshift(folder: &Path) -> Command {
-    let mut command = Command::new(program().unwrap());
+    let mut command = Command::new(program_path().unwrap());
     command.current_dir(folder).env_clear();
     command
 }

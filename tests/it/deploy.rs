@@ -48,12 +48,12 @@ fn named(variable: &str) -> PathBuf {
 }
 
 fn text(path: &str) -> String {
-    std::fs::read_to_string(nightshift_tests::root().join(path)).unwrap()
+    std::fs::read_to_string(nightshift_tests::repository_root().join(path)).unwrap()
 }
 
 fn succeeds(command: &mut Command) {
     let ran = command
-        .current_dir(nightshift_tests::root())
+        .current_dir(nightshift_tests::repository_root())
         .output()
         .unwrap();
     let said = [ran.stdout, ran.stderr].concat();
@@ -62,7 +62,7 @@ fn succeeds(command: &mut Command) {
 }
 
 fn folder() -> PathBuf {
-    nightshift_tests::root().join("helm/nightshift")
+    nightshift_tests::repository_root().join("helm/nightshift")
 }
 
 /// Returns the sets of values, by name.
@@ -122,7 +122,7 @@ fn rendered(options: &[&str]) -> Vec<Value> {
 fn read(options: &[&str], versions: &[&str]) -> Vec<Value> {
     let made = helm(&["template", "night", "--namespace", "security"], options);
     assert!(made.status.success(), "{options:?}: {made:?}");
-    let script = nightshift_tests::root().join("tests/support/kubernetes/objects.py");
+    let script = nightshift_tests::repository_root().join("tests/support/kubernetes/objects.py");
     let mut check = Command::new(named("NIGHTSHIFT_TEST_HELM_PYTHON"))
         .arg(script)
         .args(versions)

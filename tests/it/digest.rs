@@ -12,11 +12,13 @@ use nightshift_alert::ReadOptions;
 use nightshift_engine::port::{Clock, NoMeter};
 use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::intake::read_message;
-use nightshift_pipeline::loops::{Delivering, DigestPlan, HandingOn};
-use nightshift_pipeline::port::{Message, Wake};
+use nightshift_pipeline::loops::{DeliveryLoop, DigestPlan, Failover};
+use nightshift_pipeline::port::{Message, WorkNotifier};
 use nightshift_pipeline::route::Routes;
-use nightshift_report::{Access, Language, Links, SlackConfig, SlackDestination, SlackWay};
-use nightshift_store::{Options, Store};
+use nightshift_report::{
+    HttpOptions, Language, Links, SlackConfig, SlackDestination, SlackTransport,
+};
+use nightshift_store::{Store, StoreOptions};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -27,31 +29,31 @@ use crate::worker::production::database;
 const MINER: &[u8] = include_bytes!("../fixtures/alerts/scc-crypto-miner.json");
 
 /// A clock that the test sets.
-struct Dial(Mutex<DateTime<Utc>>);
+struct ManualClock(Mutex<DateTime<Utc>>);
 
-impl Dial {
+impl ManualClock {
     fn set(&self, time: &str) {
         *self.0.lock().unwrap() = at(time);
     }
 }
 
-impl Clock for Dial {
+impl Clock for ManualClock {
     fn now(&self) -> DateTime<Utc> {
         *self.0.lock().unwrap()
     }
 }
 
 /// A notifier that the test triggers, and that reports when the loop waits for it again.
-struct Bell {
-    rings: Semaphore,
-    waits: Semaphore,
+struct ManualNotifier {
+    notifications: Semaphore,
+    waiting: Semaphore,
 }
 
 #[async_trait]
-impl Wake for Bell {
+impl WorkNotifier for ManualNotifier {
     async fn wait_for_work(&self, heard: u64) -> u64 {
-        self.waits.add_permits(1);
-        self.rings.acquire().await.unwrap().forget();
+        self.waiting.add_permits(1);
+        self.notifications.acquire().await.unwrap().forget();
         heard + 1
     }
 }
@@ -61,22 +63,22 @@ fn at(time: &str) -> DateTime<Utc> {
 }
 
 /// A channel that gets the digest at 02:30 in Madrid, an hour that is missing in March and comes twice in October.
-struct Mornings {
-    clock: Arc<Dial>,
+struct DigestFixture {
+    clock: Arc<ManualClock>,
     slack: Slack,
-    bell: Arc<Bell>,
+    notifier: Arc<ManualNotifier>,
     stop: CancellationToken,
     tasks: JoinSet<()>,
 }
 
-impl Mornings {
+impl DigestFixture {
     async fn begin(store: &Arc<dyn Store>, time: &str) -> Self {
-        let clock = Arc::new(Dial(Mutex::new(at(time))));
+        let clock = Arc::new(ManualClock(Mutex::new(at(time))));
         let slack = Slack::start(clock.clone()).await;
         let mut mornings = Self {
-            bell: Arc::new(Bell {
-                rings: Semaphore::new(0),
-                waits: Semaphore::new(0),
+            notifier: Arc::new(ManualNotifier {
+                notifications: Semaphore::new(0),
+                waiting: Semaphore::new(0),
             }),
             stop: CancellationToken::new(),
             tasks: JoinSet::new(),
@@ -91,7 +93,7 @@ impl Mornings {
     async fn start(&mut self, store: &Arc<dyn Store>) {
         let config = SlackConfig {
             name: "soc".into(),
-            way: SlackWay::Bot {
+            transport: SlackTransport::Bot {
                 channel: CHANNEL.into(),
                 token: Arc::new(|| Ok(TOKEN.into())),
                 api_url: self.slack.url.clone(),
@@ -99,20 +101,20 @@ impl Mornings {
             interactive: false,
             language: Language::En,
             links: Links::default(),
-            access: Access::default(),
+            access: HttpOptions::default(),
         };
         let destination = SlackDestination::new(config, self.clock.clone()).unwrap();
-        let delivering = Delivering {
+        let delivering = DeliveryLoop {
             kind: String::new(),
             outbox: store.clone(),
             destination: Arc::new(destination),
-            handing_on: Arc::new(HandingOn {
+            failover: Arc::new(Failover {
                 outbox: store.clone(),
                 cases: store.clone(),
                 routes: Routes::default(),
                 destinations: Vec::new(),
             }),
-            wake: self.bell.clone(),
+            notifier: self.notifier.clone(),
             meter: Arc::new(NoMeter),
             holder: uuid::Uuid::new_v4().to_string(),
             digest: Some(DigestPlan {
@@ -131,13 +133,13 @@ impl Mornings {
     }
 
     async fn until_it_waits(&self) {
-        self.bell.waits.acquire().await.unwrap().forget();
+        self.notifier.waiting.acquire().await.unwrap().forget();
     }
 
     /// Sets the clock and checks the number of digests.
     async fn expect(&self, time: &str, digests: usize) {
         self.clock.set(time);
-        self.bell.rings.add_permits(1);
+        self.notifier.notifications.add_permits(1);
         self.until_it_waits().await;
         assert_eq!(self.slack.channel().len(), digests, "at {time}");
     }
@@ -162,7 +164,7 @@ async fn once_a_day(store: Arc<dyn Store>) {
     let arrivals = read_message("gd", &message, &ReadOptions::default(), came);
     store.accept(arrivals.into()).await.unwrap();
 
-    let mut mornings = Mornings::begin(&store, "2026-10-24T00:29:59").await;
+    let mut mornings = DigestFixture::begin(&store, "2026-10-24T00:29:59").await;
     assert_eq!(mornings.slack.channel().len(), 1, "that of the day before");
     mornings.expect("2026-10-24T00:29:59", 1).await;
     mornings.expect("2026-10-24T00:30:00", 2).await;
@@ -179,7 +181,7 @@ async fn once_a_day(store: Arc<dyn Store>) {
 }
 
 /// Loses the answer to the post of 25 October.
-async fn an_answer_is_lost(mornings: &mut Mornings, store: &Arc<dyn Store>) {
+async fn an_answer_is_lost(mornings: &mut DigestFixture, store: &Arc<dyn Store>) {
     mornings.restart(store).await;
     mornings.expect("2026-10-25T00:29:59", 2).await;
     // Slack posts the digest, and its answer is lost.
@@ -207,7 +209,7 @@ async fn an_answer_is_lost(mornings: &mut Mornings, store: &Arc<dyn Store>) {
 }
 
 /// Passes the end of daylight saving time on 25 October and loses a request on the 26th.
-async fn clocks_go_back(mornings: &mut Mornings, store: &Arc<dyn Store>) {
+async fn clocks_go_back(mornings: &mut DigestFixture, store: &Arc<dyn Store>) {
     // The clocks went back, so it is 02:30 again.
     mornings.expect("2026-10-25T01:30:00", 3).await;
     mornings.restart(store).await;
@@ -235,7 +237,7 @@ async fn clocks_go_back(mornings: &mut Mornings, store: &Arc<dyn Store>) {
 }
 
 /// Has the post of 27 October refused. Once the cause is fixed, the digest of that day is posted too.
-async fn it_is_refused(mornings: &mut Mornings) {
+async fn it_is_refused(mornings: &mut DigestFixture) {
     mornings.slack.breaks(|method, _| {
         (method == "chat.postMessage").then_some(SlackFault::Says("not_in_channel"))
     });
@@ -246,7 +248,7 @@ async fn it_is_refused(mornings: &mut Mornings) {
 }
 
 async fn store(url: &str) -> Arc<dyn Store> {
-    let options = Options::new(Duration::from_secs(30), AdmissionPolicy::default());
+    let options = StoreOptions::new(Duration::from_secs(30), AdmissionPolicy::default());
     nightshift_store::open(url, options).await.unwrap()
 }
 

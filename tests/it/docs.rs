@@ -10,7 +10,7 @@ mod settings;
 
 use std::path::Path;
 
-use nightshift_tests::{files, root};
+use nightshift_tests::{files_below, repository_root};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 /// A document with its path from the root.
@@ -20,7 +20,7 @@ struct Document {
 }
 
 /// A block of code: fenced or indented.
-struct Block {
+struct CodeBlock {
     /// The first word after the fence; empty without one.
     language: String,
     /// The file that a reader makes of the block, as in ```` ```toml file=playbooks/mine.toml ````.
@@ -30,12 +30,12 @@ struct Block {
 
 /// Returns every document that people read. Prompts are for models and are left out.
 fn documents() -> Vec<Document> {
-    let all = files(root()).unwrap();
+    let all = files_below(repository_root()).unwrap();
     let paths = all
         .iter()
         .filter(|path| path.extension().is_some_and(|it| it == "md"));
     let paths = paths.map(|path| {
-        path.strip_prefix(root())
+        path.strip_prefix(repository_root())
             .unwrap()
             .to_str()
             .unwrap()
@@ -50,11 +50,11 @@ fn documents() -> Vec<Document> {
 }
 
 fn text(path: &Path) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap()
+    std::fs::read_to_string(repository_root().join(path)).unwrap()
 }
 
-impl Block {
-    fn begun(kind: &CodeBlockKind<'_>) -> Self {
+impl CodeBlock {
+    fn from_kind(kind: &CodeBlockKind<'_>) -> Self {
         let said = match kind {
             CodeBlockKind::Fenced(said) => said,
             CodeBlockKind::Indented => "",
@@ -72,13 +72,13 @@ impl Block {
 
 impl Document {
     /// Returns the code blocks of the document, in order.
-    fn blocks(&self) -> Vec<Block> {
-        let mut blocks: Vec<Block> = Vec::new();
+    fn blocks(&self) -> Vec<CodeBlock> {
+        let mut blocks: Vec<CodeBlock> = Vec::new();
         let mut is_inside = false;
         for event in Parser::new(&self.text) {
             match event {
                 Event::Start(Tag::CodeBlock(kind)) => {
-                    blocks.push(Block::begun(&kind));
+                    blocks.push(CodeBlock::from_kind(&kind));
                     is_inside = true;
                 }
                 Event::End(TagEnd::CodeBlock) => is_inside = false,

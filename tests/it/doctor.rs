@@ -2,6 +2,7 @@
 
 mod broker;
 mod configuration;
+mod fake_vendors;
 mod files;
 mod good;
 mod models;
@@ -11,25 +12,24 @@ pub(crate) mod store;
 mod table;
 mod traces;
 mod vendors;
-mod world;
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use serde_json::Value;
 
 /// The doctor's output for a configuration.
-struct Said {
+struct DoctorOutput {
     code: Option<i32>,
     object: Value,
 }
 
-impl Said {
-    fn checks(&self) -> Vec<&str> {
+impl DoctorOutput {
+    fn failed_checks(&self) -> Vec<&str> {
         let found = self.object["findings"].as_array().unwrap().iter();
         found.map(|one| one["check"].as_str().unwrap()).collect()
     }
 
     /// Returns the only finding; panics when there is not exactly one.
-    fn only(&self) -> &Value {
+    fn only_finding(&self) -> &Value {
         let found = self.object["findings"].as_array().unwrap();
         assert_eq!(found.len(), 1, "{:#}", self.object);
         &found[0]
@@ -37,8 +37,8 @@ impl Said {
 }
 
 /// Runs the doctor on these areas of this configuration.
-fn doctor(place: &Place, config: &str, areas: &str) -> Said {
-    place.file("nightshift.toml", config).unwrap();
+fn run_doctor(place: &Sandbox, config: &str, areas: &str) -> DoctorOutput {
+    place.write_file("nightshift.toml", config).unwrap();
     let mut arguments = vec!["doctor", "--json"];
     if !areas.is_empty() {
         arguments.extend(["--only", areas]);
@@ -49,16 +49,19 @@ fn doctor(place: &Place, config: &str, areas: &str) -> Said {
     let errors = object["errors"].as_u64().unwrap();
     assert_eq!(ran.code, Some(i32::from(errors > 0)), "{object:#}");
     assert_eq!(object["ok"], errors == 0);
-    Said {
+    DoctorOutput {
         code: ran.code,
         object,
     }
 }
 
 /// Runs the doctor and returns the checks that failed.
-fn found(place: &Place, config: &str, areas: &str) -> Vec<String> {
-    let said = doctor(place, config, areas);
-    said.checks().into_iter().map(str::to_owned).collect()
+fn failed_checks(place: &Sandbox, config: &str, areas: &str) -> Vec<String> {
+    let said = run_doctor(place, config, areas);
+    said.failed_checks()
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the address of a service that `tests/services` starts.

@@ -4,12 +4,12 @@
 mod adapters;
 mod between;
 mod compromised;
-pub(crate) mod desk;
 pub(crate) mod example;
 mod fallback;
 mod faults;
 mod keyless;
 mod nonsense;
+pub(crate) mod providers;
 mod real;
 mod servers;
 mod taken;

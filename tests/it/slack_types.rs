@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use nightshift_tests::root;
+use nightshift_tests::repository_root;
 
 const MESSAGES: &str = "worker/report/src/destination/slack/tests/snapshots/nightshift_report__destination__slack__tests__look__messages.snap";
 
@@ -49,7 +49,7 @@ fn check(name: &str, kind: &str, kept: &str) -> String {
 
 /// Returns the content of a snapshot without its header.
 fn kept(snapshot: &str) -> String {
-    let kept = std::fs::read_to_string(root().join(snapshot)).unwrap();
+    let kept = std::fs::read_to_string(repository_root().join(snapshot)).unwrap();
     kept.splitn(3, "---\n").nth(2).unwrap().to_owned()
 }
 

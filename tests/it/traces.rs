@@ -10,23 +10,23 @@ mod run;
 mod standard;
 mod steps;
 
-use nightshift_tests::model::{Answer, FakeModel, Reply, Script, Seen};
-use nightshift_tests::{Collector, Place, root};
+use nightshift_tests::model::{Answer, FakeModel, RecordedRequest, Reply, Script};
+use nightshift_tests::{Collector, Sandbox, repository_root};
 
-use crate::models::desk::ANTHROPIC;
 use crate::models::example;
+use crate::models::providers::ANTHROPIC;
 use crate::worker::desk::{place_with, put};
 
 fn script() -> Script {
-    Script::by(|seen: &Seen| -> Reply {
+    Script::from_fn(|seen: &RecordedRequest| -> Reply {
         let answer: Answer = example::answer(seen);
         Reply::from(answer)
     })
 }
 
 /// Returns a place whose worker asks this model and sends traces to this collector.
-fn traced(fake: &FakeModel, collector: &Collector, rest: &str) -> Place {
-    let traces = collector.table(rest);
+fn traced(fake: &FakeModel, collector: &Collector, rest: &str) -> Sandbox {
+    let traces = collector.config_table(rest);
     place_with(|place| {
         let tools = example::logs(place);
         let model = ANTHROPIC.table(fake, "");
@@ -36,7 +36,7 @@ fn traced(fake: &FakeModel, collector: &Collector, rest: &str) -> Place {
 
 /// Checks that the documentation names every attribute.
 fn are_documented(collector: &Collector) {
-    let page = std::fs::read_to_string(root().join("docs/observability.md")).unwrap();
+    let page = std::fs::read_to_string(repository_root().join("docs/observability.md")).unwrap();
     for span in collector.spans() {
         for name in span.attributes.keys() {
             assert!(page.contains(&format!("`{name}`")), "{name} of {span:#?}");
@@ -52,12 +52,12 @@ async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() 
     put(&place, "scc-crypto-miner", "s1");
     put(&place, "scc-crypto-miner", "s2");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until_many("report shown", 2);
+    worker.wait_for_lines("report shown", 2);
     worker.signal("TERM");
-    let (status, took, lines) = worker.ended();
+    let (status, took, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
     assert!(took.as_secs() < 10, "{took:?}");
-    let spans = collector.cases();
+    let spans = collector.case_spans();
     let mut traces: Vec<&str> = spans.iter().map(|span| span.trace_id.as_str()).collect();
     traces.sort_unstable();
     traces.dedup();
@@ -79,7 +79,7 @@ async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() 
     let chat = spans.iter().find(|span| span.name.starts_with("chat "));
     let tokens = "gen_ai.usage.output_tokens";
     assert!(chat.unwrap().numbers.contains(tokens), "{chat:#?}");
-    let trees = collector.trees();
+    let trees = collector.case_trees();
     let (first, second) = trees.split_once("\ntrace\n").unwrap();
     assert_eq!(first.trim_start_matches("trace\n").trim(), second.trim());
     insta::assert_snapshot!("a_trace", first);

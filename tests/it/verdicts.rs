@@ -1,7 +1,7 @@
 //! Tests situations that once got a wrong benign verdict, and honest ones that must clear: `nightshift run` in a
 //! folder with registers and a log. Each test is named after its kind in `docs/guarantees.md`.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use serde_json::{Value, json};
 
 const ACCOUNT: &str = "444455556666";
@@ -13,16 +13,16 @@ const ROLE: &str = "subject,account,networks,expected_findings,approved_by,valid
     ci-inventory,444455556666,198.51.100.0/24,Discovery:*; Suspicious*,grace,2026-01-01,2026-12-31\n";
 
 /// A folder with registers, lists and logs.
-struct World {
-    place: Place,
+struct VerdictFixture {
+    place: Sandbox,
     tools: String,
 }
 
-impl World {
+impl VerdictFixture {
     /// Creates a folder with these registers: kind and rows.
-    fn with(registers: &[(&str, &str)]) -> Self {
+    fn with_registers(registers: &[(&str, &str)]) -> Self {
         let mut world = Self {
-            place: Place::new().unwrap(),
+            place: Sandbox::new().unwrap(),
             tools: String::new(),
         };
         for (kind, rows) in registers {
@@ -41,7 +41,7 @@ impl World {
     }
 
     /// Adds a trail at this path; `write` fills it.
-    fn trail(mut self, path: &str) -> Self {
+    fn with_trail(mut self, path: &str) -> Self {
         let tool = format!(
             "[[tool]]\nname = \"trail\"\nkind = \"log_search\"\nformat = \"cloudtrail\"\npath = \"{path}\"\n"
         );
@@ -49,8 +49,8 @@ impl World {
         self
     }
 
-    fn trail_of(self, records: &[Value]) -> Self {
-        let world = self.trail("trail.jsonl");
+    fn with_trail_records(self, records: &[Value]) -> Self {
+        let world = self.with_trail("trail.jsonl");
         world.write("trail.jsonl", lines(records).as_bytes());
         world
     }
@@ -66,7 +66,7 @@ impl World {
         self.write("nightshift.toml", self.tools.as_bytes());
         let ran = self
             .place
-            .feed(
+            .run_with_input(
                 &["run", "-", "--format", "json", "--quiet"],
                 alert.to_string().as_bytes(),
             )
@@ -146,9 +146,10 @@ fn user(name: &str) -> Value {
 
 #[test]
 fn honest_role_with_a_quiet_trail_is_cleared() {
-    let world = World::with(&[("identity_lookup", ROLE)]).trail_of(&quiet_trail());
+    let world = VerdictFixture::with_registers(&[("identity_lookup", ROLE)])
+        .with_trail_records(&quiet_trail());
     assert_eq!(world.missing(&discovery()), None);
-    let nobody = World::with(&[("identity_lookup", ROLE)]);
+    let nobody = VerdictFixture::with_registers(&[("identity_lookup", ROLE)]);
     assert!(nobody.is_cleared(&discovery()), "a site without a trail");
 }
 
@@ -157,20 +158,20 @@ fn x01_record_of_one_actor_covers_no_other() {
     let with_key = ROLE
         .replace("networks", "keys")
         .replace("198.51.100.0/24", "AKIACI00000000000001");
-    let world = World::with(&[("identity_lookup", &with_key)]);
+    let world = VerdictFixture::with_registers(&[("identity_lookup", &with_key)]);
     let known = json!({"actor": {"user": {"name": "ci-inventory", "credential_uid": "AKIACI00000000000001"}}});
     assert!(world.is_cleared(&ocsf(json!([known]))));
     let missing = world.missing(&ocsf(json!([known, user("mallory")])));
     assert_eq!(missing.unwrap(), ["principal mallory"]);
     let scanner = "id,subject,approved_by,valid_from,valid_until,expected_findings\n\
         PT-7,198.51.100.23,ciso,2026-11-01,2026-12-31,Discovery:*\n";
-    let world = World::with(&[("authorised_scanners", scanner)]);
+    let world = VerdictFixture::with_registers(&[("authorised_scanners", scanner)]);
     assert!(!world.is_cleared(&discovery()));
 }
 
 #[test]
 fn x02_actor_by_mail_address_is_somebody() {
-    let world = World::with(&[("identity_lookup", ROLE)]);
+    let world = VerdictFixture::with_registers(&[("identity_lookup", ROLE)]);
     let by_mail = json!({"actor": {"user": {"email_addr": "mallory@evil.example"}}});
     assert!(!world.is_cleared(&ocsf(json!([user("ci-inventory"), by_mail]))));
     let mut zoned = discovery();
@@ -183,12 +184,12 @@ fn x02_actor_by_mail_address_is_somebody() {
 fn x03_row_of_another_account_covers_nothing() {
     let scanner = "id,subject,account,approved_by,valid_until,expected_findings\n\
         PT-7,ci-inventory,111122223333,ciso,2026-12-31,Discovery:*\n";
-    let world = World::with(&[("authorised_scanners", scanner)]);
+    let world = VerdictFixture::with_registers(&[("authorised_scanners", scanner)]);
     assert!(!world.is_cleared(&discovery()));
     for account in ["111122223333", ""] {
         let row = ROLE.replace(ACCOUNT, account);
         assert!(
-            !World::with(&[("identity_lookup", &row)]).is_cleared(&discovery()),
+            !VerdictFixture::with_registers(&[("identity_lookup", &row)]).is_cleared(&discovery()),
             "{account}"
         );
     }
@@ -203,7 +204,7 @@ fn x04_container_is_not_the_instance_of_its_name() {
         "resource": {"resourceType": "ECSCluster", "ecsClusterDetails": {"name": "prod", "taskDetails": {"containers":
             [{"name": "i-0a1b2c3d4e5f60718", "image": "evil:1"}]}}},
         "service": {"detectorId": "1", "runtimeDetails": {"process": {"name": "xmrig"}}}});
-    assert!(!World::with(&[("asset_lookup", assets)]).is_cleared(&alert));
+    assert!(!VerdictFixture::with_registers(&[("asset_lookup", assets)]).is_cleared(&alert));
 }
 
 #[test]
@@ -220,7 +221,8 @@ fn x05_title_chooses_no_lesser_look() {
         mallory("10:12:00", "StopLogging"),
         mallory("11:30:00", "ListUsers"),
     ];
-    let world = World::with(&[("asset_lookup", assets)]).trail_of(&trail);
+    let world =
+        VerdictFixture::with_registers(&[("asset_lookup", assets)]).with_trail_records(&trail);
     for title in [
         "report.xls",
         "port scan.xls",
@@ -246,7 +248,8 @@ fn x06_deed_that_only_a_search_by_principal_shows_is_found() {
         "ASIAOTHER00000000001",
         STRANGER,
     ));
-    let world = World::with(&[("identity_lookup", ROLE)]).trail_of(&trail);
+    let world =
+        VerdictFixture::with_registers(&[("identity_lookup", ROLE)]).with_trail_records(&trail);
     let missing = world.missing(&ocsf(json!([user("ci-inventory")]))).unwrap();
     assert!(missing.contains(&format!("ip {STRANGER}")), "{missing:?}");
     assert!(
@@ -259,14 +262,15 @@ fn x06_deed_that_only_a_search_by_principal_shows_is_found() {
 #[test]
 fn x07_addresses_beyond_the_calls_of_a_step_are_subjects() {
     let row = ROLE.replace("198.51.100.0/24", "any");
-    let world = World::with(&[("identity_lookup", &row)]);
+    let world = VerdictFixture::with_registers(&[("identity_lookup", &row)]);
     let from = |last: u32| json!({"actor": {"user": {"name": "ci-inventory"}}, "src_endpoint": {"ip": format!("203.0.113.{last}")}});
     let many: Vec<Value> = (1..=29).map(from).collect();
     assert!(world.is_cleared(&ocsf(json!(many))), "the keeper wrote any");
     let some = ROLE.replace("198.51.100.0/24", "203.0.113.0/28");
-    let missing = World::with(&[("identity_lookup", &some)]).missing(&ocsf(json!(many)));
+    let missing =
+        VerdictFixture::with_registers(&[("identity_lookup", &some)]).missing(&ocsf(json!(many)));
     assert_eq!(missing.unwrap().len(), 14);
-    let empty = World::with(&[
+    let empty = VerdictFixture::with_registers(&[
         ("identity_lookup", ROLE),
         ("change_lookup", "id,subject,from,until\n"),
     ]);
@@ -283,13 +287,13 @@ fn x08_caller_behind_thousands_of_objects_is_read() {
         json!([{"name": "b", "arn": "arn:aws:s3:::b", "s3ObjectDetails": objects}]);
     alert["service"]["action"]["awsApiCallAction"]["remoteIpDetails"]["ipAddressV4"] =
         json!(STRANGER);
-    let world = World::with(&[("identity_lookup", ROLE)]);
+    let world = VerdictFixture::with_registers(&[("identity_lookup", ROLE)]);
     assert!(!world.is_cleared(&alert));
 }
 
 #[test]
 fn x09_log_that_was_not_read_whole_clears_nobody() {
-    let world = World::with(&[("identity_lookup", ROLE)]).trail("ct");
+    let world = VerdictFixture::with_registers(&[("identity_lookup", ROLE)]).with_trail("ct");
     world.write(
         "ct/a.json",
         json!({"Records": quiet_trail()}).to_string().as_bytes(),
@@ -301,7 +305,8 @@ fn x09_log_that_was_not_read_whole_clears_nobody() {
         .iter()
         .map(|at| call(at, "ListUsers", KEY, OURS))
         .collect();
-    let world = World::with(&[("identity_lookup", ROLE)]).trail_of(&without_its_call);
+    let world = VerdictFixture::with_registers(&[("identity_lookup", ROLE)])
+        .with_trail_records(&without_its_call);
     assert!(!world.is_cleared(&discovery()));
 }
 
@@ -312,7 +317,7 @@ fn x09_gzip_as_cloudtrail_delivers_it_is_read() {
     packed
         .write_all(json!({"Records": quiet_trail()}).to_string().as_bytes())
         .unwrap();
-    let world = World::with(&[("identity_lookup", ROLE)]).trail("ct");
+    let world = VerdictFixture::with_registers(&[("identity_lookup", ROLE)]).with_trail("ct");
     world.write("ct/2026/11/25/a.json.gz", &packed.finish().unwrap());
     assert!(world.is_cleared(&discovery()));
 }
@@ -321,7 +326,8 @@ fn x09_gzip_as_cloudtrail_delivers_it_is_read() {
 fn x11_key_used_from_the_far_end_of_the_alert_is_not_covered() {
     let mut trail = quiet_trail();
     trail.push(call("10:15:00", "ListUsers", KEY, STRANGER));
-    let world = World::with(&[("identity_lookup", ROLE)]).trail_of(&trail);
+    let world =
+        VerdictFixture::with_registers(&[("identity_lookup", ROLE)]).with_trail_records(&trail);
     assert_eq!(
         world.missing(&discovery()).unwrap(),
         [format!("ip {STRANGER}")]
@@ -332,7 +338,7 @@ fn x11_key_used_from_the_far_end_of_the_alert_is_not_covered() {
 fn x12_machine_of_ours_that_guesses_is_not_cleared_by_its_victim() {
     let scanner = "id,subject,approved_by,valid_from,valid_until,expected_findings\n\
         PT-7,203.0.113.42,ciso,2026-11-01,2026-12-31,*SSHBruteForce\n";
-    let world = World::with(&[("authorised_scanners", scanner)]);
+    let world = VerdictFixture::with_registers(&[("authorised_scanners", scanner)]);
     let native = json!({"type": "UnauthorizedAccess:EC2/SSHBruteForce", "id": "k15", "accountId": ACCOUNT, "region": "eu-west-1",
         "severity": 8, "createdAt": "2026-11-25T10:00:00Z",
         "resource": {"resourceType": "Instance", "instanceDetails": {"instanceId": "i-0a1b2c3d4e5f60718"}},
@@ -365,7 +371,7 @@ fn x13_who_impersonates_a_service_account_is_an_actor() {
         "findingClass": "THREAT", "eventTime": "2026-11-25T10:00:00Z",
         "access": {"principalEmail": "deploy@proj-alpha-1.iam.gserviceaccount.com", "callerIp": STRANGER,
             "serviceAccountDelegationInfo": [{"principalEmail": "mallory@evil.example"}]}}});
-    let missing = World::with(&[("identity_lookup", identities)])
+    let missing = VerdictFixture::with_registers(&[("identity_lookup", identities)])
         .missing(&alert)
         .unwrap();
     assert!(
@@ -380,7 +386,7 @@ fn x13_who_impersonates_a_service_account_is_an_actor() {
 fn x14_finding_that_holds_a_list_of_findings_is_a_case() {
     let mut odd = discovery();
     odd["findings"] = json!([]);
-    let world = World::with(&[]);
+    let world = VerdictFixture::with_registers(&[]);
     assert_eq!(
         world.report(&odd)["alert"]["type"],
         "Discovery:IAMUser/AnomalousBehavior"
@@ -394,11 +400,14 @@ fn x14_finding_that_holds_a_list_of_findings_is_a_case() {
 #[test]
 fn explain_names_the_row_that_covers_or_comes_nearest() {
     let explained = |row: &str| {
-        let world = World::with(&[("identity_lookup", row)]);
+        let world = VerdictFixture::with_registers(&[("identity_lookup", row)]);
         world.write("nightshift.toml", world.tools.as_bytes());
         let alert = discovery().to_string();
         let arguments = ["registers", "explain", "-"];
-        let ran = world.place.feed(&arguments, alert.as_bytes()).unwrap();
+        let ran = world
+            .place
+            .run_with_input(&arguments, alert.as_bytes())
+            .unwrap();
         assert_eq!(ran.code, Some(0), "{ran:?}");
         ran.stdout
     };
@@ -428,7 +437,7 @@ fn x17_slip_of_the_keeper_clears_nobody() {
     ] {
         let row = ROLE.replace(from, to);
         assert_ne!(row, ROLE);
-        let world = World::with(&[("identity_lookup", &row)]);
+        let world = VerdictFixture::with_registers(&[("identity_lookup", &row)]);
         assert!(!world.is_cleared(&discovery()), "{to}");
     }
     let both = format!(
@@ -438,7 +447,7 @@ fn x17_slip_of_the_keeper_clears_nobody() {
         "ci-inventory,444455556666,198.51.100.0/24,Discovery:*,grace,2026-01-01,2026-12-31,terminated\n"
     );
     assert!(
-        !World::with(&[("identity_lookup", &both)]).is_cleared(&discovery()),
+        !VerdictFixture::with_registers(&[("identity_lookup", &both)]).is_cleared(&discovery()),
         "terminated"
     );
 }

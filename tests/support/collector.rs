@@ -30,24 +30,24 @@ use tokio::task::JoinSet;
 pub use span::Span;
 
 /// Longest wait for spans. It only bounds a hang.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running collector, which stops when dropped.
 #[derive(Debug)]
 pub struct Collector {
     address: SocketAddr,
-    got: Arc<Got>,
+    state: Arc<CollectorState>,
     _tasks: JoinSet<std::io::Result<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Got {
-    inner: Mutex<Inner>,
-    more: Notify,
+struct CollectorState {
+    inner: Mutex<CollectedTraces>,
+    received: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct CollectedTraces {
     spans: Vec<Span>,
     bodies: Vec<Vec<u8>>,
     headers: Vec<HeaderMap>,
@@ -64,16 +64,16 @@ impl Collector {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let listener = listener.expect("a port of this machine");
         let address = listener.local_addr().expect("it has one");
-        let got = Arc::new(Got::default());
+        let got = Arc::new(CollectorState::default());
         let app = Router::new()
-            .fallback(take)
+            .fallback(receive_traces)
             .layer(axum::extract::DefaultBodyLimit::max(32 << 20))
             .with_state(Arc::clone(&got));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { axum::serve(listener, app).await });
         Self {
             address,
-            got,
+            state: got,
             _tasks: tasks,
         }
     }
@@ -86,7 +86,7 @@ impl Collector {
 
     /// Returns the configuration table that exports to this collector.
     #[must_use]
-    pub fn table(&self, rest: &str) -> String {
+    pub fn config_table(&self, rest: &str) -> String {
         let endpoint = format!("{}/v1/traces", self.base_url());
         format!("[traces]\nendpoint = \"{endpoint}\"\n{rest}\n")
     }
@@ -96,10 +96,10 @@ impl Collector {
     /// # Panics
     ///
     /// Panics when they do not arrive, or when a request was invalid.
-    pub async fn until(&self, name: &str, many: usize) -> Vec<Span> {
+    pub async fn wait_for_spans(&self, name: &str, many: usize) -> Vec<Span> {
         let come = async {
             loop {
-                let more = self.got.more.notified();
+                let more = self.state.received.notified();
                 let spans = self.spans();
                 if spans.iter().filter(|span| span.name == name).count() >= many {
                     return spans;
@@ -107,7 +107,7 @@ impl Collector {
                 more.await;
             }
         };
-        match tokio::time::timeout(PATIENCE, come).await {
+        match tokio::time::timeout(WAIT_TIMEOUT, come).await {
             Ok(spans) => spans,
             Err(_) => panic!("{many} × {name:?} did not come: {:#?}", self.spans()),
         }
@@ -120,7 +120,7 @@ impl Collector {
     /// Panics when a request was invalid.
     #[must_use]
     pub fn spans(&self) -> Vec<Span> {
-        let inner = self.inner();
+        let inner = self.lock();
         assert!(inner.faults.is_empty(), "{:#?}", inner.faults);
         inner.spans.clone()
     }
@@ -131,9 +131,9 @@ impl Collector {
     ///
     /// Same as [`Collector::spans`].
     #[must_use]
-    pub fn cases(&self) -> Vec<Span> {
+    pub fn case_spans(&self) -> Vec<Span> {
         let mut spans = self.spans();
-        spans.retain(|span| span.get("messaging.batch.message_count").is_empty());
+        spans.retain(|span| span.attribute("messaging.batch.message_count").is_empty());
         spans
     }
 
@@ -143,14 +143,14 @@ impl Collector {
     /// # Panics
     ///
     /// Panics when a span occurs twice, its parent is missing, or it began before its parent.
-    pub fn trees(&self) -> String {
-        tree::trees(&self.cases())
+    pub fn case_trees(&self) -> String {
+        tree::render_trees(&self.case_spans())
     }
 
     /// Returns everything received as text, to search for what must not be there.
     #[must_use]
-    pub fn text(&self) -> String {
-        let inner = self.inner();
+    pub fn raw_text(&self) -> String {
+        let inner = self.lock();
         let bodies = inner.bodies.iter();
         bodies
             .map(|body| String::from_utf8_lossy(body).into_owned())
@@ -159,30 +159,30 @@ impl Collector {
 
     /// Returns the values of a header of all requests.
     #[must_use]
-    pub fn header(&self, name: &str) -> Vec<String> {
-        let inner = self.inner();
+    pub fn header_values(&self, name: &str) -> Vec<String> {
+        let inner = self.lock();
         let values = inner.headers.iter().filter_map(|headers| headers.get(name));
         values
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
             .collect()
     }
 
-    fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.got
+    fn lock(&self) -> std::sync::MutexGuard<'_, CollectedTraces> {
+        self.state
             .inner
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn take(
-    State(got): State<Arc<Got>>,
+async fn receive_traces(
+    State(got): State<Arc<CollectorState>>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let read = read(&method, &uri, &headers, &body);
+    let read = parse_request(&method, &uri, &headers, &body);
     let mut inner = got.inner.lock().unwrap_or_else(PoisonError::into_inner);
     let status = match read {
         Ok(spans) => {
@@ -197,13 +197,18 @@ async fn take(
         }
     };
     drop(inner);
-    got.more.notify_waiters();
+    got.received.notify_waiters();
     let answer = ExportTraceServiceResponse::default().encode_to_vec();
     (status, [("content-type", "application/x-protobuf")], answer).into_response()
 }
 
 /// Parses the spans of a request, or says what is wrong with it.
-fn read(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Result<Vec<Span>, String> {
+fn parse_request(
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Vec<Span>, String> {
     let kind = headers.get("content-type").map(|value| value.as_bytes());
     if (method, uri.path()) != (&Method::POST, "/v1/traces") {
         return Err(format!("{method} {uri}"));
@@ -229,7 +234,7 @@ fn read(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Result<
                 return Err("an empty scope".to_owned());
             }
             for span in &scope.spans {
-                spans.push(Span::read(span).map_err(|fault| format!("{fault}: {span:?}"))?);
+                spans.push(Span::from_otlp(span).map_err(|fault| format!("{fault}: {span:?}"))?);
             }
         }
     }

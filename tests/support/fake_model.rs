@@ -10,13 +10,13 @@ use nightshift_tests::model::{FakeModel, Provider, Script};
 /// A strict fake of the model providers.
 #[derive(Debug, Parser)]
 #[command(name = "fake-model")]
-struct Arguments {
+struct CliArguments {
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// How requests are answered.
     #[arg(long, value_enum, default_value = "nonsense")]
-    script: Kind,
+    script: ScriptKind,
     /// Seed of the nonsense.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -26,7 +26,7 @@ struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Kind {
+enum ScriptKind {
     /// Random values that fit the requested schema.
     Nonsense,
     /// Whatever the data of the prompt orders.
@@ -35,14 +35,14 @@ enum Kind {
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    let arguments = Arguments::parse();
+    let arguments = CliArguments::parse();
     let script = match arguments.script {
-        Kind::Nonsense => Script::nonsense(arguments.seed),
-        Kind::Obedient => Script::obedient(),
+        ScriptKind::Nonsense => Script::nonsense(arguments.seed),
+        ScriptKind::Obedient => Script::obedient(),
     };
     let script = script
-        .latency(Duration::from_millis(arguments.latency_ms))
-        .forgetful();
+        .with_latency(Duration::from_millis(arguments.latency_ms))
+        .without_recording();
     let fake = FakeModel::listen(script, arguments.listen).await?;
     for provider in Provider::ALL {
         println!("{provider:?} {}", fake.base_url(provider));
@@ -52,10 +52,10 @@ async fn main() -> std::io::Result<()> {
         "{} requests accepted, {} refused, {} in flight at the most",
         fake.accepted(),
         fake.refusals().len(),
-        fake.most_in_flight()
+        fake.max_in_flight()
     );
     for refusal in fake.refusals().iter().take(20) {
-        eprintln!("refused: {}", refusal.trouble.message);
+        eprintln!("refused: {}", refusal.error.message);
     }
     Ok(())
 }

@@ -12,9 +12,9 @@ mod sample;
 mod tree;
 
 pub use collector::{Collector, Span};
-pub use process::{NoRun, Place, Ran};
-pub use program::{NoProgram, built, program};
-pub use rabbitmq::{NotPublished, Publisher};
-pub use running::Running;
-pub use sample::finding;
-pub use tree::{files, root};
+pub use process::{ProgramOutput, RunError, Sandbox};
+pub use program::{ProgramNotFound, build_program, program_path};
+pub use rabbitmq::{PublishError, Publisher};
+pub use running::RunningProgram;
+pub use sample::sample_finding;
+pub use tree::{files_below, repository_root};

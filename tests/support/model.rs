@@ -9,24 +9,24 @@
 
 mod anthropic;
 mod bedrock;
-mod bound;
 mod cache;
 mod check;
 mod effort;
 mod fault;
 mod gemini;
-mod models;
+mod model_rules;
 mod nonsense;
 mod obedient;
 mod openai;
 mod provider;
+mod provider_error;
+mod reasoning_binding;
 mod record;
 mod reply;
+mod request;
 mod schema;
 mod script;
-mod seen;
 mod server;
-mod trouble;
 mod wire;
 
 use std::net::SocketAddr;
@@ -37,25 +37,25 @@ use tokio::task::JoinSet;
 
 pub use nonsense::Nonsense;
 pub use obedient::{Orders, answer as obey};
-pub use openai::Server;
+pub use openai::OpenAiServer;
 pub use provider::Provider;
+pub use provider_error::{ProviderError, ProviderErrorKind, RetryAfter};
 pub use record::Refusal;
-pub use reply::{Answer, Arguments, Called, Fault, Reply, Stop, Usage};
+pub use reply::{Answer, ArgumentsFault, Fault, Reply, StopReason, ToolCall, Usage};
+pub use request::{MessagePart, RecordedRequest, Tool, ToolChoice, Turn};
 pub use script::Script;
-pub use seen::{Choice, Said, Seen, Tool, Turn};
-pub use trouble::{Kind, Trouble, Wait};
 
-use record::Record;
-use server::Shared;
+use record::RequestRecord;
+use server::ServerState;
 
 /// Largest body that the fake reads; Anthropic's limit is 32 MB.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BODY_BYTES: usize = 32 << 20;
 
 /// A running fake, which stops when dropped.
 #[derive(Debug)]
 pub struct FakeModel {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     _tasks: JoinSet<std::io::Result<()>>,
 }
 
@@ -68,14 +68,14 @@ impl FakeModel {
     /// Starts a fake at an address.
     pub async fn listen(script: Script, address: SocketAddr) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerState {
             script,
-            record: Record::default(),
+            record: RequestRecord::default(),
         });
         let stop = shared.record.stop.clone();
         let app = axum::Router::new()
             .fallback(server::handle)
-            .layer(axum::extract::DefaultBodyLimit::max(MOST_BYTES))
+            .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY_BYTES))
             .with_state(Arc::clone(&shared));
         let address = listener.local_addr()?;
         let mut tasks = JoinSet::new();
@@ -99,7 +99,7 @@ impl FakeModel {
 
     /// Returns the accepted requests in order.
     #[must_use]
-    pub fn requests(&self) -> Vec<Arc<Seen>> {
+    pub fn requests(&self) -> Vec<Arc<RecordedRequest>> {
         self.shared.record.requests()
     }
 
@@ -129,7 +129,7 @@ impl FakeModel {
 
     /// Returns the highest number of requests in flight.
     #[must_use]
-    pub fn most_in_flight(&self) -> usize {
+    pub fn max_in_flight(&self) -> usize {
         self.shared.record.in_flight().1
     }
 

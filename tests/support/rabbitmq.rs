@@ -8,11 +8,11 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
 
 /// Messages that are sent before confirmations are awaited.
-const TOGETHER: usize = 500;
+const BATCH_SIZE: usize = 500;
 
 /// A message was not accepted.
 #[derive(Debug, thiserror::Error)]
-pub enum NotPublished {
+pub enum PublishError {
     /// The connection failed.
     #[error("the broker cannot be reached")]
     Broker(#[from] lapin::Error),
@@ -31,7 +31,7 @@ pub struct Publisher {
 
 impl Publisher {
     /// Connects and creates the queue.
-    pub async fn connect(url: &str, queue: &str) -> Result<Self, NotPublished> {
+    pub async fn connect(url: &str, queue: &str) -> Result<Self, PublishError> {
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
         channel
@@ -63,8 +63,8 @@ impl Publisher {
     /// # Errors
     ///
     /// Fails when a message is not confirmed; those before it may be.
-    pub async fn publish<T: AsRef<[u8]>>(&self, bodies: &[T]) -> Result<(), NotPublished> {
-        for batch in bodies.chunks(TOGETHER) {
+    pub async fn publish<T: AsRef<[u8]>>(&self, bodies: &[T]) -> Result<(), PublishError> {
+        for batch in bodies.chunks(BATCH_SIZE) {
             let mut confirmations = Vec::with_capacity(batch.len());
             for body in batch {
                 confirmations.push(self.send(body.as_ref(), BasicProperties::default()).await?);
@@ -81,7 +81,7 @@ impl Publisher {
         &self,
         body: &[u8],
         headers: &[(&str, &str)],
-    ) -> Result<(), NotPublished> {
+    ) -> Result<(), PublishError> {
         let mut table = FieldTable::default();
         for (name, value) in headers {
             table.insert((*name).into(), AMQPValue::LongString((*value).into()));
@@ -91,7 +91,7 @@ impl Publisher {
     }
 
     /// Deletes the queue with its contents, since a broker keeps the disk space of a long queue.
-    pub async fn delete_queue(&self) -> Result<(), NotPublished> {
+    pub async fn delete_queue(&self) -> Result<(), PublishError> {
         let options = QueueDeleteOptions::default();
         let queue = self.queue.as_str().into();
         self.channel.queue_delete(queue, options).await?;
@@ -102,7 +102,7 @@ impl Publisher {
         &self,
         body: &[u8],
         properties: BasicProperties,
-    ) -> Result<PublisherConfirm, NotPublished> {
+    ) -> Result<PublisherConfirm, PublishError> {
         let persistent = properties.with_delivery_mode(2);
         let (exchange, queue) = ("".into(), self.queue.as_str().into());
         let options = BasicPublishOptions::default();
@@ -113,9 +113,9 @@ impl Publisher {
     }
 }
 
-async fn confirmed(confirmation: PublisherConfirm) -> Result<(), NotPublished> {
+async fn confirmed(confirmation: PublisherConfirm) -> Result<(), PublishError> {
     match confirmation.await? {
         Confirmation::Ack(_) => Ok(()),
-        _ => Err(NotPublished::Refused),
+        _ => Err(PublishError::Refused),
     }
 }

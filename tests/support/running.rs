@@ -12,17 +12,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// Longest wait for a line or the end. It only bounds a hang.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running program, which is killed when dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningProgram {
     child: Child,
     lines: Receiver<String>,
-    seen: Vec<String>,
+    seen_lines: Vec<String>,
 }
 
-impl Running {
+impl RunningProgram {
     /// Starts a program, with its standard input open until dropped.
     pub fn start(command: &mut Command) -> std::io::Result<Self> {
         command
@@ -46,7 +46,7 @@ impl Running {
         Self {
             child,
             lines,
-            seen: Vec::new(),
+            seen_lines: Vec::new(),
         }
     }
 
@@ -55,18 +55,18 @@ impl Running {
     /// # Panics
     ///
     /// Panics with the lines so far when the line does not come.
-    pub fn until(&mut self, text: &str) -> String {
+    pub fn wait_for_line(&mut self, text: &str) -> String {
         let begun = Instant::now();
         loop {
-            let left = PATIENCE.saturating_sub(begun.elapsed());
+            let left = WAIT_TIMEOUT.saturating_sub(begun.elapsed());
             match self.lines.recv_timeout(left) {
                 Ok(line) => {
-                    self.seen.push(line.clone());
+                    self.seen_lines.push(line.clone());
                     if line.contains(text) {
                         return line;
                     }
                 }
-                Err(_) => panic!("{text:?} did not come; what came: {:#?}", self.seen),
+                Err(_) => panic!("{text:?} did not come; what came: {:#?}", self.seen_lines),
             }
         }
     }
@@ -76,9 +76,9 @@ impl Running {
     /// # Panics
     ///
     /// Panics when they do not come.
-    pub fn until_many(&mut self, text: &str, many: usize) {
+    pub fn wait_for_lines(&mut self, text: &str, many: usize) {
         for _ in 0..many {
-            self.until(text);
+            self.wait_for_line(text);
         }
     }
 
@@ -111,23 +111,27 @@ impl Running {
     /// # Panics
     ///
     /// Panics with the program's output when it does not end.
-    pub fn ended(mut self) -> (ExitStatus, Duration, Vec<String>) {
+    pub fn wait_for_exit(mut self) -> (ExitStatus, Duration, Vec<String>) {
         let begun = Instant::now();
         // Standard error ends with the program.
         loop {
-            let left = PATIENCE.saturating_sub(begun.elapsed());
+            let left = WAIT_TIMEOUT.saturating_sub(begun.elapsed());
             match self.lines.recv_timeout(left) {
-                Ok(line) => self.seen.push(line),
+                Ok(line) => self.seen_lines.push(line),
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(_) => panic!("it did not end; what came: {:#?}", self.seen),
+                Err(_) => panic!("it did not end; what came: {:#?}", self.seen_lines),
             }
         }
         let status = self.child.wait().expect("it is ours");
-        (status, begun.elapsed(), std::mem::take(&mut self.seen))
+        (
+            status,
+            begun.elapsed(),
+            std::mem::take(&mut self.seen_lines),
+        )
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());

@@ -4,11 +4,11 @@ use std::io;
 
 use serde_json::Value;
 
-use crate::root;
+use crate::repository_root;
 
 /// Returns the sample `tests/fixtures/alerts/NAME.json` as a finding with this id.
-pub fn finding(sample: &str, id: &str) -> io::Result<Value> {
-    let path = root().join(format!("tests/fixtures/alerts/{sample}.json"));
+pub fn sample_finding(sample: &str, id: &str) -> io::Result<Value> {
+    let path = repository_root().join(format!("tests/fixtures/alerts/{sample}.json"));
     let mut finding: Value = serde_json::from_slice(&std::fs::read(path)?)?;
     if let Some(name) = finding.pointer_mut("/finding/name") {
         *name = format!("organizations/1/sources/2/findings/{id}").into();

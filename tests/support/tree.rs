@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// Returns the root of the repository.
 #[must_use]
-pub fn root() -> &'static Path {
+pub fn repository_root() -> &'static Path {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().unwrap_or(tests)
 }
 
 /// Returns all files below a folder in a stable order, without hidden folders and build output. A missing folder has
 /// none.
-pub fn files(below: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn files_below(below: &Path) -> io::Result<Vec<PathBuf>> {
     if !below.is_dir() {
         return Ok(Vec::new());
     }
@@ -26,7 +26,7 @@ pub fn files(below: &Path) -> io::Result<Vec<PathBuf>> {
         if path.is_file() {
             found.push(path);
         } else if !name.starts_with('.') && name != "target" {
-            found.extend(files(&path)?);
+            found.extend(files_below(&path)?);
         }
     }
     Ok(found)

@@ -6,16 +6,16 @@
 use std::time::Instant;
 
 use anyhow::ensure;
-use nightshift_engine::driver::End;
-use nightshift_engine::state::State;
+use nightshift_engine::driver::CaseEnd;
+use nightshift_engine::state::CaseState;
 use nightshift_pipeline::case::Lane;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::figure::Figure;
+use crate::fixture::{EXFILTRATION, MINER, SampleKind, TriageBench, folder};
 use crate::process::{cpu, runtime, status_kib};
 use crate::registers::{logs, registers};
-use crate::world::{EXFILTRATION, Kind, MINER, World, folder};
 
 /// Number of cases of each kind.
 const CASES: u32 = 500;
@@ -40,7 +40,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-fn measure_kind(kind: &Kind, tools: &str) -> anyhow::Result<Vec<Figure>> {
+fn measure_kind(kind: &SampleKind, tools: &str) -> anyhow::Result<Vec<Figure>> {
     let folder = folder()?;
     let configs = match tools {
         "bare" => Vec::new(),
@@ -50,9 +50,9 @@ fn measure_kind(kind: &Kind, tools: &str) -> anyhow::Result<Vec<Figure>> {
     let messages = kind.messages(CASES)?;
     let runtime = runtime()?;
     let (secs, cpu_secs) = runtime.block_on(async {
-        let world = World::new(folder.path(), configs, None)?;
+        let world = TriageBench::new(folder.path(), configs, None)?;
         let (began, before) = (Instant::now(), cpu()?.own_secs);
-        world.take_in(&messages).await?;
+        world.accept_messages(&messages).await?;
         let concluded = conclude_all(&world, MAX_CASES).await?.len();
         let spent = (began.elapsed().as_secs_f64(), cpu()?.own_secs - before);
         ensure!(
@@ -70,7 +70,10 @@ fn measure_kind(kind: &Kind, tools: &str) -> anyhow::Result<Vec<Figure>> {
 }
 
 /// Triages all stored alerts, up to `max_cases` at a time. Returns the states of the concluded cases.
-pub(crate) async fn conclude_all(world: &World, max_cases: usize) -> anyhow::Result<Vec<State>> {
+pub(crate) async fn conclude_all(
+    world: &TriageBench,
+    max_cases: usize,
+) -> anyhow::Result<Vec<CaseState>> {
     let release = CancellationToken::new();
     let mut running = JoinSet::new();
     let mut concluded = Vec::new();
@@ -83,7 +86,7 @@ pub(crate) async fn conclude_all(world: &World, max_cases: usize) -> anyhow::Res
         let Some(ended) = running.join_next().await else {
             return Ok(concluded);
         };
-        if let End::Concluded(state) = ended?? {
+        if let CaseEnd::Concluded(state) = ended?? {
             ensure!(!state.steps().is_empty(), "a case had no steps");
             concluded.push(*state);
         }

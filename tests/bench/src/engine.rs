@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use nightshift_alert::{Alert, ReadOptions, read};
+use nightshift_alert::{Alert, ReadOptions, read_message};
 use nightshift_engine::decide::decide;
-use nightshift_engine::driver::{End, Ports, drive};
+use nightshift_engine::driver::{CaseEnd, DriverPorts, drive};
 use nightshift_engine::event::{Event, EventBody};
 use nightshift_engine::fold::{apply, fold};
 use nightshift_engine::plan::StepStatus;
 use nightshift_engine::port::{Clock, NoMeter};
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use tokio_util::sync::CancellationToken;
 
 use crate::figure::{Figure, median};
-use crate::scripted::{Memory, NoRules, STEPS, Script, Shelf, Still, opened};
+use crate::scripted::{
+    FixedClock, InMemoryJournal, NoExonerations, STEPS, ScriptedAnalyst, ScriptedToolbox, opened,
+};
 
 /// Repetitions of each measurement.
 const TIMES: usize = 200;
@@ -27,7 +29,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
         .enable_all()
         .build()?;
     let sample = crate::parse::samples().join("scc-crypto-miner.json");
-    let batch = read(&std::fs::read(sample)?, &ReadOptions::default())?;
+    let batch = read_message(&std::fs::read(sample)?, &ReadOptions::default())?;
     let alert = batch.alerts.first().context("the sample holds an alert")?;
     let journal = runtime.block_on(whole_case(alert))?;
 
@@ -57,25 +59,25 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
 
 /// Drives one case to its end and returns its journal.
 async fn whole_case(alert: &Alert) -> anyhow::Result<Vec<Event>> {
-    let journal = Arc::new(Memory::default());
-    let ports = Ports {
-        analyst: Arc::new(Script),
+    let journal = Arc::new(InMemoryJournal::default());
+    let ports = DriverPorts {
+        analyst: Arc::new(ScriptedAnalyst),
         fallback: None,
-        toolbox: Arc::new(Shelf),
-        exonerator: Arc::new(NoRules),
+        toolbox: Arc::new(ScriptedToolbox),
+        exonerator: Arc::new(NoExonerations),
         journal: journal.clone(),
-        clock: Arc::new(Still),
+        clock: Arc::new(FixedClock),
         meter: Arc::new(NoMeter),
     };
     let mut events = vec![
         Event::new(
-            Still.now(),
+            FixedClock.now(),
             EventBody::Opened(Box::new(opened(alert.clone()))),
         ),
-        Event::new(Still.now(), EventBody::Claimed { epoch: 1 }),
+        Event::new(FixedClock.now(), EventBody::Claimed { epoch: 1 }),
     ];
     let end = drive(&ports, fold(&events), &CancellationToken::new()).await?;
-    let End::Concluded(state) = end else {
+    let CaseEnd::Concluded(state) = end else {
         anyhow::bail!("the scripted case did not conclude");
     };
     let done = state.steps_with(StepStatus::Done).count();
@@ -88,7 +90,7 @@ async fn whole_case(alert: &Alert) -> anyhow::Result<Vec<Event>> {
 fn decisions(journal: &[Event]) -> Vec<f64> {
     let mut each: Vec<Vec<f64>> = vec![Vec::new(); journal.len()];
     for _ in 0..TIMES / 4 {
-        let mut state = State::default();
+        let mut state = CaseState::default();
         for (event, times) in journal.iter().zip(&mut each) {
             let began = Instant::now();
             apply(&mut state, event);

@@ -9,25 +9,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use nightshift_engine::driver::End;
-use nightshift_engine::state::State;
-use nightshift_llm::Provider;
+use nightshift_engine::driver::CaseEnd;
+use nightshift_engine::state::CaseState;
+use nightshift_llm::ModelProvider;
 use nightshift_pipeline::case::Lane;
-use nightshift_store::Options;
+use nightshift_store::StoreOptions;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::figure::{Figure, median, quantile};
-use crate::model::fake::Fake;
-use crate::model::script::Shape;
+use crate::fixture::{LEASE, MINER, ModelProfile, TriageBench, folder, no_storms};
+use crate::model::fake::FakeModelProcess;
+use crate::model::script::CaseShape;
 use crate::process::{cpu, runtime};
 use crate::registers::registers;
 use crate::worker::{Database, service};
-use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
 
 /// Unmeasured cases at the start. A worker runs for weeks; only its first cases compile patterns, prepare statements
 /// and connect.
-const BEFORE: u32 = 50;
+const WARM_UP_CASES: u32 = 50;
 
 /// The argument that makes this program run such cases only, for a profiler.
 pub(crate) const ARGUMENT: &str = "twelve-calls";
@@ -64,15 +64,15 @@ const BUSY: Load = Load {
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let mut measured = vec![
-        (Shape::Independent, 8, None, "SQLite"),
-        (Shape::Twelve, 12, None, "SQLite"),
+        (CaseShape::Independent, 8, None, "SQLite"),
+        (CaseShape::Twelve, 12, None, "SQLite"),
     ];
     match service("POSTGRES") {
-        Some(server) => measured.push((Shape::Twelve, 12, Some(server), "PostgreSQL")),
+        Some(server) => measured.push((CaseShape::Twelve, 12, Some(server), "PostgreSQL")),
         None => eprintln!("latency: not measured on PostgreSQL; tests/services starts one"),
     }
     for (shape, calls, server, store) in measured {
-        let ran = Ran::of(shape, calls, server.as_deref(), LIMITS)?;
+        let ran = LoadRun::measure(shape, calls, server.as_deref(), LIMITS)?;
         let ratios = ran.ratios(shape, LIMITS);
         let name = |what: &str| format!("{calls} calls, {store}, {what}");
         let per_case = Figure::new(name("CPU"), ran.cpu_ms, "ms/case");
@@ -90,7 +90,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
             figures.push(figure.at_most(10.0));
         }
         if let Some(server) = server {
-            let busy = Ran::of(shape, calls, Some(&server), BUSY)?;
+            let busy = LoadRun::measure(shape, calls, Some(&server), BUSY)?;
             figures.extend([
                 Figure::new(name("CPU where cores are busy"), busy.cpu_ms, "ms/case"),
                 Figure::new(
@@ -122,8 +122,8 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
         ..load
     };
     let server = service("POSTGRES").context("tests/services starts a server")?;
-    let ran = Ran::of(Shape::Twelve, 12, Some(&server), load)?;
-    let ratios = ran.ratios(Shape::Twelve, LIMITS);
+    let ran = LoadRun::measure(CaseShape::Twelve, 12, Some(&server), load)?;
+    let ratios = ran.ratios(CaseShape::Twelve, LIMITS);
     println!(
         "{:.2} ms/case, {:.2} of it the system's; wall / model {:.3}, p95 {:.3}",
         ran.cpu_ms,
@@ -135,7 +135,7 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
 }
 
 /// The results of a load.
-struct Ran {
+struct LoadRun {
     /// Seconds from arrival to conclusion of each case.
     walls: Vec<f64>,
     /// Our own CPU per case, in milliseconds.
@@ -146,36 +146,41 @@ struct Ran {
     connections: Option<f64>,
 }
 
-impl Ran {
+impl LoadRun {
     /// Returns for each case the wall time divided by that of the model alone.
-    fn ratios(&self, shape: Shape, load: Load) -> Vec<f64> {
+    fn ratios(&self, shape: CaseShape, load: Load) -> Vec<f64> {
         let path = f64::from(shape.critical_path()) * load.latency.as_secs_f64();
         self.walls.iter().map(|secs| secs / path).collect()
     }
 
-    fn of(shape: Shape, calls: u32, server: Option<&str>, load: Load) -> anyhow::Result<Self> {
-        let mut fake = Fake::start(shape, load.latency, Duration::ZERO)?;
+    fn measure(
+        shape: CaseShape,
+        calls: u32,
+        server: Option<&str>,
+        load: Load,
+    ) -> anyhow::Result<Self> {
+        let mut fake = FakeModelProcess::start(shape, load.latency, Duration::ZERO)?;
         let folder = folder()?;
         let runtime = runtime()?;
         let ran = runtime.block_on(async {
-            let modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
+            let modelled = ModelProfile::new(&fake.config(ModelProvider::Anthropic))?;
             let registers = registers(folder.path())?;
             let mut database = None;
             let world = match server {
-                None => World::new(folder.path(), registers, Some(modelled))?,
+                None => TriageBench::new(folder.path(), registers, Some(modelled))?,
                 Some(server) => {
                     let made = database.insert(Database::new(server).await?);
-                    let options = Options::new(LEASE, no_storms());
+                    let options = StoreOptions::new(LEASE, no_storms());
                     let store = nightshift_store::open(&made.url, options).await?;
-                    World::over(store, folder.path(), registers, Some(modelled))?
+                    TriageBench::with_store(store, folder.path(), registers, Some(modelled))?
                 }
             };
-            let mut messages = MINER.messages(BEFORE + load.cases)?;
-            let measured = messages.split_off(BEFORE.try_into()?);
+            let mut messages = MINER.messages(WARM_UP_CASES + load.cases)?;
+            let measured = messages.split_off(WARM_UP_CASES.try_into()?);
             let world = Arc::new(world);
-            beside(arrive(Arc::clone(&world), messages, load)).await?;
+            spawn_and_join(arrive(Arc::clone(&world), messages, load)).await?;
             let before = cpu()?;
-            let walls = beside(arrive(Arc::clone(&world), measured, load)).await?;
+            let walls = spawn_and_join(arrive(Arc::clone(&world), measured, load)).await?;
             let after = cpu()?;
             let of_a_case = |secs: f64| secs * 1e3 / f64::from(load.cases);
             let connections = match &database {
@@ -190,10 +195,10 @@ impl Ran {
                 connections,
             })
         })?;
-        let asked = fake.counted()?.accepted;
+        let asked = fake.request_counts()?.accepted;
         ensure!(
-            asked == calls * (BEFORE + load.cases),
-            "{asked} model calls, where {calls} for each of {BEFORE} and {} cases were meant",
+            asked == calls * (WARM_UP_CASES + load.cases),
+            "{asked} model calls, where {calls} for each of {WARM_UP_CASES} and {} cases were meant",
             load.cases
         );
         Ok(ran)
@@ -202,7 +207,7 @@ impl Ran {
 
 /// Runs work as a separate task beside the cases, as the program does, and not on the thread that waits for all of
 /// them.
-async fn beside<T: Send + 'static>(
+async fn spawn_and_join<T: Send + 'static>(
     work: impl Future<Output = anyhow::Result<T>> + Send + 'static,
 ) -> anyhow::Result<T> {
     let mut one = JoinSet::new();
@@ -211,7 +216,11 @@ async fn beside<T: Send + 'static>(
 }
 
 /// Takes in one message per interval and triages it at once. Returns the seconds that each case took.
-async fn arrive(world: Arc<World>, messages: Vec<Vec<u8>>, load: Load) -> anyhow::Result<Vec<f64>> {
+async fn arrive(
+    world: Arc<TriageBench>,
+    messages: Vec<Vec<u8>>,
+    load: Load,
+) -> anyhow::Result<Vec<f64>> {
     let release = CancellationToken::new();
     let mut ticks = tokio::time::interval(load.every);
     let mut waiting: VecDeque<&Vec<u8>> = messages.iter().collect();
@@ -223,7 +232,7 @@ async fn arrive(world: Arc<World>, messages: Vec<Vec<u8>>, load: Load) -> anyhow
             tick = ticks.tick(), if !waiting.is_empty() => {
                 arrived.push_back(tick.into_std());
                 if let Some(message) = waiting.pop_front() {
-                    world.take_in(std::slice::from_ref(message)).await?;
+                    world.accept_messages(std::slice::from_ref(message)).await?;
                 }
             }
             Some(ended) = running.join_next(), if !running.is_empty() => walls.push(wall(ended??)?),
@@ -246,10 +255,10 @@ async fn arrive(world: Arc<World>, messages: Vec<Vec<u8>>, load: Load) -> anyhow
     Ok(walls)
 }
 
-fn wall((end, secs): (End, f64)) -> anyhow::Result<f64> {
-    let whole = |state: &State| state.degraded.is_empty();
+fn wall((end, secs): (CaseEnd, f64)) -> anyhow::Result<f64> {
+    let whole = |state: &CaseState| state.degraded.is_empty();
     match end {
-        End::Concluded(state) if whole(&state) => Ok(secs),
+        CaseEnd::Concluded(state) if whole(&state) => Ok(secs),
         _ => anyhow::bail!("a case was not concluded by its model"),
     }
 }

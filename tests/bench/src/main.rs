@@ -7,6 +7,7 @@
 mod cases;
 mod engine;
 mod figure;
+mod fixture;
 mod latency;
 mod model;
 mod open;
@@ -16,7 +17,6 @@ mod program;
 mod registers;
 mod scripted;
 mod worker;
-mod world;
 
 use anyhow::bail;
 use tracing::subscriber::NoSubscriber;

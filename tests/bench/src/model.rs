@@ -2,16 +2,16 @@
 //! much of each prompt was sent before.
 
 pub(crate) mod fake;
-mod listening;
 mod prefix;
+mod question_cost;
+mod recording;
 pub(crate) mod script;
-mod spent;
 
 use crate::figure::Figure;
 
 /// Measures CPU per call, calls per case and repeated prefixes.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
-    let mut figures = spent::measure()?;
+    let mut figures = question_cost::measure()?;
     figures.extend(prefix::measure()?);
     Ok(figures)
 }

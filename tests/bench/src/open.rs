@@ -8,18 +8,18 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use nightshift_llm::Provider;
+use nightshift_llm::ModelProvider;
 use nightshift_pipeline::case::Lane;
-use nightshift_store::Options;
+use nightshift_store::StoreOptions;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::figure::Figure;
-use crate::model::fake::Fake;
-use crate::model::script::Shape;
+use crate::fixture::{LEASE, MINER, ModelProfile, TriageBench, folder, no_storms};
+use crate::model::fake::FakeModelProcess;
+use crate::model::script::CaseShape;
 use crate::process::{runtime, status_kib};
 use crate::worker::{Database, service};
-use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
 
 /// The argument that makes this program the measured process.
 pub(crate) const ARGUMENT: &str = "open-cases";
@@ -27,9 +27,9 @@ pub(crate) const ARGUMENT: &str = "open-cases";
 /// request ends before the measurement. A busy machine needs minutes for a thousand cases.
 const LAST: Duration = Duration::from_secs(290);
 /// Time limit until all cases wait.
-const PATIENCE: Duration = Duration::from_secs(270);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(270);
 /// Interval of polling.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Measures with 100 and with 1,000 cases.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
@@ -63,24 +63,24 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
         anyhow::bail!("how many cases?");
     };
     let cases: u32 = cases.parse()?;
-    let mut fake = Fake::start(Shape::Independent, Duration::ZERO, LAST)?;
+    let mut fake = FakeModelProcess::start(CaseShape::Independent, Duration::ZERO, LAST)?;
     let folder = folder()?;
     let runtime = runtime()?;
     runtime.block_on(async {
-        let modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
+        let modelled = ModelProfile::new(&fake.config(ModelProvider::Anthropic))?;
         let database = match service("POSTGRES") {
             Some(server) => Some(Database::new(&server).await?),
             None => None,
         };
         let world = match &database {
-            None => World::new(folder.path(), Vec::new(), Some(modelled))?,
+            None => TriageBench::new(folder.path(), Vec::new(), Some(modelled))?,
             Some(database) => {
-                let options = Options::new(LEASE, no_storms());
+                let options = StoreOptions::new(LEASE, no_storms());
                 let store = nightshift_store::open(&database.url, options).await?;
-                World::over(store, folder.path(), Vec::new(), Some(modelled))?
+                TriageBench::with_store(store, folder.path(), Vec::new(), Some(modelled))?
             }
         };
-        world.take_in(&MINER.messages(cases)?).await?;
+        world.accept_messages(&MINER.messages(cases)?).await?;
         let release = CancellationToken::new();
         let mut running = JoinSet::new();
         loop {
@@ -107,18 +107,18 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
 
 /// Waits until every case has its last request under way: the plan, two turns for each of three steps, and the
 /// conclusion. There may be more requests, because those whose connection was refused under load are repeated.
-async fn wait(fake: &mut Fake, cases: u32) -> anyhow::Result<()> {
+async fn wait(fake: &mut FakeModelProcess, cases: u32) -> anyhow::Result<()> {
     let began = tokio::time::Instant::now();
-    let mut looks = tokio::time::interval(LOOK);
+    let mut looks = tokio::time::interval(POLL_INTERVAL);
     loop {
         looks.tick().await;
-        let counted = fake.counted()?;
+        let counted = fake.request_counts()?;
         if counted.in_flight == cases && counted.accepted >= cases * 8 {
             return Ok(());
         }
         ensure!(
-            began.elapsed() < PATIENCE,
-            "after {PATIENCE:?} only {} of {cases} cases wait; {} requests came",
+            began.elapsed() < WAIT_TIMEOUT,
+            "after {WAIT_TIMEOUT:?} only {} of {cases} cases wait; {} requests came",
             counted.in_flight,
             counted.accepted
         );

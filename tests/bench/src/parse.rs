@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use nightshift_alert::{ReadOptions, read};
+use nightshift_alert::{ReadOptions, read_message};
 
 use crate::figure::Figure;
 
@@ -31,7 +31,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
         let began = Instant::now();
         let mut alerts = 0_u32;
         while began.elapsed() < FOR {
-            let batch = read(black_box(&bytes), &options)?;
+            let batch = read_message(black_box(&bytes), &options)?;
             alerts += u32::try_from(black_box(batch.alerts).len())?;
         }
         let secs = began.elapsed().as_secs_f64() / f64::from(alerts.max(1));

@@ -12,22 +12,22 @@ use crate::process::{cpu, status_kib};
 /// Repetitions of each start.
 const TIMES: u16 = 20;
 /// Interval of polling a process that settles.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Number of polls with the same memory after which a process has settled.
 const SAME_LOOKS: u32 = 20;
 
 /// Measures starts and memory of the program beside this one.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
-    let program = nightshift_tests::built()?;
+    let program = nightshift_tests::build_program()?;
     let alert = crate::parse::samples().join("scc-crypto-miner.json");
     let alert = alert.to_str().context("the samples' folder is no text")?;
     let run = ["run", alert, "--quiet", "--format", "json"];
     let kept = tempfile::tempdir()?;
-    let version = starts(&program, &["--version"], None)?;
-    let fresh = starts(&program, &run, None)?;
+    let version = measure_starts(&program, &["--version"], None)?;
+    let fresh = measure_starts(&program, &run, None)?;
     // The first run creates the database that the others find.
-    once(&program, &run, kept.path())?;
-    let again = starts(&program, &run, Some(kept.path()))?;
+    run_once(&program, &run, kept.path())?;
+    let again = measure_starts(&program, &run, Some(kept.path()))?;
     Ok(vec![
         Figure::new("--version, wall", version.wall_ms, "ms").at_most(300.0),
         Figure::new("--version, CPU", version.cpu_ms, "ms"),
@@ -40,7 +40,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
 }
 
 /// The results of several starts.
-struct Starts {
+struct StartTimes {
     /// Median wall time in milliseconds.
     wall_ms: f64,
     /// Mean CPU time in milliseconds.
@@ -48,23 +48,27 @@ struct Starts {
 }
 
 /// Runs the program many times in this folder, or each time in a new folder if there is none.
-fn starts(program: &Path, arguments: &[&str], folder: Option<&Path>) -> anyhow::Result<Starts> {
+fn measure_starts(
+    program: &Path,
+    arguments: &[&str],
+    folder: Option<&Path>,
+) -> anyhow::Result<StartTimes> {
     let before = cpu()?.children_secs;
     let mut walls = Vec::new();
     for _ in 0..TIMES {
         let new = tempfile::tempdir()?;
         let folder = folder.unwrap_or(new.path());
-        walls.push(once(program, arguments, folder)?);
+        walls.push(run_once(program, arguments, folder)?);
     }
     let cpu_secs = cpu()?.children_secs - before;
-    Ok(Starts {
+    Ok(StartTimes {
         wall_ms: median(walls),
         cpu_ms: cpu_secs * 1e3 / f64::from(TIMES),
     })
 }
 
 /// Returns the milliseconds of one run, from the start until its output ends.
-fn once(program: &Path, arguments: &[&str], folder: &Path) -> anyhow::Result<f64> {
+fn run_once(program: &Path, arguments: &[&str], folder: &Path) -> anyhow::Result<f64> {
     let began = Instant::now();
     let output = command(program, arguments, folder).output()?;
     let wall_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -109,7 +113,7 @@ fn settled_kib(child: &mut Child) -> anyhow::Result<f64> {
     let process = child.id().to_string();
     let (mut last, mut same) = (0.0, 0);
     while same < SAME_LOOKS {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         ensure!(
             child.try_wait()?.is_none(),
             "`run -` did not wait for its input"

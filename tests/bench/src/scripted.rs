@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, IndicatorKind};
-use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
-use nightshift_engine::event::{AnalystKind, Event, JOURNAL_VERSION, Opened};
+use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Verdict, VerdictReason};
+use nightshift_engine::event::{AnalystKind, CaseSetup, Event, JOURNAL_VERSION};
 use nightshift_engine::evidence::EvidenceId;
-use nightshift_engine::finding::{FindingDraft, QuoteDraft, Stance};
-use nightshift_engine::limits::{Cost, Limits};
-use nightshift_engine::plan::{Mode, StepDraft, StepOutcome};
+use nightshift_engine::finding::{FindingDraft, FindingStance, QuoteDraft};
+use nightshift_engine::limits::{Cost, TriageLimits};
+use nightshift_engine::plan::{PlanMode, StepDraft, StepOutcome};
 use nightshift_engine::port::{
-    Analyst, Answer, Clock, Exonerator, Journal, JournalError, NoAnswer, Ruled, Toolbox,
+    Analyst, Answer, Clock, ExonerationResult, Exonerator, Journal, JournalError, NoAnswer, Toolbox,
 };
 use nightshift_engine::question::{
     AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
     ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
-use nightshift_engine::state::State;
-use nightshift_engine::strategy::Conduct;
+use nightshift_engine::state::CaseState;
+use nightshift_engine::strategy::TriageOptions;
 use nightshift_engine::tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec,
 };
@@ -32,8 +32,8 @@ pub(crate) const STEPS: usize = 20;
 const ROWS: usize = 20;
 
 /// Returns the event that opens a case of this shape.
-pub(crate) fn opened(alert: Alert) -> Opened {
-    Opened {
+pub(crate) fn opened(alert: Alert) -> CaseSetup {
+    CaseSetup {
         version: JOURNAL_VERSION,
         case_id: "k3f9-x2mq-7d1w".to_owned(),
         revision: 1,
@@ -41,30 +41,30 @@ pub(crate) fn opened(alert: Alert) -> Opened {
         profile: "default".to_owned(),
         analyst: AnalystKind::Playbook,
         models: Vec::new(),
-        limits: Limits {
+        limits: TriageLimits {
             first_plan_steps: STEPS,
             steps: STEPS,
-            ..Limits::default()
+            ..TriageLimits::default()
         },
         reserve: Cost::default(),
-        tools: Shelf.specs().into(),
+        tools: ScriptedToolbox.specs().into(),
         actions: Arc::new([]),
-        conduct: Conduct::default(),
+        options: TriageOptions::default(),
         delimiter: String::new(),
         pseudonym_key: String::new(),
-        prompts: String::new(),
-        again: None,
+        prompts_hash: String::new(),
+        previous_run: None,
     }
 }
 
 /// An analyst that plans all steps with one call each. The second half waits for the first.
-pub(crate) struct Script;
+pub(crate) struct ScriptedAnalyst;
 
 #[async_trait]
-impl Analyst for Script {
+impl Analyst for ScriptedAnalyst {
     async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         Ok(Answer::free(PlanAnswer {
-            mode: Mode::Planned,
+            mode: PlanMode::Planned,
             objective: "find out whether the host really mines".to_owned(),
             steps: (0..STEPS).map(step).collect(),
             source: String::new(),
@@ -95,7 +95,7 @@ impl Analyst for Script {
         Ok(Answer::free(ConclusionDraft {
             verdict: Verdict::TruePositive,
             leaning: Leaning::None,
-            reason: Reason::SuspiciousActivity,
+            reason: VerdictReason::SuspiciousActivity,
             assessed_severity: nightshift_alert::Severity::Critical,
             findings: vec![finding()],
             gaps: Vec::new(),
@@ -132,7 +132,7 @@ fn finding() -> FindingDraft {
             evidence: EvidenceId(2),
             quote: "listed: true".to_owned(),
         }],
-        stance: Stance::For,
+        stance: FindingStance::For,
     }
 }
 
@@ -144,10 +144,10 @@ fn object(value: Value) -> serde_json::Map<String, Value> {
 }
 
 /// Tools that find the same rows for every call.
-pub(crate) struct Shelf;
+pub(crate) struct ScriptedToolbox;
 
 #[async_trait]
-impl Toolbox for Shelf {
+impl Toolbox for ScriptedToolbox {
     fn specs(&self) -> Vec<ToolSpec> {
         let argument = |name: &str, kind, required| Argument {
             name: name.to_owned(),
@@ -186,26 +186,26 @@ impl Toolbox for Shelf {
         };
         let rows: Vec<Value> = (0..ROWS).map(row).collect();
         let mut output =
-            ToolOutput::of(json!({"asked": call.arguments, "listed": true, "rows": rows}));
+            ToolOutput::from_body(json!({"asked": call.arguments, "listed": true, "rows": rows}));
         output.rows = u64::try_from(ROWS).ok();
         Ok(output)
     }
 }
 
 /// Rules that clear nothing.
-pub(crate) struct NoRules;
+pub(crate) struct NoExonerations;
 
-impl Exonerator for NoRules {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
-        Ruled::default()
+impl Exonerator for NoExonerations {
+    fn exonerate(&self, _: &ConcludeQuestion) -> ExonerationResult {
+        ExonerationResult::default()
     }
 }
 
 /// A journal in memory.
 #[derive(Default)]
-pub(crate) struct Memory(Mutex<Vec<Event>>);
+pub(crate) struct InMemoryJournal(Mutex<Vec<Event>>);
 
-impl Memory {
+impl InMemoryJournal {
     /// Returns all events.
     pub(crate) fn events(&self) -> Vec<Event> {
         let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -214,22 +214,22 @@ impl Memory {
 }
 
 #[async_trait]
-impl Journal for Memory {
+impl Journal for InMemoryJournal {
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend_from_slice(events);
         Ok(())
     }
 
-    async fn conclude(&self, events: &[Event], _: &State) -> Result<(), JournalError> {
+    async fn conclude(&self, events: &[Event], _: &CaseState) -> Result<(), JournalError> {
         self.append(events).await
     }
 }
 
 /// A clock that stands still.
-pub(crate) struct Still;
+pub(crate) struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> DateTime<Utc> {
         DateTime::from_timestamp(1_772_419_000, 0).unwrap_or_default()
     }

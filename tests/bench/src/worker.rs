@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use nightshift_alert::{ReadOptions, Severity, read};
+use nightshift_alert::{ReadOptions, Severity, read_message};
 use nightshift_pipeline::intake::Arrival;
-use nightshift_store::Options;
+use nightshift_store::StoreOptions;
 use nightshift_tests::Publisher;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,19 +21,19 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use crate::figure::{Figure, median};
+use crate::fixture::{LEASE, MINER, folder, no_storms};
 use crate::process::{runtime, status_kib};
-use crate::world::{LEASE, MINER, folder, no_storms};
 
 /// Number of alerts for intake.
 const ALERTS: u32 = 20_000;
 /// Number of alerts that wait before the critical one.
-const BEHIND: u32 = 10_000;
+const BACKLOG_ALERTS: u32 = 10_000;
 /// Number of alerts that this program inserts per transaction.
 const BATCH: usize = 500;
 /// Interval of polling the database.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time that a worker settles before its memory is read.
-const SETTLES: Duration = Duration::from_secs(5);
+const SETTLE_TIME: Duration = Duration::from_secs(5);
 /// Number of timed starts.
 const STARTS: usize = 9;
 
@@ -98,7 +98,7 @@ impl Database {
 
     /// Waits until the query finds this many rows, and returns the time.
     async fn until(&self, sql: &str, many: i64) -> anyhow::Result<Instant> {
-        let mut looks = tokio::time::interval(LOOK);
+        let mut looks = tokio::time::interval(POLL_INTERVAL);
         loop {
             looks.tick().await;
             // The worker creates the tables.
@@ -156,7 +156,7 @@ fn command(
         database.url,
     );
     std::fs::write(folder.join("nightshift.toml"), config)?;
-    let mut command = Command::new(nightshift_tests::built()?);
+    let mut command = Command::new(nightshift_tests::build_program()?);
     command
         .args(["worker", "--only", parts])
         .current_dir(folder)
@@ -200,8 +200,9 @@ async fn intake(postgres: &str, rabbitmq: &str) -> anyhow::Result<Vec<Figure>> {
 /// Measures the seconds from the commit of a critical alert behind many low ones to its claim.
 async fn critical(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
     let (folder, database) = (folder()?, Database::new(postgres).await?);
-    let store = nightshift_store::open(&database.url, Options::new(LEASE, no_storms())).await?;
-    let messages = MINER.messages(BEHIND + 1)?;
+    let store =
+        nightshift_store::open(&database.url, StoreOptions::new(LEASE, no_storms())).await?;
+    let messages = MINER.messages(BACKLOG_ALERTS + 1)?;
     let (last, low) = messages.split_last().context("there are messages")?;
     for batch in low.chunks(BATCH) {
         let arrivals = batch.iter().map(|message| arrival(message, Severity::Low));
@@ -238,7 +239,7 @@ async fn idle(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
         &queue,
     )?;
     database.until("SELECT count(*) + 1 FROM cases", 1).await?;
-    tokio::time::sleep(SETTLES).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     let mib = status_kib(&worker.0.id().to_string(), "VmRSS")? / 1024.0;
     Ok(Figure::new("RSS of an idle worker", mib, "MiB").at_most(40.0))
 }
@@ -280,7 +281,7 @@ async fn is_ready(address: SocketAddr) -> std::io::Result<bool> {
 }
 
 fn arrival(message: &[u8], severity: Severity) -> anyhow::Result<Arrival> {
-    let mut alerts = read(message, &ReadOptions::default())?.alerts;
+    let mut alerts = read_message(message, &ReadOptions::default())?.alerts;
     let mut alert = alerts.pop().context("the sample holds an alert")?;
     alert.severity = severity;
     Ok(Arrival {
@@ -293,7 +294,7 @@ fn arrival(message: &[u8], severity: Severity) -> anyhow::Result<Arrival> {
         alert: Arc::new(alert),
         raw: message.into(),
         unreadable: None,
-        always: false,
+        on_demand: false,
         link: None,
     })
 }

@@ -12,7 +12,7 @@ use crate::Options;
 use crate::publish::{QUEUE, TICKETS};
 use crate::rotation::{BROKER_PASSWORD, DATABASE_PASSWORD, USER};
 use crate::servers::{Broker, Database};
-use crate::tickets::Desk;
+use crate::tickets::TicketServer;
 use crate::verdict::Changes;
 
 /// Duration of a lease in seconds, as shipped.
@@ -22,13 +22,13 @@ const GRACE: Duration = Duration::from_secs(30);
 /// Time for which a draining worker accepts requests: `web.lingerSecs` of the chart.
 const LINGER_SECS: u64 = 5;
 /// Time limit for a new worker to become ready.
-const BEGINS: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the configuration of the workers. Every case has its file, and cases of one account also get a ticket.
 pub(crate) fn config(
     database: &Database,
     broker: &Broker,
-    desk: &Desk,
+    desk: &TicketServer,
     options: &Options,
 ) -> String {
     format!(
@@ -39,9 +39,9 @@ pub(crate) fn config(
          [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n{}\
          [[route]]\nwhen = {{ account = [\"{TICKETS}\"] }}\ndestinations = [\"files\", \"tickets\"]\n\
          [[route]]\ndestinations = [\"files\"]\n",
-        of_user(database.url()),
+        url_of_user(database.url()),
         options.max_cases,
-        of_user(broker.url()),
+        url_of_user(broker.url()),
         desk.table(),
     )
 }
@@ -198,7 +198,7 @@ impl Worker {
     async fn wait(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
         while !self.is_ready() {
-            ensure!(begun.elapsed() < BEGINS, "a new worker is not ready");
+            ensure!(begun.elapsed() < START_TIMEOUT, "a new worker is not ready");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(())
@@ -241,7 +241,7 @@ impl Worker {
 }
 
 /// Returns the URL with the workers' user and no password, which is in a file.
-fn of_user(url: &str) -> String {
+fn url_of_user(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let (_, place) = rest.split_once('@').unwrap_or_default();
     format!("{scheme}://{USER}@{place}")

@@ -30,8 +30,8 @@ use tokio_util::sync::CancellationToken;
 
 use fleet::Fleet;
 use servers::{Broker, Database};
-use tickets::Desk;
-use verdict::Verdict;
+use tickets::TicketServer;
+use verdict::ChaosReport;
 
 /// Kills workers, databases and brokers at random, and reports what was lost.
 #[derive(Debug, Parser)]
@@ -98,7 +98,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
     fastrand::seed(seed);
     println!("seed {seed}");
-    let program = nightshift_tests::built()?;
+    let program = nightshift_tests::build_program()?;
     let mut folder = tempfile::Builder::new()
         .prefix("nightshift-chaos")
         .tempdir()?;
@@ -125,11 +125,11 @@ async fn main() -> anyhow::Result<ExitCode> {
 }
 
 /// Starts everything, disturbs it, and returns the outcome of the alerts.
-async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result<Verdict> {
+async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result<ChaosReport> {
     let database = Database::start(folder)?;
     let broker = Broker::start(folder)?;
     rotation::prepare(folder, &database, &broker).await?;
-    let desk = Desk::open().await?;
+    let desk = TicketServer::open().await?;
     let config = fleet::config(&database, &broker, &desk, options);
     std::fs::write(folder.join("nightshift.toml"), config)?;
     let mut fleet = Fleet::start(program, folder, options).await?;
@@ -137,7 +137,7 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
     let enough = CancellationToken::new();
     let most = options.minutes.map_or(options.alerts, |_| usize::MAX);
     let url = broker.url().to_owned();
-    publishing.spawn(publish::all(url, most, enough.clone()));
+    publishing.spawn(publish::publish_all(url, most, enough.clone()));
     let mut kills = Kills::new(options);
     disturb(&mut kills, options, &database, &broker, &mut fleet).await?;
     if options.minutes.is_some() {
@@ -145,10 +145,11 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
     }
     let obligations = publishing.join_next().await.context("the publisher")???;
     let begun = Instant::now();
-    let look =
-        async |fleet: &Fleet| verdict::look(database.url(), fleet, &desk, &obligations).await;
+    let look = async |fleet: &Fleet| {
+        verdict::check_obligations(database.url(), fleet, &desk, &obligations).await
+    };
     let mut looked = look(&fleet).await;
-    while !looked.as_ref().is_ok_and(Verdict::is_over) {
+    while !looked.as_ref().is_ok_and(ChaosReport::is_over) {
         ensure!(
             begun.elapsed() < Duration::from_secs(options.patience_secs),
             "not everything ended: {looked:?}"

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use nightshift_tests::{Publisher, finding};
+use nightshift_tests::{Publisher, sample_finding};
 use tokio_util::sync::CancellationToken;
 
 /// Name of the queue.
@@ -20,7 +20,7 @@ const TICKETS_EVERY: usize = 10;
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Publishes this many alerts, or fewer when it is cancelled. Returns the ids of all of them, each confirmed.
-pub(crate) async fn all(
+pub(crate) async fn publish_all(
     url: String,
     most: usize,
     enough: CancellationToken,
@@ -32,7 +32,7 @@ pub(crate) async fn all(
             break;
         }
         let id = format!("chaos-{number:06}");
-        put(&url, &mut publisher, &alert(number, &id)?).await;
+        publish_with_retry(&url, &mut publisher, &alert(number, &id)?).await;
         ids.push(id);
         // The alerts are spread over time, so that they arrive while processes are killed.
         tokio::time::sleep(Duration::from_millis(fastrand::u64(0..40))).await;
@@ -43,14 +43,14 @@ pub(crate) async fn all(
 /// Publishes one more alert at the end.
 pub(crate) async fn fresh(url: &str) -> anyhow::Result<String> {
     let id = "chaos-fresh".to_owned();
-    put(url, &mut None, &alert(0, &id)?).await;
+    publish_with_retry(url, &mut None, &alert(0, &id)?).await;
     Ok(id)
 }
 
 /// Returns a sample with another id.
 fn alert(number: usize, id: &str) -> anyhow::Result<Vec<u8>> {
     let sample = SAMPLES.get(number % SAMPLES.len()).context("a sample")?;
-    let text = finding(sample, id)?.to_string();
+    let text = sample_finding(sample, id)?.to_string();
     Ok(match wants_ticket(number) {
         true => text.replace(PROJECT, TICKETS).into(),
         false => text.into(),
@@ -63,14 +63,14 @@ pub(crate) fn wants_ticket(number: usize) -> bool {
 }
 
 /// Publishes a message until the broker has confirmed it.
-async fn put(url: &str, publisher: &mut Option<Publisher>, body: &[u8]) {
-    while let Err(_lost) = try_to_put(url, publisher, body).await {
+async fn publish_with_retry(url: &str, publisher: &mut Option<Publisher>, body: &[u8]) {
+    while let Err(_lost) = try_publish(url, publisher, body).await {
         *publisher = None;
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-async fn try_to_put(
+async fn try_publish(
     url: &str,
     publisher: &mut Option<Publisher>,
     body: &[u8],

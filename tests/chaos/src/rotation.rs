@@ -18,7 +18,7 @@ pub(crate) const BROKER_PASSWORD: &str = "broker-password";
 /// Delay between the change at the servers and the change of the files.
 const MOUNT_LAG: Duration = Duration::from_secs(3);
 /// Time limit in seconds until new passwords are used (faults.md).
-pub(crate) const MOST_ROTATION: f64 = 60.0;
+pub(crate) const MAX_ROTATION_SECS: f64 = 60.0;
 
 /// Creates the users and the files of their passwords.
 pub(crate) async fn prepare(
@@ -73,7 +73,7 @@ pub(crate) async fn rotate(
         < workers
     {
         ensure!(
-            since.elapsed().as_secs_f64() < 2.0 * MOST_ROTATION,
+            since.elapsed().as_secs_f64() < 2.0 * MAX_ROTATION_SECS,
             "the new passwords are not used"
         );
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use nightshift_tests::root;
+use nightshift_tests::repository_root;
 
 /// A server in a separate folder, stopped on drop.
 struct Server {
@@ -13,12 +13,12 @@ struct Server {
 }
 
 impl Server {
-    fn call(&self, verb: &str) -> anyhow::Result<String> {
-        self.call_with(verb, &[])
+    fn run_verb(&self, verb: &str) -> anyhow::Result<String> {
+        self.run_verb_with(verb, &[])
     }
 
-    fn call_with(&self, verb: &str, arguments: &[&str]) -> anyhow::Result<String> {
-        let output = Command::new(root().join(self.script))
+    fn run_verb_with(&self, verb: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = Command::new(repository_root().join(self.script))
             .arg(verb)
             .arg(&self.dir)
             .args(arguments)
@@ -31,7 +31,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Err(error) = self.call("stop") {
+        if let Err(error) = self.run_verb("stop") {
             eprintln!("{}: {error}", self.script);
         }
     }
@@ -52,7 +52,9 @@ impl Database {
             script: "tests/postgres",
             dir: folder.join("postgres"),
         };
-        let url = server.call("start").context("PostgreSQL does not start")?;
+        let url = server
+            .run_verb("start")
+            .context("PostgreSQL does not start")?;
         Ok(Self { server, url })
     }
 
@@ -61,8 +63,8 @@ impl Database {
     }
 
     pub(crate) fn kill_and_start(&self) -> anyhow::Result<()> {
-        self.server.call("kill")?;
-        self.server.call("start").map(drop)
+        self.server.run_verb("kill")?;
+        self.server.run_verb("start").map(drop)
     }
 }
 
@@ -78,7 +80,9 @@ impl Broker {
             script: "tests/rabbitmq",
             dir: folder.join("rabbitmq"),
         };
-        let url = server.call("start").context("RabbitMQ does not start")?;
+        let url = server
+            .run_verb("start")
+            .context("RabbitMQ does not start")?;
         Ok(Self { server, url })
     }
 
@@ -88,11 +92,11 @@ impl Broker {
 
     /// Runs `rabbitmqctl`.
     pub(crate) fn ctl(&self, arguments: &[&str]) -> anyhow::Result<()> {
-        self.server.call_with("ctl", arguments).map(drop)
+        self.server.run_verb_with("ctl", arguments).map(drop)
     }
 
     pub(crate) fn kill_and_start(&self) -> anyhow::Result<()> {
-        self.server.call("kill")?;
-        self.server.call("start").map(drop)
+        self.server.run_verb("kill")?;
+        self.server.run_verb("start").map(drop)
     }
 }

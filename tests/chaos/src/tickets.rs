@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 /// The desk, while it is open.
-pub(crate) struct Desk {
+pub(crate) struct TicketServer {
     url: String,
     incidents: Incidents,
     _tasks: JoinSet<std::io::Result<()>>,
@@ -21,7 +21,7 @@ pub(crate) struct Desk {
 
 type Incidents = Arc<Mutex<Vec<Map<String, Value>>>>;
 
-impl Desk {
+impl TicketServer {
     /// Opens a desk on a free port of 127.0.0.1.
     pub(crate) async fn open() -> anyhow::Result<Self> {
         let incidents = Incidents::default();

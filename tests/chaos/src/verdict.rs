@@ -10,13 +10,13 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::fleet::Fleet;
 use crate::publish::wants_ticket;
-use crate::rotation::MOST_ROTATION;
-use crate::tickets::Desk;
+use crate::rotation::MAX_ROTATION_SECS;
+use crate::tickets::TicketServer;
 
 type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
 
 /// Longest take-over of a dead worker's case that design.md allows, in seconds.
-const MOST_TAKE_OVER: f64 = 35.0;
+const MAX_TAKEOVER_SECS: f64 = 35.0;
 
 /// Rollouts and rotations under load.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl fmt::Display for Changes {
         if !self.rotations.is_empty() {
             writeln!(
                 f,
-                "rotations                {}, new passwords used after at most {:.1} s (limit {MOST_ROTATION} s)",
+                "rotations                {}, new passwords used after at most {:.1} s (limit {MAX_ROTATION_SECS} s)",
                 self.rotations.len(),
                 longest(&mut self.rotations.iter().copied())
             )?;
@@ -56,7 +56,7 @@ impl fmt::Display for Changes {
 
 /// The outcome of all obligations.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub(crate) struct ChaosReport {
     /// Number of obligations.
     obligations: usize,
     /// Obligations without a case.
@@ -86,7 +86,7 @@ pub(crate) struct Verdict {
     pub(crate) changes: Changes,
 }
 
-impl Verdict {
+impl ChaosReport {
     /// Returns whether everything has ended, well or not.
     pub(crate) fn is_over(&self) -> bool {
         self.open == 0 && self.lost == 0 && self.missing_reports + self.missing_tickets == 0
@@ -114,14 +114,14 @@ impl Verdict {
 
     /// Returns whether the limits of design.md and faults.md hold. They assume a quiet machine.
     pub(crate) fn is_in_time(&self) -> bool {
-        let is_short = |took: &f64| *took <= MOST_ROTATION;
+        let is_short = |took: &f64| *took <= MAX_ROTATION_SECS;
         let taken_over = self.take_overs.last();
         self.changes.rotations.iter().all(is_short)
-            && taken_over.is_none_or(|longest| *longest <= MOST_TAKE_OVER)
+            && taken_over.is_none_or(|longest| *longest <= MAX_TAKEOVER_SECS)
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ChaosReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ended: Vec<String> = self
             .ended
@@ -151,7 +151,7 @@ impl fmt::Display for Verdict {
         };
         writeln!(
             f,
-            "take-overs               {}, median {:.1} s, p95 {:.1} s, max {:.1} s (limit {MOST_TAKE_OVER} s)",
+            "take-overs               {}, median {:.1} s, p95 {:.1} s, max {:.1} s (limit {MAX_TAKEOVER_SECS} s)",
             self.take_overs.len(),
             at(50),
             at(95),
@@ -194,19 +194,19 @@ pub(crate) async fn wait_for(url: &str, id: &str, patience: Duration) -> anyhow:
 }
 
 /// Returns the present outcome.
-pub(crate) async fn look(
+pub(crate) async fn check_obligations(
     url: &str,
     fleet: &Fleet,
-    desk: &Desk,
+    desk: &TicketServer,
     obligations: &[String],
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ChaosReport> {
     let (client, _connection) = connect(url).await?;
     let rows = client
         .query("SELECT id, key, status, revision FROM cases", &[])
         .await?;
-    let mut verdict = Verdict {
+    let mut verdict = ChaosReport {
         obligations: obligations.len(),
-        ..Verdict::default()
+        ..ChaosReport::default()
     };
     let mut cases: BTreeMap<&str, usize> = obligations.iter().map(|id| (id.as_str(), 0)).collect();
     let mut shown: BTreeMap<String, usize> = BTreeMap::new();
@@ -244,7 +244,7 @@ pub(crate) async fn look(
         .sum::<usize>();
     verdict.repeated = number(&client, REPEATED).await?;
     verdict.zombies = number(&client, ZOMBIES).await?;
-    verdict.take_overs = take_overs(&client, &fleet.kills).await?;
+    verdict.take_overs = takeover_secs(&client, &fleet.kills).await?;
     Ok(verdict)
 }
 
@@ -265,7 +265,7 @@ const ZOMBIES: &str = "SELECT count(*) FROM (SELECT epoch, max(epoch) OVER (PART
 /// Returns the seconds from a kill to the claim that takes its case over. For each claim except the first of a case,
 /// the kill is the first one between the entry before it and the claim. A worker that was killed before its first
 /// entry left only a greater epoch, so several take-overs then share the time between them.
-async fn take_overs(client: &Client, kills: &[SystemTime]) -> anyhow::Result<Vec<f64>> {
+async fn takeover_secs(client: &Client, kills: &[SystemTime]) -> anyhow::Result<Vec<f64>> {
     let rows = client
         .query(
             "SELECT before, at, claims FROM (SELECT kind, at, lag(at) OVER earlier AS before, \

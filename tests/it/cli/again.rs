@@ -1,11 +1,11 @@
 //! Tests the commands that make a worker triage again, cancel, read again or remove.
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;
 
-fn triaged() -> (Place, String) {
-    let place = Place::new().unwrap();
-    let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+fn triaged() -> (Sandbox, String) {
+    let place = Sandbox::new().unwrap();
+    let alert = repository_root().join("tests/fixtures/alerts/scc-crypto-miner.json");
     let ran = place
         .run(&[
             "run",
@@ -19,7 +19,7 @@ fn triaged() -> (Place, String) {
     (place, report["case_id"].as_str().unwrap().to_owned())
 }
 
-fn case(place: &Place) -> Value {
+fn case(place: &Sandbox) -> Value {
     let list = place.run(&["cases", "list", "--json"]).unwrap();
     serde_json::from_str(list.stdout.lines().next().unwrap()).unwrap()
 }
@@ -76,7 +76,7 @@ fn a_case_that_waits_for_its_next_triage_is_replayed_from_the_last_one() {
 
 #[test]
 fn a_list_without_a_row_says_whether_there_are_cases_at_all() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place.run(&["migrate"]).unwrap();
     let none = place.run(&["cases", "list"]).unwrap();
     insta::assert_snapshot!(none.stderr.trim(), @"no cases yet; `nightshift run FILE` triages an alert, `nightshift demo --once` shows sample ones");

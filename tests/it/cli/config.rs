@@ -1,12 +1,12 @@
 //! Tests configuration errors: each names file, line and the nearest valid name, and the exit code is 64.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 
 #[test]
 fn an_unknown_key_is_refused_with_its_place() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place
-        .file(
+        .write_file(
             "nightshift.toml",
             "[store]\n# where\nulr = \"sqlite:x.db\"\n",
         )
@@ -18,13 +18,13 @@ fn an_unknown_key_is_refused_with_its_place() {
 
 #[test]
 fn a_missing_file_and_a_bad_variable_are_refused() {
-    let mut place = Place::new().unwrap();
+    let mut place = Sandbox::new().unwrap();
     let ran = place
         .run(&["--config", "none.toml", "cases", "list"])
         .unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("none.toml"), "{}", ran.stderr);
-    place.set("NIGHTSHIFT__LIMITS__MINUTES", "soon");
+    place.set_env("NIGHTSHIFT__LIMITS__MINUTES", "soon");
     let ran = place.run(&["config", "show"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(
@@ -36,11 +36,11 @@ fn a_missing_file_and_a_bad_variable_are_refused() {
 
 #[test]
 fn the_environment_counts_over_the_file_and_the_file_over_the_defaults() {
-    let mut place = Place::new().unwrap();
+    let mut place = Sandbox::new().unwrap();
     place
-        .file("nightshift.toml", "[limits]\nminutes = 5\nsteps = 7\n")
+        .write_file("nightshift.toml", "[limits]\nminutes = 5\nsteps = 7\n")
         .unwrap();
-    place.set("NIGHTSHIFT__LIMITS__STEPS", "9");
+    place.set_env("NIGHTSHIFT__LIMITS__STEPS", "9");
     let ran = place.run(&["config", "show"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for line in ["minutes = 5", "steps = 9", "turns = 8"] {
@@ -50,12 +50,12 @@ fn the_environment_counts_over_the_file_and_the_file_over_the_defaults() {
 
 #[test]
 fn a_register_with_a_bad_row_is_told_with_its_line_and_the_rest_is_used() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place
-        .file("scanners.csv", "id,subject,approved_by,valid_until,expected_findings\nS1,203.0.113.9,sec,2027-01-01,Recon:*\nS2,203.0.113.10,sec,soon,Recon:*\n")
+        .write_file("scanners.csv", "id,subject,approved_by,valid_until,expected_findings\nS1,203.0.113.9,sec,2027-01-01,Recon:*\nS2,203.0.113.10,sec,soon,Recon:*\n")
         .unwrap();
     place
-        .file("nightshift.toml", "[[tool]]\nname = \"scanners\"\nkind = \"authorised_scanners\"\npath = \"scanners.csv\"\n")
+        .write_file("nightshift.toml", "[[tool]]\nname = \"scanners\"\nkind = \"authorised_scanners\"\npath = \"scanners.csv\"\n")
         .unwrap();
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
@@ -74,7 +74,7 @@ fn a_register_with_a_bad_row_is_told_with_its_line_and_the_rest_is_used() {
 
 #[test]
 fn the_defaults_are_right() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(
         (ran.code, ran.stderr.as_str()),
@@ -86,7 +86,7 @@ fn the_defaults_are_right() {
 
 #[test]
 fn the_schema_is_printed_for_editors() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let ran = place.run(&["config", "schema"]).unwrap();
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let schema: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -96,13 +96,13 @@ fn the_schema_is_printed_for_editors() {
 
 #[test]
 fn a_webhook_over_plain_http_is_refused_and_its_secret_is_not_shown() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let table = |rest: &str| {
         format!(
             "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"http://soar.internal/\"\nsecret = \"whsec_hush\"\n{rest}"
         )
     };
-    place.file("nightshift.toml", table("")).unwrap();
+    place.write_file("nightshift.toml", table("")).unwrap();
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(
@@ -111,7 +111,7 @@ fn a_webhook_over_plain_http_is_refused_and_its_secret_is_not_shown() {
         ran.stderr
     );
     place
-        .file("nightshift.toml", table("allow_private = true\n"))
+        .write_file("nightshift.toml", table("allow_private = true\n"))
         .unwrap();
     let ran = place.run(&["config", "show"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -121,7 +121,7 @@ fn a_webhook_over_plain_http_is_refused_and_its_secret_is_not_shown() {
 
 #[test]
 fn what_counts_is_shown_without_secrets_wherever_they_stand() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let file = r#"
 [web]
 tokens = ["env:WEB_TOKEN"]
@@ -146,7 +146,7 @@ url = "amqp://nightshift@127.0.0.1/"
 password = "hush-password"
 queue = "alerts"
 "#;
-    place.file("nightshift.toml", file).unwrap();
+    place.write_file("nightshift.toml", file).unwrap();
     for arguments in [&["config", "show"][..], &["config", "show", "--json"]] {
         let ran = place.run(arguments).unwrap();
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -164,11 +164,11 @@ queue = "alerts"
 
 #[test]
 fn what_no_command_that_triages_would_start_with_is_not_right() {
-    let place = Place::new().unwrap();
-    place.file("broken/plan.md", "{{ unclosed").unwrap();
+    let place = Sandbox::new().unwrap();
+    place.write_file("broken/plan.md", "{{ unclosed").unwrap();
     let model = "[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-4.1\"\napi_key = \"env:ELSEWHERE\"\n";
     let wrong = |file: &str| {
-        place.file("nightshift.toml", file).unwrap();
+        place.write_file("nightshift.toml", file).unwrap();
         let ran = place.run(&["config", "check"]).unwrap();
         assert_eq!(ran.code, Some(64), "{file}: {ran:?}");
         assert!(ran.stdout.is_empty(), "{}", ran.stdout);
@@ -182,7 +182,7 @@ fn what_no_command_that_triages_would_start_with_is_not_right() {
     assert!(broken.contains("plan.md"), "{broken}");
     insta::assert_snapshot!(wrong("[[profile]]\nname = \"default\"\nreplan_when = \"none.json\"\n"), @r#"error: [[profile]] "default": cannot read replan_when none.json: No such file or directory (os error 2)"#);
     // The API key may exist only on the machine that runs the worker.
-    place.file("nightshift.toml", model).unwrap();
+    place.write_file("nightshift.toml", model).unwrap();
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     insta::assert_snapshot!(ran.stdout.trim(), @"the configuration is right: 26 playbooks, 1 register, list or log");
@@ -190,7 +190,7 @@ fn what_no_command_that_triages_would_start_with_is_not_right() {
 
 #[test]
 fn numbers_that_stop_everything_are_refused_by_every_command() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     for (table, key, value) in [
         ("worker", "inbox_max", "0"),
         ("worker", "max_cases", "1000000"),
@@ -200,7 +200,7 @@ fn numbers_that_stop_everything_are_refused_by_every_command() {
         ("limits", "day_usd", "-1.0"),
     ] {
         let file = format!("[{table}]\n{key} = {value}\n");
-        place.file("nightshift.toml", file).unwrap();
+        place.write_file("nightshift.toml", file).unwrap();
         for arguments in [&["config", "check"][..], &["worker"]] {
             let ran = place.run(arguments).unwrap();
             assert_eq!(ran.code, Some(64), "{ran:?}");
@@ -212,10 +212,10 @@ fn numbers_that_stop_everything_are_refused_by_every_command() {
 
 #[test]
 fn a_feed_that_there_is_not_is_refused_by_every_command() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let file =
         "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"in\"\nfeeds = [\"gaurdduty\"]\n";
-    place.file("nightshift.toml", file).unwrap();
+    place.write_file("nightshift.toml", file).unwrap();
     for arguments in [&["config", "check"][..], &["doctor"], &["worker"]] {
         let ran = place.run(arguments).unwrap();
         assert_eq!(ran.code, Some(64), "{ran:?}");

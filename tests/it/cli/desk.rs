@@ -1,24 +1,24 @@
 //! Tests the commands for people's work with cases, the export of that work, and test deliveries to destinations.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use serde_json::Value;
 
 const CONFIG: &str = "[[destination]]\nname = \"archive\"\nkind = \"file\"\npath = \"reports\"\n\
     [[route]]\ndestinations = [\"archive\"]\n";
 
 /// Returns a place with a configuration, and the id of a triaged case.
-fn triaged() -> (Place, String) {
-    let place = Place::new().unwrap();
-    place.file("nightshift.toml", CONFIG).unwrap();
+fn triaged() -> (Sandbox, String) {
+    let place = Sandbox::new().unwrap();
+    place.write_file("nightshift.toml", CONFIG).unwrap();
     let id = triaged_in(&place);
     (place, id)
 }
 
 /// Triages a case in this place and returns its id.
-pub(super) fn triaged_in(place: &Place) -> String {
+pub(super) fn triaged_in(place: &Sandbox) -> String {
     let finding = include_bytes!("../../fixtures/alerts/guardduty-finding.json");
     let ran = place
-        .feed(&["run", "-", "--quiet", "--format", "json"], finding)
+        .run_with_input(&["run", "-", "--quiet", "--format", "json"], finding)
         .unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -225,7 +225,7 @@ destination = "soc"
 #[test]
 fn every_kind_is_configured_and_shows_what_it_would_send() {
     let (place, id) = triaged();
-    place.file("nightshift.toml", EVERYWHERE).unwrap();
+    place.write_file("nightshift.toml", EVERYWHERE).unwrap();
     let checked = place.run(&["config", "check"]).unwrap();
     assert_eq!(checked.code, Some(0), "{checked:?}");
     let shown = place.run(&["config", "show"]).unwrap();
@@ -267,8 +267,8 @@ fn every_kind_is_configured_and_shows_what_it_would_send() {
 
 #[test]
 fn a_destination_is_tried_without_a_database() {
-    let place = Place::new().unwrap();
-    place.file("nightshift.toml", CONFIG).unwrap();
+    let place = Sandbox::new().unwrap();
+    place.write_file("nightshift.toml", CONFIG).unwrap();
     let ran = place.run(&["destinations", "test", "archive"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let listed = place.run(&["cases", "list"]).unwrap();

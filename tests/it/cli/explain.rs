@@ -1,10 +1,10 @@
 //! Tests the command that explains what would be done about an alert.
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;
 
 fn fixture(name: &str) -> String {
-    root()
+    repository_root()
         .join("tests/fixtures/playbooks")
         .join(name)
         .display()
@@ -13,7 +13,7 @@ fn fixture(name: &str) -> String {
 
 #[test]
 fn each_alert_is_explained_and_nothing_is_kept() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let file = fixture("guardduty-ssh-brute-force.json");
     let ran = place.run(&["playbooks", "explain", &file]).unwrap();
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
@@ -49,9 +49,9 @@ fn each_alert_is_explained_and_nothing_is_kept() {
 
 #[test]
 fn the_tools_of_the_configuration_and_of_the_routes_profile_count() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place
-        .file(
+        .write_file(
             "scanners.csv",
             "id,subject,approved_by,valid_until,expected_findings\n",
         )
@@ -60,7 +60,7 @@ fn the_tools_of_the_configuration_and_of_the_routes_profile_count() {
         "[[tool]]\nname = \"scanners\"\nkind = \"authorised_scanners\"\npath = \"scanners.csv\"\n";
     let file = fixture("guardduty-ssh-brute-force.json");
     let explained = |configuration: String| -> Value {
-        place.file("nightshift.toml", configuration).unwrap();
+        place.write_file("nightshift.toml", configuration).unwrap();
         let ran = place
             .run(&["playbooks", "explain", &file, "--json"])
             .unwrap();
@@ -90,9 +90,9 @@ fn the_tools_of_the_configuration_and_of_the_routes_profile_count() {
 
 #[test]
 fn what_cannot_be_read_is_refused() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let ran = place
-        .feed(&["playbooks", "explain", "-"], b"{\"x\": 1}")
+        .run_with_input(&["playbooks", "explain", "-"], b"{\"x\": 1}")
         .unwrap();
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("unknown shape"), "{}", ran.stderr);
@@ -100,14 +100,14 @@ fn what_cannot_be_read_is_refused() {
 
 #[test]
 fn text_of_an_alert_cannot_steer_the_terminal() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let text = std::fs::read_to_string(fixture("guardduty-ssh-brute-force.json")).unwrap();
     let evil = text.replace(
         "is performing",
         "\\u001b[2J\\u202e{{ subject }} is performing",
     );
     let ran = place
-        .feed(&["playbooks", "explain", "-"], evil.as_bytes())
+        .run_with_input(&["playbooks", "explain", "-"], evil.as_bytes())
         .unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stdout.contains('\u{202e}'));

@@ -1,12 +1,12 @@
 //! Tests the journal as people read it, its export, and the verification of the exported file alone.
 
-use nightshift_tests::{Place, Ran, root};
+use nightshift_tests::{ProgramOutput, Sandbox, repository_root};
 use serde_json::Value;
 
 /// Returns a place with one concluded case, and the id of the case.
-fn triaged() -> (Place, String) {
-    let place = Place::new().unwrap();
-    let fixture = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+fn triaged() -> (Sandbox, String) {
+    let place = Sandbox::new().unwrap();
+    let fixture = repository_root().join("tests/fixtures/alerts/scc-crypto-miner.json");
     let run = [
         "run",
         fixture.to_str().unwrap(),
@@ -18,17 +18,19 @@ fn triaged() -> (Place, String) {
     (place, report["case_id"].as_str().unwrap().to_owned())
 }
 
-fn ok(place: &Place, arguments: &[&str]) -> String {
+fn ok(place: &Sandbox, arguments: &[&str]) -> String {
     let ran = place.run(arguments).unwrap();
     assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
     ran.stdout
 }
 
 /// Verifies the file in a folder without store or configuration.
-fn verify(file: &str, more: &[&str]) -> Ran {
-    let elsewhere = Place::new().unwrap();
+fn verify(file: &str, more: &[&str]) -> ProgramOutput {
+    let elsewhere = Sandbox::new().unwrap();
     let arguments = [&["cases", "verify", "-"], more].concat();
-    let ran = elsewhere.feed(&arguments, file.as_bytes()).unwrap();
+    let ran = elsewhere
+        .run_with_input(&arguments, file.as_bytes())
+        .unwrap();
     assert!(!elsewhere.path().join("nightshift-data").exists());
     ran
 }
@@ -57,7 +59,7 @@ fn an_exported_case_is_sound_on_any_machine() {
 #[test]
 fn each_revision_is_exported_alone_or_with_the_others() {
     let (place, id) = triaged();
-    let fixture = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    let fixture = repository_root().join("tests/fixtures/alerts/scc-crypto-miner.json");
     ok(&place, &["run", fixture.to_str().unwrap(), "--quiet"]);
     let revisions = |more: &[&str]| {
         let out = [&["cases", "export", &id, "--out", "case.jsonl"], more].concat();

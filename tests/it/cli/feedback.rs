@@ -1,10 +1,10 @@
 //! Tests what a person's verdict on a case records and what it clears later.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use serde_json::Value;
 
 /// Triages a brute force from this address under this finding id.
-fn probe(place: &Place, id: &str, from: &str) -> Value {
+fn probe(place: &Sandbox, id: &str, from: &str) -> Value {
     let finding = serde_json::json!({
         "schemaVersion": "2.0", "accountId": "444455556666", "region": "eu-west-1", "partition": "aws",
         "id": id, "arn": format!("arn:aws:guardduty:eu-west-1:444455556666:detector/d/finding/{id}"),
@@ -22,7 +22,7 @@ fn probe(place: &Place, id: &str, from: &str) -> Value {
     });
     let bytes = finding.to_string();
     let arguments = ["run", "-", "--quiet", "--format", "json"];
-    let ran = place.feed(&arguments, bytes.as_bytes()).unwrap();
+    let ran = place.run_with_input(&arguments, bytes.as_bytes()).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap()
 }
@@ -36,9 +36,9 @@ fn kinds(report: &Value) -> Vec<&str> {
 
 #[test]
 fn a_persons_verdict_is_kept_shown_and_clears_only_the_same() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place
-        .file(
+        .write_file(
             "nightshift.toml",
             "[metrics]\ntextfile = \"metrics.prom\"\n",
         )
@@ -98,7 +98,7 @@ fn a_persons_verdict_is_kept_shown_and_clears_only_the_same() {
 
 #[test]
 fn nobody_agrees_with_what_is_not_there() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place.run(&["migrate"]).unwrap();
     let ran = place
         .run(&["cases", "agree", "k3f9-x2mq", "--by", "ana"])

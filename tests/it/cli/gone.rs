@@ -1,6 +1,6 @@
 //! Tests how to give up the reports that are pending for a destination that was renamed.
 
-use nightshift_tests::{Place, Ran};
+use nightshift_tests::{ProgramOutput, Sandbox};
 use serde_json::Value;
 
 use super::desk::triaged_in;
@@ -14,21 +14,21 @@ pub(crate) fn config(name: &str, path: &str, more: &str) -> String {
 }
 
 /// Returns the id of a case whose delivery to `soc` is pending because `soc` cannot write.
-pub(crate) fn owing(place: &Place, store: &str) -> String {
-    place.file("a-file", "").unwrap();
+pub(crate) fn owing(place: &Sandbox, store: &str) -> String {
+    place.write_file("a-file", "").unwrap();
     let config = format!("{store}{}", config("soc", "a-file/below", ""));
-    place.file("nightshift.toml", config).unwrap();
+    place.write_file("nightshift.toml", config).unwrap();
     triaged_in(place)
 }
 
-fn drop(place: &Place, more: &[&str]) -> Ran {
+fn drop(place: &Sandbox, more: &[&str]) -> ProgramOutput {
     let arguments = [&["destinations", "drop"], more].concat();
     place.run(&arguments).unwrap()
 }
 
 #[test]
 fn what_is_owed_to_a_name_that_is_gone_is_given_up() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let id = owing(&place, "");
     let configured = drop(&place, &["soc"]);
     assert_eq!(configured.code, Some(2), "{configured:?}");
@@ -36,7 +36,7 @@ fn what_is_owed_to_a_name_that_is_gone_is_given_up() {
     assert!(configured.stderr.contains(told), "{configured:?}");
 
     let renamed = config("archive", "reports", "");
-    place.file("nightshift.toml", renamed).unwrap();
+    place.write_file("nightshift.toml", renamed).unwrap();
     let misspelt = drop(&place, &["sock"]);
     assert_eq!(misspelt.code, Some(0), "{misspelt:?}");
     assert_eq!(
@@ -67,10 +67,10 @@ fn what_is_owed_to_a_name_that_is_gone_is_given_up() {
 
 #[test]
 fn a_route_s_otherwise_takes_it_over() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let id = owing(&place, "");
     let renamed = config("archive", "reports", "otherwise = [\"archive\"]\n");
-    place.file("nightshift.toml", renamed).unwrap();
+    place.write_file("nightshift.toml", renamed).unwrap();
     let ran = drop(&place, &["soc", "--json"]);
     let said: Value = serde_json::from_str(&ran.stdout).unwrap();
     let handed =

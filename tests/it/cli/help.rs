@@ -1,9 +1,9 @@
 //! Tests the help texts and the list of metrics.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 
 fn help(arguments: &[&str]) -> String {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let ran = place.run(arguments).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     ran.stdout
@@ -197,15 +197,15 @@ fn the_help_of_destinations_drop() {
 
 #[test]
 fn the_list_of_metrics() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place
-        .file(
+        .write_file(
             "nightshift.toml",
             "[metrics]\ntextfile = \"metrics.prom\"\n",
         )
         .unwrap();
     place
-        .feed(
+        .run_with_input(
             &["run", "-", "--quiet"],
             include_bytes!("../../fixtures/alerts/guardduty-finding.json"),
         )

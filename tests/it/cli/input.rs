@@ -1,8 +1,8 @@
 //! Tests that bad input ends with an error that says what, where and how to fix it, without a panic or a stack trace.
 
-use nightshift_tests::{Place, Ran};
+use nightshift_tests::{ProgramOutput, Sandbox};
 
-fn refused(ran: &Ran, code: i32, says: &[&str]) {
+fn refused(ran: &ProgramOutput, code: i32, says: &[&str]) {
     assert_eq!(ran.code, Some(code), "{ran:?}");
     assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
     assert!(ran.stdout.is_empty(), "{}", ran.stdout);
@@ -20,16 +20,20 @@ fn refused(ran: &Ran, code: i32, says: &[&str]) {
 
 #[test]
 fn bad_files_are_refused_with_what_and_where() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let run = |name: &str| place.run(&["run", name, "--quiet"]).unwrap();
-    place.file("empty.json", "").unwrap();
+    place.write_file("empty.json", "").unwrap();
     place
-        .file("cut.json", &br#"{"schemaVersion": "2.0", "id": "#[..])
+        .write_file("cut.json", &br#"{"schemaVersion": "2.0", "id": "#[..])
         .unwrap();
-    place.file("nonsense.json", "[1, true, \"x\"]").unwrap();
-    place.file("binary", [0_u8, 159, 146, 150, 255]).unwrap();
     place
-        .file("large.json", vec![b'x'; 10 * 1024 * 1024])
+        .write_file("nonsense.json", "[1, true, \"x\"]")
+        .unwrap();
+    place
+        .write_file("binary", [0_u8, 159, 146, 150, 255])
+        .unwrap();
+    place
+        .write_file("large.json", vec![b'x'; 10 * 1024 * 1024])
         .unwrap();
     std::fs::create_dir(place.path().join("folder")).unwrap();
     refused(&run("empty.json"), 2, &["empty.json", "empty"]);
@@ -47,10 +51,10 @@ fn bad_files_are_refused_with_what_and_where() {
 
 #[test]
 fn r1_one_bad_finding_does_not_cost_its_neighbours() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let good = include_str!("../../fixtures/alerts/guardduty-finding.json");
     let ran = place
-        .feed(
+        .run_with_input(
             &["run", "-", "--format", "json", "--quiet"],
             format!("[{good}, {{\"x\": 1}}]").as_bytes(),
         )
@@ -62,22 +66,24 @@ fn r1_one_bad_finding_does_not_cost_its_neighbours() {
 
 #[test]
 fn a_message_without_findings_is_no_error() {
-    let place = Place::new().unwrap();
-    let ran = place.feed(&["run", "-"], br#"{"findings": []}"#).unwrap();
+    let place = Sandbox::new().unwrap();
+    let ran = place
+        .run_with_input(&["run", "-"], br#"{"findings": []}"#)
+        .unwrap();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
 }
 
 #[test]
 fn run_writes_no_dead_letters() {
-    let place = Place::new().unwrap();
-    place.feed(&["run", "-"], b"nonsense").unwrap();
+    let place = Sandbox::new().unwrap();
+    place.run_with_input(&["run", "-"], b"nonsense").unwrap();
     let ran = place.run(&["dead-letters", "list", "--json"]).unwrap();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
 }
 
 #[test]
 fn names_that_do_not_exist_are_refused_with_those_that_do() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let run = |arguments: &[&str]| place.run(arguments).unwrap();
     run(&["migrate"]);
     refused(
@@ -101,7 +107,7 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
         &["JSON object"],
     );
     place
-        .file(
+        .write_file(
             "a.json",
             include_str!("../../fixtures/alerts/guardduty-finding.json"),
         )
@@ -115,19 +121,19 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
 
 #[test]
 fn a_bad_playbook_is_refused_with_line_and_column() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place
-        .file("bad.toml", "name = \"bad\"\nversoin = 1\n")
+        .write_file("bad.toml", "name = \"bad\"\nversoin = 1\n")
         .unwrap();
     let ran = place.run(&["playbooks", "check", "bad.toml"]).unwrap();
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stdout.contains("bad.toml:2:1"), "{}", ran.stdout);
     assert!(ran.stdout.contains("version"), "{}", ran.stdout);
     place
-        .file("books/bad.toml", "name = \"bad\"\nversoin = 1\n")
+        .write_file("books/bad.toml", "name = \"bad\"\nversoin = 1\n")
         .unwrap();
     place
-        .file("nightshift.toml", "[playbooks]\ndir = \"books\"\n")
+        .write_file("nightshift.toml", "[playbooks]\ndir = \"books\"\n")
         .unwrap();
     refused(
         &place.run(&["config", "check"]).unwrap(),
@@ -138,12 +144,12 @@ fn a_bad_playbook_is_refused_with_line_and_column() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let ran = std::process::Command::new("sh")
         .arg("-c")
         .arg(format!(
             "{} tools list | head -c 1; echo \"${{PIPESTATUS:-}}\"",
-            nightshift_tests::program().unwrap().display()
+            nightshift_tests::program_path().unwrap().display()
         ))
         .current_dir(place.path())
         .output()
@@ -157,7 +163,7 @@ fn a_reader_that_goes_away_is_no_error() {
 
 #[test]
 fn who_asks_what_came_where_nothing_is_kept_is_told_so_and_leaves_nothing() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     for command in [
         &["cases", "list"][..],
         &["cases", "show", "k3f9"],

@@ -1,22 +1,22 @@
 //! Tests the commands that add, preview, count and remove mutes, and the mutes that are refused.
 
-use nightshift_tests::{Place, Ran};
+use nightshift_tests::{ProgramOutput, Sandbox};
 use serde_json::Value;
 
-fn ok(place: &Place, arguments: &[&str]) -> Ran {
+fn ok(place: &Sandbox, arguments: &[&str]) -> ProgramOutput {
     let ran = place.run(arguments).unwrap();
     assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
     ran
 }
 
-fn refused(place: &Place, arguments: &[&str], code: i32) -> String {
+fn refused(place: &Sandbox, arguments: &[&str], code: i32) -> String {
     let ran = place.run(arguments).unwrap();
     assert_eq!(ran.code, Some(code), "{arguments:?}: {}", ran.stderr);
     assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
     ran.stderr
 }
 
-fn mutes(place: &Place) -> Vec<Value> {
+fn mutes(place: &Sandbox) -> Vec<Value> {
     let listed = ok(place, &["mutes", "list", "--all", "--json"]).stdout;
     listed
         .lines()
@@ -25,8 +25,8 @@ fn mutes(place: &Place) -> Vec<Value> {
 }
 
 /// Returns a place with an empty database.
-fn empty() -> Place {
-    let place = Place::new().unwrap();
+fn empty() -> Sandbox {
+    let place = Sandbox::new().unwrap();
     ok(&place, &["migrate"]);
     place
 }
@@ -91,7 +91,7 @@ fn a_mute_hides_what_comes_and_counts_it_until_it_is_removed() {
 
 #[test]
 fn a_preview_tells_true_positives_and_adds_nothing() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     ok(&place, &["demo", "--once", "--quiet"]);
     let preview = [
         "mutes",
@@ -119,7 +119,7 @@ fn a_preview_tells_true_positives_and_adds_nothing() {
 fn a_mute_of_the_configuration_is_listed_and_cannot_be_removed() {
     let place = empty();
     let rule = "[[mute]]\nname = \"noise\"\nwhen = { feed = \"scc\" }\nuntil = 2100-01-01\nwhy = \"a test\"\n";
-    place.file("nightshift.toml", rule).unwrap();
+    place.write_file("nightshift.toml", rule).unwrap();
     let rows = mutes(&place);
     assert_eq!(
         (&rows[0]["name"], &rows[0]["configured"]),
@@ -168,7 +168,7 @@ fn a_mute_of_a_feed_that_there_is_not_is_refused_with_those_there_are() {
     insta::assert_snapshot!(refused(&place, &preview, 2), @r#"error: --feed: there is no feed "edr"; known are guardduty, scc, security_hub, ocsf, nightshift"#);
     assert!(mutes(&place).is_empty());
     let edr = "[[feed]]\nname = \"edr\"\nmatch = \"/vendor\"\nfields = { id = \"/id\", type = \"/rule\" }\n";
-    place.file("nightshift.toml", edr).unwrap();
+    place.write_file("nightshift.toml", edr).unwrap();
     ok(&place, &preview);
     insta::assert_snapshot!(add("crowdstrike"), @r#"error: --feed: there is no feed "crowdstrike"; known are guardduty, scc, security_hub, ocsf, edr, nightshift"#);
     // `nightshift` is the feed of the alerts about unreadable messages.
@@ -182,9 +182,9 @@ fn a_mute_of_a_feed_that_there_is_not_is_refused_with_those_there_are() {
 
 #[test]
 fn a_bad_mute_of_the_configuration_ends_with_64() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let refused_as = |rules: &str| {
-        place.file("nightshift.toml", rules).unwrap();
+        place.write_file("nightshift.toml", rules).unwrap();
         refused(&place, &["mutes", "list"], 64)
     };
     let rule =
@@ -202,7 +202,7 @@ fn run_triages_whatever_is_muted() {
     let place = empty();
     ok(&place, ADD);
     let ran = place
-        .feed(
+        .run_with_input(
             &["run", "-", "--format", "json", "--quiet"],
             include_bytes!("../../fixtures/alerts/guardduty-finding.json"),
         )

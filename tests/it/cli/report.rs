@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_tests::{Place, files, root};
+use nightshift_tests::{Sandbox, files_below, repository_root};
 use serde_json::Value;
 
 const KEYS: &[&str] = &[
@@ -37,14 +37,14 @@ const KEYS: &[&str] = &[
 ];
 
 fn fixture(name: &str) -> String {
-    root()
+    repository_root()
         .join("tests/fixtures/alerts")
         .join(name)
         .display()
         .to_string()
 }
 
-fn triage(place: &Place, file: &str) -> Vec<Value> {
+fn triage(place: &Sandbox, file: &str) -> Vec<Value> {
     let ran = place
         .run(&["run", file, "--format", "json", "--quiet"])
         .unwrap();
@@ -58,7 +58,7 @@ fn triage(place: &Place, file: &str) -> Vec<Value> {
 
 #[test]
 fn r1_the_crypto_miner_is_triaged_from_plan_to_proven_verdict() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let report = triage(&place, &fixture("scc-crypto-miner.json")).remove(0);
     for key in KEYS {
         assert!(report.get(*key).is_some(), "{key} is missing");
@@ -95,9 +95,9 @@ fn r1_the_crypto_miner_is_triaged_from_plan_to_proven_verdict() {
 
 #[test]
 fn every_sample_is_triaged_and_the_wrapped_ones_show_one_key() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let mut keys: Vec<(String, BTreeSet<String>)> = Vec::new();
-    for path in files(&root().join("tests/fixtures/alerts")).unwrap() {
+    for path in files_below(&repository_root().join("tests/fixtures/alerts")).unwrap() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let reports = triage(&place, &path.display().to_string());
         let of_file = reports
@@ -127,7 +127,7 @@ fn every_sample_is_triaged_and_the_wrapped_ones_show_one_key() {
 
 #[test]
 fn a_known_key_is_triaged_again_as_a_revision() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let first = triage(&place, &fixture("ocsf-impossible-travel.json")).remove(0);
     let second = triage(&place, &fixture("ocsf-impossible-travel.json")).remove(0);
     assert_eq!(first["case_id"], second["case_id"]);
@@ -141,7 +141,7 @@ fn a_known_key_is_triaged_again_as_a_revision() {
 
 #[test]
 fn a_case_can_be_shown_again_with_its_trace() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let report = triage(&place, &fixture("scc-crypto-miner.json")).remove(0);
     let id = report["case_id"].as_str().unwrap();
     let ran = place.run(&["cases", "show", id.get(..7).unwrap()]).unwrap();
@@ -158,7 +158,7 @@ fn a_case_can_be_shown_again_with_its_trace() {
 
 #[test]
 fn the_plan_alone_runs_and_keeps_nothing() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let ran = place
         .run(&["run", &fixture("scc-crypto-miner.json"), "--plan-only"])
         .unwrap();
@@ -174,9 +174,9 @@ fn the_plan_alone_runs_and_keeps_nothing() {
 
 #[test]
 fn a_file_destination_holds_one_report_per_case_and_metrics_are_written() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     place
-        .file(
+        .write_file(
             "nightshift.toml",
             "[metrics]\ntextfile = \"metrics.prom\"\n[[destination]]\nname = \"archive\"\nkind = \"file\"\npath = \"reports\"\n\
              [[route]]\nwhen = { feed = \"scc\" }\ndestinations = [\"archive\"]\n",
@@ -209,7 +209,7 @@ fn a_file_destination_holds_one_report_per_case_and_metrics_are_written() {
 
 #[test]
 fn a_tool_is_called_by_hand() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let ran = place
         .run(&[
             "tools",

@@ -1,11 +1,11 @@
 //! Tests that the same alerts get the same verdicts under each strategy.
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;
 
 #[test]
 fn r4_every_strategy_comes_to_the_same_verdict() {
-    let demo = root().join("deploy/demo");
+    let demo = repository_root().join("deploy/demo");
     let config = demo.join("nightshift.toml").display().to_string();
     for (alert, verdict) in [
         ("01-crypto-miner.pubsub.json", "true_positive"),
@@ -19,7 +19,7 @@ fn r4_every_strategy_comes_to_the_same_verdict() {
     ] {
         let alert = demo.join("alerts").join(alert).display().to_string();
         for strategy in ["planned", "adaptive", "direct"] {
-            let place = Place::new().unwrap();
+            let place = Sandbox::new().unwrap();
             let ran = place
                 .run(&[
                     "--config",

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;
 
 /// Starts a receiver that answers successive posts with these statuses and returns the head and body of each.
@@ -48,19 +48,19 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
 }
 
 /// Returns a place whose reports all go to this address.
-fn place(url: &str) -> Place {
-    let mut place = Place::new().unwrap();
+fn place(url: &str) -> Sandbox {
+    let mut place = Sandbox::new().unwrap();
     let text = format!(
         "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"{url}\"\nsecret = \"env:HOOK_SECRET\"\n\
          [[route]]\ndestinations = [\"soar\"]\n"
     );
-    place.file("nightshift.toml", text).unwrap();
-    place.set("HOOK_SECRET", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
+    place.write_file("nightshift.toml", text).unwrap();
+    place.set_env("HOOK_SECRET", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
     place
 }
 
-fn triage(place: &Place, name: &str) -> Value {
-    let file = root().join("deploy/demo/alerts").join(name);
+fn triage(place: &Sandbox, name: &str) -> Value {
+    let file = repository_root().join("deploy/demo/alerts").join(name);
     let file = file.to_str().unwrap();
     let ran = place
         .run(&["run", file, "--format", "json", "--quiet"])

@@ -10,7 +10,8 @@ const REAL: &str = "[metrics]\ntextfile = \"real.prom\"\n\
 
 /// Stores a real case of the port scan that the demo's register of scanners clears; no register here clears it.
 fn put_real_scan(folder: &Path) {
-    let scan = nightshift_tests::root().join("deploy/demo/alerts/03-port-scan.eventbridge.json");
+    let scan = nightshift_tests::repository_root()
+        .join("deploy/demo/alerts/03-port-scan.eventbridge.json");
     let scan = std::fs::read_to_string(scan).unwrap();
     let id = "5e1f7a2b9c3d48e6a07b1c2d3e4f5061";
     assert!(scan.contains(id));

@@ -43,7 +43,7 @@ fn the_pages_shut_nobody_out_on_a_phone_or_a_desk_dark_or_light() {
         note,
     ];
     printed(folder.path(), &agree);
-    let root = nightshift_tests::root();
+    let root = nightshift_tests::repository_root();
     let looked = Command::new("node")
         .arg(root.join("tests/pages/look.mjs"))
         .arg(named("NIGHTSHIFT_TEST_CHROMIUM"))
@@ -83,7 +83,7 @@ fn the_message_of_a_case_can_be_drawn_whole() {
     let message = printed(folder.path(), &["destinations", "preview", "soc", miner]);
     let written = folder.path().join("message.json");
     std::fs::write(&written, message).unwrap();
-    let root = nightshift_tests::root();
+    let root = nightshift_tests::repository_root();
     let drawn = Command::new("node")
         .arg(root.join("tests/pages/slack.mjs"))
         .arg(named("NIGHTSHIFT_TEST_CHROMIUM"))

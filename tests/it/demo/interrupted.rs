@@ -7,9 +7,9 @@ use std::process::Stdio;
 use super::{cases, check_cases, nightshift, printed, tempdir, word};
 
 /// Pseudo-random numbers, the same in every run (a linear congruential generator with Knuth's constants).
-struct Numbers(u64);
+struct SeededRandom(u64);
 
-impl Numbers {
+impl SeededRandom {
     /// Returns the next number below `below`.
     fn next(&mut self, below: u64) -> u64 {
         self.0 = self
@@ -64,7 +64,7 @@ fn a_demo_killed_at_once_or_at_its_first_line_goes_on() {
 
 #[test]
 fn a_demo_killed_anywhere_goes_on() {
-    let mut numbers = Numbers(2026);
+    let mut numbers = SeededRandom(2026);
     for _ in 0..2 {
         survives(&[1 + numbers.next(60), 1 + numbers.next(160)]);
     }
@@ -72,6 +72,6 @@ fn a_demo_killed_anywhere_goes_on() {
 
 #[test]
 fn a_demo_killed_while_it_concludes_goes_on() {
-    let mut numbers = Numbers(302);
+    let mut numbers = SeededRandom(302);
     survives(&[150 + numbers.next(150), 20 + numbers.next(80)]);
 }

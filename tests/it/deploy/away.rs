@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use crate::doctor::store::Server;
+use crate::doctor::store::PostgresServer;
 use crate::worker::desk::{place, put};
 use crate::worker::production::{database, service};
 
@@ -37,14 +37,14 @@ async fn until(address: &str, is_so: impl Fn(&str) -> bool) -> String {
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_cannot_count_what_waits_says_nothing_of_it() {
-    let server = Server::start().await;
-    let place = Place::new().unwrap();
-    place.file("pw", "hush\n").unwrap();
+    let server = PostgresServer::start().await;
+    let place = Sandbox::new().unwrap();
+    place.write_file("pw", "hush\n").unwrap();
     let config = format!("{}[web]\nlisten = \"127.0.0.1:0\"\n", server.config());
-    place.file("nightshift.toml", config).unwrap();
+    place.write_file("nightshift.toml", config).unwrap();
     let parts = ["worker", "--only", "triage,delivery,web"];
     let mut worker = place.start(&parts).unwrap();
-    let line = worker.until("the cases are on http://");
+    let line = worker.wait_for_line("the cases are on http://");
     let (_, address) = line.split_once("http://").unwrap();
     let address = address.trim_end_matches('/');
 
@@ -56,10 +56,10 @@ async fn a_worker_that_cannot_count_what_waits_says_nothing_of_it() {
         assert!(!said.contains(&format!("\nnightshift_{gone}")), "{said}");
     }
     assert!(said.contains("\nnightshift_cases_running 0"), "{said}");
-    server.go_on();
+    server.restart();
     until(address, waits).await;
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
 }
 
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
@@ -83,13 +83,13 @@ async fn f16_a_database_that_may_be_read_and_takes_nothing_is_told_of_as_one_tha
     };
     let place = place(&format!("[store]\nurl = \"{url}\"\n"));
     let mut worker = place.start(&["worker"]).unwrap();
-    let line = worker.until("the cases are on http://");
+    let line = worker.wait_for_line("the cases are on http://");
     let address = line.split_once("http://").unwrap().1.trim_end_matches('/');
     until(address, waits).await;
     may_write(false).await;
     put(&place, "scc-crypto-miner", "s1");
     until(address, |text| !waits(text)).await;
     may_write(true).await;
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     until(address, waits).await;
 }

@@ -1,7 +1,7 @@
 //! Tests the chart as a whole: Helm's own lint, versions, the migration before the workers, and a configuration that
 //! the program accepts.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -236,12 +236,12 @@ fn what_takes_messages_has_a_source() {
 const SECRETS: &str = "/run/secrets/nightshift/";
 
 /// Writes all secrets that the text names as files, and returns the text with their folder.
-fn with_secrets(place: &Place, text: &str) -> String {
+fn with_secrets(place: &Sandbox, text: &str) -> String {
     let name = Regex::new(r"file:/run/secrets/nightshift/([-._a-zA-Z0-9]+)").unwrap();
     for found in name.captures_iter(text) {
         let secret = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cyBhbG9uZQ==";
         place
-            .file(&format!("secrets/{}", &found[1]), secret)
+            .write_file(&format!("secrets/{}", &found[1]), secret)
             .unwrap();
     }
     text.replace(SECRETS, &format!("{}/secrets/", place.path().display()))
@@ -255,15 +255,15 @@ fn the_program_takes_the_configuration_and_the_variables_of_every_set() {
         let text = configuration(&objects).unwrap_or_default();
         assert_eq!(text.is_empty(), set == "own-configuration", "{set}");
         for deployment in kind(&objects, "Deployment") {
-            let mut place = Place::new().unwrap();
+            let mut place = Sandbox::new().unwrap();
             let text = with_secrets(&place, text);
-            let file = place.file("etc/nightshift.toml", text).unwrap();
+            let file = place.write_file("etc/nightshift.toml", text).unwrap();
             let pod = &deployment["spec"]["template"]["spec"];
             for variable in list(&pod["containers"][0]["env"]) {
                 let value = with_secrets(&place, variable["value"].as_str().unwrap());
-                place.set(variable["name"].as_str().unwrap(), &value);
+                place.set_env(variable["name"].as_str().unwrap(), &value);
             }
-            place.set("ANTHROPIC_API_KEY", "only-a-test");
+            place.set_env("ANTHROPIC_API_KEY", "only-a-test");
             let file = file.to_str().unwrap();
             let ran = place.run(&["--config", file, "config", "check"]).unwrap();
             assert_eq!(ran.code, Some(0), "{set}: {ran:?}");

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use regex::Regex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use super::declared::declared;
+use super::declared::declared_metrics;
 use super::promql::{selectors, undeclared};
 use super::scaling::queries;
 use super::{folder, list, named};
@@ -62,7 +62,7 @@ pub(super) fn asked_of_database(times: &str) -> Vec<(String, String)> {
 
 #[test]
 fn dashboards_ask_only_what_is_declared() {
-    let declared = declared();
+    let declared = declared_metrics();
     let mut shown = BTreeSet::new();
     let mut wrong = Vec::new();
     for (name, dashboard) in dashboards() {
@@ -179,7 +179,7 @@ fn alerts_that_panels_name_are_there() {
 fn grafanas_own_types_read_all_that_stands_there() {
     for (name, dashboard) in dashboards() {
         let mut read = Command::new(named("NIGHTSHIFT_TEST_GRAFANA_PYTHON"))
-            .arg(root().join("tests/support/grafana/dashboard.py"))
+            .arg(repository_root().join("tests/support/grafana/dashboard.py"))
             .stdin(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -193,10 +193,10 @@ fn grafanas_own_types_read_all_that_stands_there() {
     }
 }
 
-type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
+type ConnectionTasks = JoinSet<Result<(), tokio_postgres::Error>>;
 
 /// Creates a database for this test and migrates it with the program.
-async fn migrated() -> (tokio_postgres::Client, Connections) {
+async fn migrated() -> (tokio_postgres::Client, ConnectionTasks) {
     let server = named("NIGHTSHIFT_TEST_POSTGRES");
     let server = server.to_str().unwrap();
     let (client, connection) = tokio_postgres::connect(server, NoTls).await.unwrap();
@@ -206,8 +206,8 @@ async fn migrated() -> (tokio_postgres::Client, Connections) {
     let make = format!("CREATE DATABASE {name}");
     client.batch_execute(&make).await.unwrap();
     let url = server.replacen("/postgres?", &format!("/{name}?"), 1);
-    let mut place = Place::new().unwrap();
-    place.set("NIGHTSHIFT__STORE__URL", &url);
+    let mut place = Sandbox::new().unwrap();
+    place.set_env("NIGHTSHIFT__STORE__URL", &url);
     let ran = place.run(&["migrate"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();

@@ -64,20 +64,20 @@ const FIXED: [(&str, &str, &str); 38] = [
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Metric {
+pub(super) struct DeclaredMetric {
     /// The kind as Prometheus names it: `counter`, `gauge`, `histogram`.
-    pub(super) sort: &'static str,
+    pub(super) kind: &'static str,
     pub(super) labels: BTreeSet<String>,
 }
 
-pub(super) fn declared() -> BTreeMap<String, Metric> {
-    let source = nightshift_tests::root().join("worker/cli/src/metrics.rs");
+pub(super) fn declared_metrics() -> BTreeMap<String, DeclaredMetric> {
+    let source = nightshift_tests::repository_root().join("worker/cli/src/metrics.rs");
     let found = read(&std::fs::read_to_string(source).unwrap());
     assert!(found.len() > 20, "the search is broken: {found:?}");
     found
 }
 
-fn read(source: &str) -> BTreeMap<String, Metric> {
+fn read(source: &str) -> BTreeMap<String, DeclaredMetric> {
     let text = r#""(?:[^"\\]|\\.)*""#;
     let call = Regex::new(&format!(
         r#"declare\s*\.(\w+)\(\s*"(nightshift_\w+)",\s*{text},?([^()]*)\)"#
@@ -94,7 +94,7 @@ fn read(source: &str) -> BTreeMap<String, Metric> {
             };
             let labels = word.captures_iter(&call[3]).map(|one| one[1].to_owned());
             let labels = labels.collect();
-            (call[2].to_owned(), Metric { sort, labels })
+            (call[2].to_owned(), DeclaredMetric { kind: sort, labels })
         })
         .collect()
 }
@@ -102,10 +102,10 @@ fn read(source: &str) -> BTreeMap<String, Metric> {
 /// Returns the metric that a series belongs to, and the labels of the series.
 pub(super) fn of_series<'a>(
     series: &str,
-    declared: &'a BTreeMap<String, Metric>,
-) -> Option<(&'a Metric, BTreeSet<String>)> {
+    declared: &'a BTreeMap<String, DeclaredMetric>,
+) -> Option<(&'a DeclaredMetric, BTreeSet<String>)> {
     if let Some(metric) = declared.get(series) {
-        return (metric.sort != "histogram").then(|| (metric, metric.labels.clone()));
+        return (metric.kind != "histogram").then(|| (metric, metric.labels.clone()));
     }
     ["_bucket", "_sum", "_count"].iter().find_map(|ending| {
         let metric = declared.get(series.strip_suffix(ending)?)?;
@@ -113,7 +113,7 @@ pub(super) fn of_series<'a>(
         if *ending == "_bucket" {
             labels.insert("le".to_owned());
         }
-        (metric.sort == "histogram").then_some((metric, labels))
+        (metric.kind == "histogram").then_some((metric, labels))
     })
 }
 
@@ -121,9 +121,12 @@ pub(super) fn of_series<'a>(
 fn metrics_are_the_ones_that_others_rely_on_and_no_more() {
     let fixed = FIXED.map(|(name, sort, labels)| {
         let labels = labels.split_whitespace().map(str::to_owned).collect();
-        (format!("nightshift_{name}"), Metric { sort, labels })
+        (
+            format!("nightshift_{name}"),
+            DeclaredMetric { kind: sort, labels },
+        )
     });
-    assert_eq!(declared(), BTreeMap::from(fixed));
+    assert_eq!(declared_metrics(), BTreeMap::from(fixed));
 }
 
 #[test]
@@ -137,9 +140,9 @@ fn declarations_are_read_with_sort_and_labels() {
         )?,
     "#;
     let found = read(source);
-    assert_eq!(found["nightshift_a_total"].sort, "counter");
+    assert_eq!(found["nightshift_a_total"].kind, "counter");
     assert!(found["nightshift_a_total"].labels.iter().eq(["x", "y"]));
-    assert_eq!(found["nightshift_b_seconds"].sort, "histogram");
+    assert_eq!(found["nightshift_b_seconds"].kind, "histogram");
     assert!(of_series("nightshift_b_seconds", &found).is_none());
     let (_, labels) = of_series("nightshift_b_seconds_bucket", &found).unwrap();
     assert!(labels.iter().eq(["le"]));

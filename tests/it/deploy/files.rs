@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use regex::Regex;
 
 use super::{named, succeeds, text};
@@ -43,7 +43,7 @@ fn mounts() -> Vec<(String, String)> {
 #[test]
 fn what_compose_mounts_is_there_and_rules_and_dashboards_are_the_charts() {
     for (here, _) in mounts() {
-        assert!(root().join(&here).exists(), "{here}");
+        assert!(repository_root().join(&here).exists(), "{here}");
     }
     for shared in ["alerts.yaml", "dashboards"] {
         let path = format!("deploy/../helm/nightshift/files/{shared}");
@@ -52,21 +52,23 @@ fn what_compose_mounts_is_there_and_rules_and_dashboards_are_the_charts() {
 }
 
 /// Copies what compose mounts below a path of its containers into a folder.
-fn lay_out(place: &Place, below: &str) {
+fn lay_out(place: &Sandbox, below: &str) {
     for (here, there) in mounts() {
         let Some(name) = there.strip_prefix(below) else {
             continue;
         };
-        let here = root().join(here);
+        let here = repository_root().join(here);
         if here.is_file() {
-            place.file(name, std::fs::read(here).unwrap()).unwrap();
+            place
+                .write_file(name, std::fs::read(here).unwrap())
+                .unwrap();
         } else {
             copy(&here, &here, name, place);
         }
     }
 }
 
-fn copy(folder: &Path, from: &Path, to: &str, place: &Place) {
+fn copy(folder: &Path, from: &Path, to: &str, place: &Sandbox) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -74,7 +76,7 @@ fn copy(folder: &Path, from: &Path, to: &str, place: &Place) {
         } else {
             let name = path.strip_prefix(from).unwrap().display();
             let bytes = std::fs::read(&path).unwrap();
-            place.file(&format!("{to}/{name}"), bytes).unwrap();
+            place.write_file(&format!("{to}/{name}"), bytes).unwrap();
         }
     }
 }
@@ -121,11 +123,11 @@ fn the_worker_of_compose_is_given_its_secrets_and_prometheus_is_served_by_it() {
 
 #[test]
 fn the_program_takes_the_configuration_of_compose() {
-    let mut place = Place::new().unwrap();
+    let mut place = Sandbox::new().unwrap();
     lay_out(&place, "/etc/nightshift/");
     let names = secrets_of_compose();
     for name in &names {
-        place.set(name, "only-a-trial-only-a-trial");
+        place.set_env(name, "only-a-trial-only-a-trial");
     }
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -143,7 +145,7 @@ fn the_program_takes_the_configuration_of_compose() {
 #[test]
 #[cfg_attr(not(has_prometheus), ignore = "tests/services installs prometheus")]
 fn promtool_takes_the_configuration_of_compose() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     lay_out(&place, "/etc/prometheus/");
     let mut check = Command::new(named("NIGHTSHIFT_TEST_PROMTOOL"));
     let file = place.path().join("prometheus.yml");
@@ -238,10 +240,10 @@ fn what_the_release_builds_of_the_image_runs_nothing_of_another_architecture() {
 #[test]
 fn systemd_takes_the_unit_where_it_is_installed() {
     let unit = text("deploy/systemd/nightshift.service");
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     // `systemd-analyze` looks for the program, which is not installed here.
     let unit = unit.replace("/usr/local/bin/nightshift", "/bin/true");
-    let file = place.file("nightshift.service", unit).unwrap();
+    let file = place.write_file("nightshift.service", unit).unwrap();
     for arguments in [
         &["verify"][..],
         &["security", "--offline=true", "--threshold=20"],

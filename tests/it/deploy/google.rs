@@ -6,7 +6,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use regex::Regex;
 
 use super::{named, text};
@@ -15,7 +15,7 @@ use super::{named, text};
 fn terraform_finds_its_files_formatted_where_it_is_installed() {
     let run = Command::new("terraform")
         .args(["fmt", "-check", "-diff", "deploy/gcp"])
-        .current_dir(root())
+        .current_dir(repository_root())
         .output();
     let Ok(run) = run else {
         println!("skipped: terraform is not installed");
@@ -85,7 +85,7 @@ fn terraforms_language_is_read_and_refers_to_what_is_declared() {
 fn the_script_for_google_cloud_makes_what_terraform_makes() {
     let endpoint = "https://nightshift.example.com/v1/alerts/pubsub";
     let ran = Command::new("bash")
-        .arg(root().join("deploy/gcp/scc.sh"))
+        .arg(repository_root().join("deploy/gcp/scc.sh"))
         .args(["123456789012", "security-tools", endpoint])
         .env("DRY_RUN", "1")
         .output()
@@ -105,7 +105,7 @@ fn the_script_for_google_cloud_makes_what_terraform_makes() {
         assert!(said.contains(what), "{what}: {said}");
     }
     let refused = Command::new("bash")
-        .arg(root().join("deploy/gcp/scc.sh"))
+        .arg(repository_root().join("deploy/gcp/scc.sh"))
         .args(["organizations/1", "p"])
         .output()
         .unwrap();
@@ -115,7 +115,7 @@ fn the_script_for_google_cloud_makes_what_terraform_makes() {
 /// Returns the output of a dry run of the Google Cloud script with these arguments after organisation and project.
 fn scc(arguments: &[&str], puller: &str) -> String {
     let ran = Command::new("bash")
-        .arg(root().join("deploy/gcp/scc.sh"))
+        .arg(repository_root().join("deploy/gcp/scc.sh"))
         .args(["123456789012", "security-tools"])
         .args(arguments)
         .env("DRY_RUN", "1")
@@ -313,12 +313,12 @@ echo "$said" >>changes
 "#;
 
 /// Runs the script with the fake `gcloud` and returns the output and the recorded changes.
-fn made(place: &Place, arguments: &[&str], puller: &str) -> (String, String) {
-    let gcloud = place.file("gcloud", GCLOUD).unwrap();
+fn made(place: &Sandbox, arguments: &[&str], puller: &str) -> (String, String) {
+    let gcloud = place.write_file("gcloud", GCLOUD).unwrap();
     std::fs::set_permissions(&gcloud, Permissions::from_mode(0o755)).unwrap();
-    let changes = place.file("changes", "").unwrap();
+    let changes = place.write_file("changes", "").unwrap();
     let ran = Command::new("bash")
-        .arg(root().join("deploy/gcp/scc.sh"))
+        .arg(repository_root().join("deploy/gcp/scc.sh"))
         .args(["123456789012", "security-tools"])
         .args(arguments)
         .env_clear()
@@ -333,7 +333,7 @@ fn made(place: &Place, arguments: &[&str], puller: &str) -> (String, String) {
 
 #[test]
 fn a_subscription_that_is_there_pushes_to_the_address_that_is_given() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let pushes_to = || std::fs::read_to_string(place.path().join("subscriptions.nightshift-scc"));
     let (said, changes) = made(&place, &[], "serviceAccount:nightshift@x");
     assert!(!said.contains("push"), "{said}");

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;
 
 use super::{all, kind, list, pods, rendered, template};
@@ -17,7 +17,8 @@ fn store_of(container: &Value) -> Option<&str> {
 
 #[test]
 fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
-    let unit = std::fs::read_to_string(root().join("deploy/systemd/nightshift.service")).unwrap();
+    let unit = std::fs::read_to_string(repository_root().join("deploy/systemd/nightshift.service"))
+        .unwrap();
     assert!(!unit.contains("Environment="), "{unit}");
     for line in [
         "WorkingDirectory=/var/lib/nightshift",
@@ -26,8 +27,8 @@ fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
         assert!(unit.lines().any(|one| one == line), "{line}");
     }
     // The unit and the chart keep the configuration elsewhere, and only the working directory is writable.
-    let place = Place::new().unwrap();
-    place.file("etc/nightshift.toml", "[log]\n").unwrap();
+    let place = Sandbox::new().unwrap();
+    place.write_file("etc/nightshift.toml", "[log]\n").unwrap();
     let ran = place.run(&["--config", "etc/nightshift.toml", "migrate"]);
     assert_eq!(ran.unwrap().code, Some(0));
     assert!(place.path().join("nightshift-data/nightshift.db").is_file());
@@ -37,7 +38,7 @@ fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
 
 #[test]
 fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
-    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let read = |path: &str| std::fs::read_to_string(repository_root().join(path)).unwrap();
     let unit = read("deploy/systemd/nightshift.service");
     let told = read("docs/commands.md");
     let (_, told) = told.split_once("```sh\nfunction nightshift {\n").unwrap();
@@ -110,8 +111,8 @@ fn the_chart_gives_workers_the_store_of_its_value_and_none_where_it_has_none() {
 
 /// Renders the chart with a configuration in `config` and these values; returns Helm's error.
 fn with_config(config: &str, values: &str) -> Result<(), String> {
-    let place = Place::new().unwrap();
-    let file = place.file("c.toml", config).unwrap();
+    let place = Sandbox::new().unwrap();
+    let file = place.write_file("c.toml", config).unwrap();
     let config = format!("config={}", file.display());
     // The test needs no source, so the intake is left out.
     let others = format!("only={{triage,delivery}},{values}");

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::Duration;
 
-use nightshift_tests::{Place, Running, root};
+use nightshift_tests::{RunningProgram, Sandbox, repository_root};
 use reqwest::Url;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
 use super::dashboards::{asked, dashboards};
-use super::declared::declared;
+use super::declared::declared_metrics;
 use super::promql::selectors;
 use super::{folder, list, named};
 
@@ -22,8 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns a configuration with the demo's registers, a working and a failing destination, and an unused model.
 fn configuration(secret: &str) -> String {
-    let demo = std::fs::read_to_string(root().join("deploy/demo/nightshift.toml")).unwrap();
-    let here = format!("path = \"{}/deploy/demo/", root().display());
+    let demo =
+        std::fs::read_to_string(repository_root().join("deploy/demo/nightshift.toml")).unwrap();
+    let here = format!("path = \"{}/deploy/demo/", repository_root().display());
     format!(
         "log = {{ level = \"warn,nightshift_pipeline=info\", format = \"text\" }}\n\
          web = {{ listen = \"127.0.0.1:0\" }}\n\
@@ -40,23 +41,23 @@ fn configuration(secret: &str) -> String {
 }
 
 /// Starts a worker, lets it triage the demo's alerts, and returns it with its metrics address.
-fn worker(place: &mut Place) -> (Running, String) {
-    let secret = place.file("secret", "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cyBhbG9uZQ==");
+fn worker(place: &mut Sandbox) -> (RunningProgram, String) {
+    let secret = place.write_file("secret", "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cyBhbG9uZQ==");
     let config = configuration(secret.unwrap().to_str().unwrap());
-    place.file("nightshift.toml", config).unwrap();
+    place.write_file("nightshift.toml", config).unwrap();
     let mut messages = 0;
-    for alert in std::fs::read_dir(root().join("deploy/demo/alerts")).unwrap() {
+    for alert in std::fs::read_dir(repository_root().join("deploy/demo/alerts")).unwrap() {
         let alert = alert.unwrap();
         let name = format!("spool/new/{}", alert.file_name().to_str().unwrap());
         let bytes = std::fs::read(alert.path()).unwrap();
-        place.file(&name, bytes).unwrap();
+        place.write_file(&name, bytes).unwrap();
         messages += 1;
     }
     let mut worker = place.start(&["worker"]).unwrap();
-    let line = worker.until("the cases are on http://");
+    let line = worker.wait_for_line("the cases are on http://");
     let (_, address) = line.split_once("http://").unwrap();
     let address = address.trim_end_matches('/').to_owned();
-    worker.until_many("report shown", messages);
+    worker.wait_for_lines("report shown", messages);
     (worker, address)
 }
 
@@ -140,17 +141,17 @@ impl Prometheus {
 #[cfg_attr(not(has_prometheus), ignore = "tests/services installs prometheus")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_prometheus_has_all_metrics_and_an_answer_to_each_question() {
-    let mut place = Place::new().unwrap();
+    let mut place = Sandbox::new().unwrap();
     let (_worker, address) = worker(&mut place);
     let prometheus = Prometheus::scraping(&address).await;
     assert!(prometheus.answers("count_over_time(up[1m]) >= 3").await);
 
-    for (name, metric) in declared() {
+    for (name, metric) in declared_metrics() {
         let known = prometheus.get("metadata", &[("metric", &name)]).await;
         let sort = &known[&name][0]["type"];
-        assert_eq!(sort, metric.sort, "{name}: {known}");
+        assert_eq!(sort, metric.kind, "{name}: {known}");
         assert_ne!(known[&name][0]["help"], "", "{name}");
-        let ending = if metric.sort == "histogram" {
+        let ending = if metric.kind == "histogram" {
             "_bucket"
         } else {
             ""

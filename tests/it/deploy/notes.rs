@@ -1,6 +1,6 @@
 //! Tests the notes that Helm prints after an install: commands that find all workers, and addresses that answer.
 
-use nightshift_tests::files;
+use nightshift_tests::files_below;
 use regex::Regex;
 
 use super::{configuration, folder, helm_on, kind, of_set};
@@ -9,7 +9,7 @@ use super::{configuration, folder, helm_on, kind, of_set};
 /// them as a text in an object.
 fn notes(set: &str) -> String {
     let chart = tempfile::tempdir().unwrap();
-    for file in files(&folder()).unwrap() {
+    for file in files_below(&folder()).unwrap() {
         let inside = file.strip_prefix(folder()).unwrap();
         let inside = inside
             .strip_prefix("templates/NOTES.txt")

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 
-use super::declared::{Metric, of_series};
+use super::declared::{DeclaredMetric, of_series};
 
 /// Labels that every scrape adds, in Kubernetes and elsewhere.
 const OF_SCRAPES: [&str; 4] = ["job", "instance", "namespace", "pod"];
@@ -13,7 +13,7 @@ const OF_SCRAPES: [&str; 4] = ["job", "instance", "namespace", "pod"];
 pub(super) fn undeclared(
     query: &str,
     text: &str,
-    declared: &BTreeMap<String, Metric>,
+    declared: &BTreeMap<String, DeclaredMetric>,
 ) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut known: BTreeSet<String> = OF_SCRAPES.map(str::to_owned).into();
@@ -76,8 +76,8 @@ fn placeholders(text: &str) -> Vec<String> {
 
 #[test]
 fn what_is_not_declared_is_named() {
-    let metric = |sort, labels: &[&str]| Metric {
-        sort,
+    let metric = |sort, labels: &[&str]| DeclaredMetric {
+        kind: sort,
         labels: labels.iter().map(|one| (*one).to_owned()).collect(),
     };
     let declared = BTreeMap::from([

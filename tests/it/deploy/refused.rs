@@ -1,6 +1,6 @@
 //! Tests that values which cannot work are refused before an install, with an error that says how to fix them.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 
 use super::{helm, template};
 
@@ -81,8 +81,8 @@ fn what_cannot_work_is_refused() {
 
 /// Returns Helm's error for a configuration in `config` with these values; empty when Helm accepts it.
 fn said_of(config: &str, values: &str) -> String {
-    let place = Place::new().unwrap();
-    let file = place.file("c.toml", config).unwrap();
+    let place = Sandbox::new().unwrap();
+    let file = place.write_file("c.toml", config).unwrap();
     let config = format!("config={}", file.display());
     let options = ["--set-file", &config, "--set", values];
     let made = helm(&["template", "night"], &options);

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nightshift_tests::Place;
-use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+use nightshift_tests::Sandbox;
+use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
 use super::dashboards::asked_of_database;
 use super::text;
-use crate::models::desk::ANTHROPIC;
 use crate::models::example;
+use crate::models::providers::ANTHROPIC;
 use crate::worker::desk::{cases, place_with, put};
 use crate::worker::production::database;
 
@@ -23,22 +23,25 @@ const EVER: &str = "'2000-01-01T00:00:00Z' AND '2100-01-01T00:00:00Z'";
 async fn model() -> (FakeModel, Arc<AtomicBool>) {
     let is_down = Arc::new(AtomicBool::new(true));
     let down = Arc::clone(&is_down);
-    let script = Script::by(move |seen: &Seen| match down.load(Ordering::Relaxed) {
-        true => Reply::Fault(Fault::Unavailable),
-        false if !seen.text().contains("# Your task now: ") => Answer::text("OK").into(),
-        false => Reply::from(example::answer(seen)),
-    });
+    let script =
+        Script::from_fn(
+            move |seen: &RecordedRequest| match down.load(Ordering::Relaxed) {
+                true => Reply::Fault(Fault::Unavailable),
+                false if !seen.text().contains("# Your task now: ") => Answer::text("OK").into(),
+                false => Reply::from(example::answer(seen)),
+            },
+        );
     (FakeModel::start(script).await.unwrap(), is_down)
 }
 
-fn case(place: &Place, feed: &str) -> String {
+fn case(place: &Sandbox, feed: &str) -> String {
     let all = cases(place);
     let found = all.iter().find(|one| one["feed"] == feed);
     let found = found.unwrap_or_else(|| panic!("{all:#?}"));
     found["id"].as_str().unwrap().to_owned()
 }
 
-fn does(place: &Place, arguments: &[&str]) {
+fn does(place: &Sandbox, arguments: &[&str]) {
     let ran = place.run(arguments).unwrap();
     assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
 }
@@ -54,20 +57,20 @@ async fn two_days_later(url: &str, owner: &Client) {
             "[limits]\nmodels_down_urgent_wait_secs = 1\nmodels_down_wait_secs = 2\n{tools}\n{model}"
         )
     });
-    place.set("NIGHTSHIFT__STORE__URL", url);
+    place.set_env("NIGHTSHIFT__STORE__URL", url);
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("case concluded");
+    worker.wait_for_line("case concluded");
     is_down.store(false, Ordering::Relaxed);
-    worker.until("the models are back");
-    worker.until("case concluded");
+    worker.wait_for_line("the models are back");
+    worker.wait_for_line("case concluded");
     put(&place, "guardduty-finding", "g1");
-    worker.until("case concluded");
+    worker.wait_for_line("case concluded");
     let (miner, other) = (case(&place, "scc"), case(&place, "guardduty"));
     does(&place, &["cases", "retry", &other]);
-    worker.until("case concluded");
+    worker.wait_for_line("case concluded");
     worker.signal("TERM");
-    worker.ended();
+    worker.wait_for_exit();
     let verdict = [
         "--verdict",
         "benign_true_positive",
@@ -92,9 +95,9 @@ async fn two_days_later(url: &str, owner: &Client) {
     assert_eq!(fake.refusals(), []);
 }
 
-type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
+type PostgresConnections = JoinSet<Result<(), tokio_postgres::Error>>;
 
-async fn connected(url: &str, connections: &mut Connections) -> Client {
+async fn connected(url: &str, connections: &mut PostgresConnections) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     connections.spawn(connection);
     client

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use regex::Regex;
 
-use super::declared::declared;
+use super::declared::declared_metrics;
 use super::named;
 use super::promql::undeclared;
 
@@ -18,7 +18,7 @@ const TESTS: [&str; 2] = [
 ];
 
 fn text(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap()
+    std::fs::read_to_string(repository_root().join(path)).unwrap()
 }
 
 fn rules() -> BTreeMap<String, String> {
@@ -58,7 +58,7 @@ fn sections() -> BTreeMap<String, String> {
 fn promtool(arguments: &[&str]) {
     let ran = Command::new(named("NIGHTSHIFT_TEST_PROMTOOL"))
         .args(arguments)
-        .current_dir(root())
+        .current_dir(repository_root())
         .output()
         .unwrap();
     assert!(
@@ -92,7 +92,7 @@ fn every_rule_is_seen_to_fire() {
 
 #[test]
 fn rules_ask_only_what_is_declared() {
-    let declared = declared();
+    let declared = declared_metrics();
     let wrong: Vec<_> = rules()
         .iter()
         .flat_map(|(name, rule)| {
@@ -159,7 +159,7 @@ fn every_rule_has_its_section_in_the_runbook_and_every_section_its_rule() {
 
 #[test]
 fn the_commands_of_the_runbook_are_those_of_the_program() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let runbook = text("docs/runbook.md");
     let command = Regex::new(r"(?:`|\n)nightshift ([a-z][^`\n|]*)").unwrap();
     let mut tried = 0;

@@ -10,15 +10,15 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use nightshift_tests::root;
+use nightshift_tests::repository_root;
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
 #[derive(Clone, Default)]
-struct Broker {
-    asked: Arc<Mutex<u32>>,
-    scraped: Arc<Mutex<u32>>,
+struct FakeManagementApi {
+    queue_requests: Arc<Mutex<u32>>,
+    prometheus_requests: Arc<Mutex<u32>>,
     sent: Arc<Mutex<Vec<Value>>>,
 }
 
@@ -32,9 +32,9 @@ fn is_let_in(headers: &HeaderMap) {
 }
 
 /// Reports the queue from the second request on, as if the worker had just created it.
-async fn queue(State(broker): State<Broker>, headers: HeaderMap) -> StatusCode {
+async fn queue(State(broker): State<FakeManagementApi>, headers: HeaderMap) -> StatusCode {
     is_let_in(&headers);
-    let mut asked = broker.asked.lock().unwrap();
+    let mut asked = broker.queue_requests.lock().unwrap();
     *asked += 1;
     if *asked > 1 {
         StatusCode::OK
@@ -44,9 +44,9 @@ async fn queue(State(broker): State<Broker>, headers: HeaderMap) -> StatusCode {
 }
 
 /// Reports a scrape of the worker from the second request on; nothing may be sent before.
-async fn graphs(State(broker): State<Broker>) -> Json<Value> {
+async fn graphs(State(broker): State<FakeManagementApi>) -> Json<Value> {
     assert!(broker.sent.lock().unwrap().is_empty());
-    let mut scraped = broker.scraped.lock().unwrap();
+    let mut scraped = broker.prometheus_requests.lock().unwrap();
     *scraped += 1;
     let result = if *scraped > 1 {
         json!([{"metric": {"outcome": "accepted"}, "value": [1_795_340_348.5, "0"]}])
@@ -57,19 +57,22 @@ async fn graphs(State(broker): State<Broker>) -> Json<Value> {
 }
 
 async fn publish(
-    State(broker): State<Broker>,
+    State(broker): State<FakeManagementApi>,
     headers: HeaderMap,
     Json(message): Json<Value>,
 ) -> Json<Value> {
     is_let_in(&headers);
-    assert!(*broker.scraped.lock().unwrap() > 1, "nobody counted it");
+    assert!(
+        *broker.prometheus_requests.lock().unwrap() > 1,
+        "nobody counted it"
+    );
     broker.sent.lock().unwrap().push(message);
     Json(json!({"routed": true}))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own() {
-    let broker = Broker::default();
+    let broker = FakeManagementApi::default();
     let routes = Router::new()
         .route("/api/queues/%2F/alerts", get(queue))
         .route("/api/exchanges/%2F/amq.default/publish", post(publish))
@@ -80,13 +83,13 @@ async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { axum::serve(listener, routes).await });
     let ran = Command::new("sh")
-        .arg(root().join("deploy/compose/send.sh"))
+        .arg(repository_root().join("deploy/compose/send.sh"))
         .env("RABBITMQ", format!("http://{address}"))
         .env("RABBITMQ_PASSWORD", PASSWORD)
         .env("PROMETHEUS", format!("http://{address}"))
         .env("QUEUE", "alerts")
         .env("MANY", "25")
-        .env("ALERTS", root().join("deploy/demo/alerts"))
+        .env("ALERTS", repository_root().join("deploy/demo/alerts"))
         .output()
         .await
         .unwrap();

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use nightshift_tests::{program, root};
+use nightshift_tests::{program_path, repository_root};
 use serde_json::Value;
 
 use super::dashboards::asked_of_database;
@@ -14,12 +14,12 @@ use super::dashboards::asked_of_database;
 const MANY: u64 = 100;
 
 /// The running script in a temporary folder; dropping it ends the script.
-struct Trial {
+struct TrialScript {
     dir: tempfile::TempDir,
     ports: [u16; 3],
 }
 
-impl Trial {
+impl TrialScript {
     fn new() -> Self {
         // When the test runs as root, PostgreSQL runs as another user who must be able to enter the folder.
         let dir = tempfile::Builder::new()
@@ -35,7 +35,7 @@ impl Trial {
 
     fn script(&self, verb: &str) -> Output {
         let [pages, metrics, prometheus] = self.ports.map(|port| port.to_string());
-        Command::new(root().join("deploy/trial"))
+        Command::new(repository_root().join("deploy/trial"))
             .arg(verb)
             .arg(self.dir.path())
             .envs([
@@ -44,7 +44,7 @@ impl Trial {
                 ("PROMETHEUS_PORT", prometheus),
             ])
             .env("MANY", MANY.to_string())
-            .env("NIGHTSHIFT", program().unwrap())
+            .env("NIGHTSHIFT", program_path().unwrap())
             .output()
             .unwrap()
     }
@@ -93,7 +93,7 @@ impl Trial {
     }
 }
 
-impl Drop for Trial {
+impl Drop for TrialScript {
     fn drop(&mut self) {
         let stopped = self.script("stop");
         if !stopped.status.success() {
@@ -107,7 +107,7 @@ impl Drop for Trial {
 
 fn doctor(dir: &Path) -> Value {
     let config = dir.join("nightshift.toml");
-    let ran = Command::new(program().unwrap())
+    let ran = Command::new(program_path().unwrap())
         .arg("--config")
         .arg(config)
         .args(["doctor", "--json"])
@@ -121,7 +121,7 @@ fn doctor(dir: &Path) -> Value {
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_samples_go_from_rabbitmq_through_a_worker_into_graphs() {
-    let trial = Trial::new();
+    let trial = TrialScript::new();
     let started = trial.script("start");
     assert!(started.status.success(), "{started:?}");
     let said = String::from_utf8(started.stdout).unwrap();

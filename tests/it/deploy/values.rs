@@ -1,6 +1,6 @@
 //! Tests that values reach the pods as written, whatever YAML would make of them.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use serde_json::{Value, json};
 
 use super::{configuration, kind, list, pods, rendered};
@@ -44,9 +44,9 @@ fn an_image_is_named_by_its_tag_or_by_what_it_holds() {
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_first_line_of_a_configuration_may_be_indented() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     for config in ["    [log]\nlevel = \"info\"\n", "\n\n  # ours\n[log]\n", ""] {
-        let file = place.file("c.toml", config).unwrap();
+        let file = place.write_file("c.toml", config).unwrap();
         let file = format!("config={}", file.display());
         let values = "store.url=postgres://u@h.data/d,only={triage}";
         let objects = rendered(&["--set-file", &file, "--set", values]);
@@ -98,11 +98,11 @@ fn names_that_look_like_numbers_stay_names() {
 fn large_numbers_are_written_out() {
     let values = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d,autoscaling.kind=keda";
     // Helm parses numbers in a file differently from those on its command line.
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let more = "migrate: {activeDeadlineSeconds: 1000000}\nautoscaling:\n  keda:\n    casesPerReplica: 2000000\n    \
                 rabbitmq: [{queue: q, hostKey: k, messagesPerReplica: 3000000}]\n    \
                 sqs: [{queueURL: https://q, region: r, messagesPerReplica: 4000000}]\n";
-    let file = place.file("values.yaml", more).unwrap();
+    let file = place.write_file("values.yaml", more).unwrap();
     let objects = rendered(&["--values", file.to_str().unwrap(), "--set", values]);
     let deadline = &kind(&objects, "Job")[0]["spec"]["activeDeadlineSeconds"];
     assert_eq!(*deadline, 1_000_000);

@@ -6,7 +6,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use nightshift_tests::{Place, files};
+use nightshift_tests::{Sandbox, files_below};
 use regex::Regex;
 
 use super::{folder, helm_on, least, named, succeeds, text};
@@ -105,22 +105,22 @@ fn script(step: &str) -> String {
 }
 
 /// Creates a folder for steps, where `gh` and `docker` record their arguments and standard input.
-fn runner() -> Place {
-    let place = Place::new().unwrap();
+fn runner() -> Sandbox {
+    let place = Sandbox::new().unwrap();
     for program in ["gh", "docker"] {
         let fake = "#!/bin/bash\necho \"${0##*/} $*\" >>told\n\
                     if [[ \"$*\" == *stdin* ]]; then cat >>told; fi\n";
-        let file = place.file(&format!("bin/{program}"), fake).unwrap();
+        let file = place.write_file(&format!("bin/{program}"), fake).unwrap();
         std::fs::set_permissions(file, Permissions::from_mode(0o755)).unwrap();
     }
     for name in ["a.tar.gz", "a.tgz", "a.json", "SHA256SUMS"] {
-        place.file(&format!("dist/{name}"), "x").unwrap();
+        place.write_file(&format!("dist/{name}"), "x").unwrap();
     }
     place
 }
 
 /// Runs a step for a tag, as GitHub does.
-fn run(place: &Place, step: &str, tag: &str) {
+fn run(place: &Sandbox, step: &str, tag: &str) {
     let bin = place.path().join("bin");
     let ran = Command::new("bash")
         .args(["-e", "-c", &script(step)])
@@ -160,10 +160,12 @@ fn the_chart_of_a_release_asks_for_the_image_of_that_release() {
     let place = runner();
     std::os::unix::fs::symlink(named("NIGHTSHIFT_TEST_HELM"), place.path().join("bin/helm"))
         .unwrap();
-    for file in files(&folder()).unwrap() {
+    for file in files_below(&folder()).unwrap() {
         let inside = file.strip_prefix(folder()).unwrap();
         let name = format!("helm/nightshift/{}", inside.display());
-        place.file(&name, std::fs::read(&file).unwrap()).unwrap();
+        place
+            .write_file(&name, std::fs::read(&file).unwrap())
+            .unwrap();
     }
     let tag = format!("v{version}");
     run(&place, "The image", &tag);

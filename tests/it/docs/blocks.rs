@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_tests::program;
+use nightshift_tests::program_path;
 
 use super::links::first_pages;
 use super::{documents, page};
@@ -120,7 +120,7 @@ const NOT_RUN: [(&str, &str, &str); 25] = [
 
 #[test]
 fn console_blocks_say_what_the_pages_say() {
-    let program = program().unwrap();
+    let program = program_path().unwrap();
     let mut ran = 0;
     let mut wrong = Vec::new();
     for document in documents() {

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use regex::Regex;
 
 use super::documents;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Command {
+struct DocumentedCommand {
     arguments: Vec<String>,
     /// Whether the command stands in a block to be pasted. An inline mention may leave out arguments.
     is_whole: bool,
@@ -111,14 +111,14 @@ fn alternatives(mention: &str) -> Vec<Vec<String>> {
 }
 
 /// Returns every command with its first place.
-fn commands() -> BTreeMap<Command, String> {
+fn commands() -> BTreeMap<DocumentedCommand, String> {
     let substitution = Regex::new(r"\$\(([^)]*)\)").unwrap();
     let mut found = BTreeMap::new();
     for document in documents() {
         let path = document.path.clone();
         let mut add = |arguments: Vec<String>, is_whole| {
             found
-                .entry(Command {
+                .entry(DocumentedCommand {
                     arguments,
                     is_whole,
                 })
@@ -156,7 +156,7 @@ fn commands() -> BTreeMap<Command, String> {
 
 #[test]
 fn every_command_of_the_documents_is_one() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let commands = commands();
     let mut wrong = Vec::new();
     for (command, path) in &commands {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nightshift_engine::event::{Event, EventBody};
-use nightshift_tests::root;
+use nightshift_tests::repository_root;
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn every_key_of_an_event_stands_on_the_page() {
     let kinds: BTreeSet<&str> = rows.keys().map(String::as_str).collect();
     assert_eq!(kinds, EventBody::KINDS.iter().copied().collect());
     let mut written: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for file in std::fs::read_dir(root().join("tests/fixtures/journals/v1")).unwrap() {
+    for file in std::fs::read_dir(repository_root().join("tests/fixtures/journals/v1")).unwrap() {
         let journal = std::fs::read_to_string(file.unwrap().path()).unwrap();
         for line in journal.lines() {
             let event = whole(line);

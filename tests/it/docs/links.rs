@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use nightshift_tests::{files, root};
+use nightshift_tests::{files_below, repository_root};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;
 
@@ -100,7 +100,7 @@ fn target(from: &str, link: &str) -> Option<(PathBuf, String)> {
 pub(super) fn first_pages() -> Vec<String> {
     let index = "docs/README.md";
     let page = Regex::new(r"(?m)^\| [^|\[]+ \| \[[^\]]+\]\(([^)]+)\) \|").unwrap();
-    let text = std::fs::read_to_string(root().join(index)).unwrap();
+    let text = std::fs::read_to_string(repository_root().join(index)).unwrap();
     let mut tables = text
         .split("\n\n")
         .filter(|table| table.contains("your page"));
@@ -120,7 +120,7 @@ fn every_link_leads_to_a_file_and_a_heading_that_there_are() {
                 continue;
             };
             checked += 1;
-            let there = root().join(&file);
+            let there = repository_root().join(&file);
             let has_anchor =
                 || anchors(&std::fs::read_to_string(&there).unwrap()).contains(&anchor);
             let is_page = file.extension().is_some_and(|it| it == "md");
@@ -174,12 +174,12 @@ fn documents_that_the_program_names_are_there() {
         "tests/bench",
         "tests/chaos",
     ] {
-        for path in files(&root().join(folder)).unwrap() {
+        for path in files_below(&repository_root().join(folder)).unwrap() {
             let Ok(text) = std::fs::read_to_string(&path) else {
                 continue;
             };
             let named = name.find_iter(&text).map(|one| one.as_str());
-            let missing = named.filter(|name| !root().join(name).exists());
+            let missing = named.filter(|name| !repository_root().join(name).exists());
             wrong.extend(missing.map(|name| format!("{}: {name}", path.display())));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_tests::{files, root};
+use nightshift_tests::{files_below, repository_root};
 use regex::Regex;
 
 use super::text;
@@ -14,7 +14,7 @@ fn functions() -> BTreeSet<String> {
     let function = Regex::new(r"\bfn ([a-z0-9_]+)").unwrap();
     let mut names = BTreeSet::new();
     for folder in ["worker", "tests"] {
-        let all = files(&root().join(folder)).unwrap();
+        let all = files_below(&repository_root().join(folder)).unwrap();
         let sources = all
             .iter()
             .filter(|path| path.extension().is_some_and(|it| it == "rs"));

@@ -4,24 +4,24 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use nightshift_tests::{files, root};
+use nightshift_tests::{files_below, repository_root};
 
 use super::Document;
 
 /// A step of a reader.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+enum PageStep {
     /// Runs a command with its expected standard output; empty when the page shows none.
     Run { command: String, says: Vec<String> },
     /// Writes a block to a file.
     Write { file: String, text: String },
 }
 
-fn steps(document: &Document) -> Vec<Step> {
+fn steps(document: &Document) -> Vec<PageStep> {
     let mut steps = Vec::new();
     for block in document.blocks() {
         if let Some(file) = block.file {
-            steps.push(Step::Write {
+            steps.push(PageStep::Write {
                 file,
                 text: block.text,
             });
@@ -32,22 +32,22 @@ fn steps(document: &Document) -> Vec<Step> {
     steps
 }
 
-fn commands(block: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn commands(block: &str) -> Vec<PageStep> {
+    let mut steps: Vec<PageStep> = Vec::new();
     for line in block.lines() {
         match (line.strip_prefix("$ "), steps.last_mut()) {
-            (Some(command), _) => steps.push(Step::Run {
+            (Some(command), _) => steps.push(PageStep::Run {
                 command: command.to_owned(),
                 says: Vec::new(),
             }),
-            (None, Some(Step::Run { says, .. })) => says.push(line.trim_end().to_owned()),
+            (None, Some(PageStep::Run { says, .. })) => says.push(line.trim_end().to_owned()),
             _ => panic!("a console block begins with `$ `: {line}"),
         }
     }
     steps
 }
 
-impl Step {
+impl PageStep {
     /// Returns the shell code of the step; its output goes to files of that name.
     fn script(&self, kept: &str) -> String {
         match self {
@@ -77,9 +77,14 @@ fn fits(wanted: &[String], lines: &[String]) -> bool {
 /// Creates a folder with the sample alerts, their registers and the script that runs the tests.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let demo = files(&root().join("deploy/demo")).unwrap();
-    for file in demo.into_iter().chain([root().join("tests/run")]) {
-        let to = folder.path().join(file.strip_prefix(root()).unwrap());
+    let demo = files_below(&repository_root().join("deploy/demo")).unwrap();
+    for file in demo
+        .into_iter()
+        .chain([repository_root().join("tests/run")])
+    {
+        let to = folder
+            .path()
+            .join(file.strip_prefix(repository_root()).unwrap());
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::copy(&file, to).unwrap();
     }
@@ -122,7 +127,7 @@ pub(super) fn run(document: &Document, program: &Path) -> Result<usize, String> 
                 read(at, "err").unwrap_or_default()
             ));
         }
-        let Step::Run { command, says } = step else {
+        let PageStep::Run { command, says } = step else {
             continue;
         };
         let lines: Vec<String> = out.lines().map(|line| line.trim_end().to_owned()).collect();
@@ -131,7 +136,7 @@ pub(super) fn run(document: &Document, program: &Path) -> Result<usize, String> 
             return Err(format!("$ {command}\nshould say\n{says}\nand says\n{out}"));
         }
     }
-    let is_command = |step: &&Step| matches!(step, Step::Run { .. });
+    let is_command = |step: &&PageStep| matches!(step, PageStep::Run { .. });
     Ok(steps.iter().filter(is_command).count())
 }
 

@@ -1,7 +1,7 @@
 //! Checks ```toml blocks: each is a part of a configuration that fits the program's schema, or a playbook without
 //! faults.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -30,8 +30,8 @@ fn as_json(value: toml::Value) -> Value {
 }
 
 /// Returns the faults that the program finds in a playbook.
-fn faults(place: &Place, text: &str) -> Vec<String> {
-    place.file("mine.toml", text).unwrap();
+fn faults(place: &Sandbox, text: &str) -> Vec<String> {
+    place.write_file("mine.toml", text).unwrap();
     let ran = place.run(&["playbooks", "check", "mine.toml"]).unwrap();
     let is_right = ran.code == Some(0) && ran.stdout.contains(" 0 warnings");
     if is_right {
@@ -43,7 +43,7 @@ fn faults(place: &Place, text: &str) -> Vec<String> {
 
 #[test]
 fn toml_blocks_hold_what_the_program_reads() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let ran = place.run(&["config", "schema"]).unwrap();
     let schema: Value = serde_json::from_str(&ran.stdout).unwrap();
     let mut wrong = Vec::new();

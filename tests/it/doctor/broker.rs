@@ -3,14 +3,14 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use super::{doctor, found, service};
+use super::{failed_checks, run_doctor, service};
 
 /// A RabbitMQ node of one test, started by `tests/rabbitmq`.
-pub(super) struct Node {
+pub(super) struct RabbitmqNode {
     dir: tempfile::TempDir,
     /// Host and port without user and password: `127.0.0.1:PORT`.
     pub(super) host: String,
@@ -18,7 +18,7 @@ pub(super) struct Node {
     client: Client,
 }
 
-impl Node {
+impl RabbitmqNode {
     pub(super) async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let url = script(&["start"], dir.path(), &["management"]);
@@ -110,22 +110,22 @@ impl Node {
     }
 }
 
-impl Node {
+impl RabbitmqNode {
     /// Checks that the user needs a further permission to send canaries.
-    async fn canaries(&self, place: &Place) {
+    async fn canaries(&self, place: &Sandbox) {
         place
-            .file("key", "00112233445566778899aabbccddeeff")
+            .write_file("key", "00112233445566778899aabbccddeeff")
             .unwrap();
         let text = format!(
             "{}[[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\n\
              [canary]\nevery_minutes = 15\nkey = \"file:key\"\n",
             self.source("early")
         );
-        let refused = found(place, &text, "sources");
+        let refused = failed_checks(place, &text, "sources");
         assert_eq!(refused, ["source.canary_refused"]);
         let rights = json!({ "configure": "^$", "write": "^amq\\.default$", "read": ".*" });
         self.put("permissions/%2f/nightshift", rights).await;
-        assert_eq!(found(place, &text, "sources"), Vec::<String>::new());
+        assert_eq!(failed_checks(place, &text, "sources"), Vec::<String>::new());
     }
 
     /// Checks dead letters through the default exchange, where the routing key is the name of a queue.
@@ -173,14 +173,14 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for RabbitmqNode {
     fn drop(&mut self) {
         script(&["stop"], self.dir.path(), &[]);
     }
 }
 
 fn script(verb: &[&str], dir: &std::path::Path, more: &[&str]) -> String {
-    let ran = Command::new(root().join("tests/rabbitmq"))
+    let ran = Command::new(repository_root().join("tests/rabbitmq"))
         .args(verb)
         .arg(dir)
         .args(more)
@@ -193,10 +193,10 @@ fn script(verb: &[&str], dir: &std::path::Path, more: &[&str]) -> String {
 #[cfg_attr(not(has_services), ignore = "needs RabbitMQ: run tests/services")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queues_as_people_make_them() {
-    let node = Node::start().await;
-    let place = Place::new().unwrap();
-    place.file("pw", "hush\n").unwrap();
-    let look = |queue: &str| found(&place, &node.source(queue), "sources");
+    let node = RabbitmqNode::start().await;
+    let place = Sandbox::new().unwrap();
+    place.write_file("pw", "hush\n").unwrap();
+    let look = |queue: &str| failed_checks(&place, &node.source(queue), "sources");
     node.queue("early", json!({})).await;
     assert_eq!(look("early"), ["source.dead_letter_missing"]);
     node.dead_letters().await;
@@ -256,13 +256,13 @@ async fn queues_as_people_make_them() {
 #[cfg_attr(not(has_services), ignore = "needs RabbitMQ: run tests/services")]
 #[test]
 fn a_broker_that_does_not_let_us_in_is_told_why() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let url = service("RABBITMQ");
     let source = |url: &str, more: &str| {
         let text = format!(
             "[[source]]\nname = \"siem\"\nkind = \"rabbitmq\"\nurl = \"{url}\"\nqueue = \"no-such-queue\"\n{more}"
         );
-        found(&place, &text, "sources")
+        failed_checks(&place, &text, "sources")
     };
     assert_eq!(source(&url, ""), ["source.no_queue"]);
     assert_eq!(
@@ -278,9 +278,9 @@ fn a_broker_that_does_not_let_us_in_is_told_why() {
     let nameless = format!(
         "[[source]]\nname = \"siem\"\nkind = \"rabbitmq\"\nurl = \"{server}/\"\nqueue = \"no-such-queue\"\n"
     );
-    let said = doctor(&place, &nameless, "sources");
-    assert_eq!(said.only()["check"], "source.refused");
-    let mend = said.only()["mend"].as_str().unwrap();
+    let said = run_doctor(&place, &nameless, "sources");
+    assert_eq!(said.only_finding()["check"], "source.refused");
+    let mend = said.only_finding()["mend"].as_str().unwrap();
     assert!(mend.contains("leave that / out, or write %2f"), "{mend}");
     assert_eq!(
         source("amqp://guest@127.0.0.1:1/%2f", ""),

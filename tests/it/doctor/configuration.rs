@@ -1,8 +1,8 @@
 //! Tests findings about contradictions in a configuration, and the output of all findings.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 
-use super::{doctor, found};
+use super::{failed_checks, run_doctor};
 
 /// A valid source and a catch-all route, so that only the fault is found.
 const GOOD: &str = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n\
@@ -10,8 +10,8 @@ const GOOD: &str = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool
 const SPOOL: &str = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n";
 
 fn with(more: &str) -> Vec<String> {
-    found(
-        &Place::new().unwrap(),
+    failed_checks(
+        &Sandbox::new().unwrap(),
         &format!("{GOOD}{more}"),
         "configuration",
     )
@@ -36,9 +36,9 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
         "{SPOOL}{two}when = {{ feed = \"guardduty\" }}\ndestinations = [\"pager\"]\n{}",
         GOOD.replace(SPOOL, "")
     );
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     assert_eq!(
-        found(&place, &before, "configuration"),
+        failed_checks(&place, &before, "configuration"),
         Vec::<String>::new()
     );
     let over = with(
@@ -59,14 +59,17 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
     );
     assert_eq!(secrets, ["configuration.secret_in_file"]);
     // Containers get secrets in variables, and none stands in the file.
-    let mut place = Place::new().unwrap();
-    place.set("NIGHTSHIFT__CANARY__KEY", "0123456789abcdef0123");
-    place.set("NIGHTSHIFT__STORE__PASSWORD", "hush");
+    let mut place = Sandbox::new().unwrap();
+    place.set_env("NIGHTSHIFT__CANARY__KEY", "0123456789abcdef0123");
+    place.set_env("NIGHTSHIFT__STORE__PASSWORD", "hush");
     let told = format!(
         "{GOOD}[canary]\nevery_minutes = 15\n[store]\nurl = \"postgres://ana@127.0.0.1/db\"\n"
     );
-    assert_eq!(found(&place, &told, "configuration"), Vec::<String>::new());
-    let nothing = found(&Place::new().unwrap(), "", "configuration");
+    assert_eq!(
+        failed_checks(&place, &told, "configuration"),
+        Vec::<String>::new()
+    );
+    let nothing = failed_checks(&Sandbox::new().unwrap(), "", "configuration");
     assert_eq!(
         nothing,
         ["configuration.no_source", "configuration.no_route"]
@@ -76,14 +79,14 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
         [[route]]\nwhen = {{ feed = \"guardduty\" }}\ndestinations = [\"files\"]\n"
     );
     assert_eq!(
-        found(&Place::new().unwrap(), &some, "configuration"),
+        failed_checks(&Sandbox::new().unwrap(), &some, "configuration"),
         ["configuration.no_route"]
     );
 }
 
 #[test]
 fn sources_that_take_from_one_directory_are_told_however_it_is_spelled() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     std::fs::create_dir(place.path().join("spool")).unwrap();
     std::os::unix::fs::symlink("spool", place.path().join("link")).unwrap();
     let absolute = place.path().join("spool");
@@ -96,18 +99,22 @@ fn sources_that_take_from_one_directory_are_told_however_it_is_spelled() {
         "link",
         absolute.to_str().unwrap(),
     ] {
-        let said = doctor(&place, &other(dir, ""), "configuration");
-        assert_eq!(said.only()["check"], "configuration.shared_queue", "{dir}");
-        assert_eq!(said.only()["severity"], "warning", "{dir}");
+        let said = run_doctor(&place, &other(dir, ""), "configuration");
+        assert_eq!(
+            said.only_finding()["check"],
+            "configuration.shared_queue",
+            "{dir}"
+        );
+        assert_eq!(said.only_finding()["severity"], "warning", "{dir}");
     }
     for apart in ["link/below", "spool2"] {
-        let found = found(&place, &other(apart, ""), "configuration");
+        let found = failed_checks(&place, &other(apart, ""), "configuration");
         assert_eq!(found, Vec::<String>::new(), "{apart}");
     }
     let told = |config: &str| {
-        let said = doctor(&place, config, "configuration");
+        let said = run_doctor(&place, config, "configuration");
         let parts = ["severity", "what", "why", "mend"];
-        let text = parts.map(|part| said.only()[part].as_str().unwrap().to_owned());
+        let text = parts.map(|part| said.only_finding()[part].as_str().unwrap().to_owned());
         let own = absolute.canonicalize().unwrap();
         text.join("\n").replace(own.to_str().unwrap(), "/srv/spool")
     };
@@ -127,8 +134,8 @@ fn sources_that_take_from_one_directory_are_told_however_it_is_spelled() {
 
 #[test]
 fn a_source_that_only_this_machine_can_post_to_is_told() {
-    let mut place = Place::new().unwrap();
-    place.set("INTAKE_TOKEN", "0123456789abcdef-intake");
+    let mut place = Sandbox::new().unwrap();
+    place.set_env("INTAKE_TOKEN", "0123456789abcdef-intake");
     let posted = |web: &str| {
         format!(
             "[web]\nlisten = \"127.0.0.1:0\"\n{web}[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n\
@@ -136,10 +143,10 @@ fn a_source_that_only_this_machine_can_post_to_is_told() {
              pubsub = {{ audience = \"https://nightshift.example.com\", service_accounts = [\"push@p.iam.gserviceaccount.com\"] }}\n"
         )
     };
-    let said = doctor(&place, &posted(""), "sources,web");
-    assert_eq!(said.only()["check"], "web.intake_on_loopback");
-    assert_eq!(said.only()["severity"], "warning");
-    place.file("nightshift.toml", posted("")).unwrap();
+    let said = run_doctor(&place, &posted(""), "sources,web");
+    assert_eq!(said.only_finding()["check"], "web.intake_on_loopback");
+    assert_eq!(said.only_finding()["severity"], "warning");
+    place.write_file("nightshift.toml", posted("")).unwrap();
     let ran = place.run(&["doctor", "--only", "web"]).unwrap();
     insta::assert_snapshot!(ran.stdout, @r#"
     web  1 warning   listen 127.0.0.1:0
@@ -158,34 +165,40 @@ fn a_source_that_only_this_machine_can_post_to_is_told() {
         "trusted_proxies = [{ header = \"x-user\", networks = [\"127.0.0.1/32\"] }]\n",
         "intake_listen = \"0.0.0.0:0\"\nhosts = [\"nightshift\"]\n",
     ] {
-        let found = found(&place, &posted(reached), "sources,web");
+        let found = failed_checks(&place, &posted(reached), "sources,web");
         assert_eq!(found, Vec::<String>::new(), "{reached}");
     }
     let nameless = posted("intake_listen = \"0.0.0.0:0\"\n");
-    assert_eq!(found(&place, &nameless, "web"), ["web.intake_has_no_name"]);
+    assert_eq!(
+        failed_checks(&place, &nameless, "web"),
+        ["web.intake_has_no_name"]
+    );
 }
 
 #[test]
 fn tickets_without_a_link_to_their_case_are_told() {
     let slack = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n[[route]]\ndestinations = [\"soc\"]\n\
         [[destination]]\nname = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:T\"\n";
-    let place = Place::new().unwrap();
-    assert_eq!(found(&place, slack, "configuration"), ["web.no_public_url"]);
+    let place = Sandbox::new().unwrap();
+    assert_eq!(
+        failed_checks(&place, slack, "configuration"),
+        ["web.no_public_url"]
+    );
     let linked = format!("{slack}[web]\npublic_url = \"https://nightshift.example.com\"\n");
     assert_eq!(
-        found(&place, &linked, "configuration"),
+        failed_checks(&place, &linked, "configuration"),
         Vec::<String>::new()
     );
 }
 
 #[test]
 fn a_system_without_authorities_is_told_where_something_needs_them() {
-    let mut place = Place::new().unwrap();
+    let mut place = Sandbox::new().unwrap();
     let needs =
         format!("{GOOD}[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-5\"\n");
-    assert_eq!(found(&place, &needs, "tls"), Vec::<String>::new());
-    let none = place.file("none.pem", "").unwrap();
-    place.set("SSL_CERT_FILE", none.to_str().unwrap());
+    assert_eq!(failed_checks(&place, &needs, "tls"), Vec::<String>::new());
+    let none = place.write_file("none.pem", "").unwrap();
+    place.set_env("SSL_CERT_FILE", none.to_str().unwrap());
     let source = |rest: &str| format!("{GOOD}[[source]]\nname = \"more\"\n{rest}\n");
     for needs in [
         needs,
@@ -199,18 +212,22 @@ fn a_system_without_authorities_is_told_where_something_needs_them() {
         source("kind = \"pubsub\"\nsubscription = \"projects/p/subscriptions/scc\""),
         source("kind = \"rabbitmq\"\nurl = \"amqps://h\"\nqueue = \"q\""),
     ] {
-        let said = doctor(&place, &needs, "tls");
-        assert_eq!(said.only()["severity"], "error", "{needs}");
-        assert_eq!(said.checks(), ["tls.no_roots"]);
+        let said = run_doctor(&place, &needs, "tls");
+        assert_eq!(said.only_finding()["severity"], "error", "{needs}");
+        assert_eq!(said.failed_checks(), ["tls.no_roots"]);
     }
-    let said = doctor(&place, GOOD, "tls");
-    assert_eq!(said.only()["severity"], "warning", "nothing needs them");
+    let said = run_doctor(&place, GOOD, "tls");
+    assert_eq!(
+        said.only_finding()["severity"],
+        "warning",
+        "nothing needs them"
+    );
 }
 
 #[test]
 fn a_file_that_cannot_be_read_ends_with_64_as_elsewhere() {
-    let place = Place::new().unwrap();
-    place.file("nightshift.toml", "[stor]\n").unwrap();
+    let place = Sandbox::new().unwrap();
+    place.write_file("nightshift.toml", "[stor]\n").unwrap();
     let ran = place.run(&["doctor"]).unwrap();
     assert_eq!(ran.code, Some(64));
     assert!(
@@ -222,15 +239,15 @@ fn a_file_that_cannot_be_read_ends_with_64_as_elsewhere() {
 
 #[test]
 fn what_no_other_command_starts_with_is_told() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let file = format!("{GOOD}[log]\nlevel = \"wran\"\n");
-    let said = doctor(&place, &file, "configuration");
-    assert_eq!(said.only()["check"], "configuration.log_level");
-    let what = said.only()["what"].as_str().unwrap();
+    let said = run_doctor(&place, &file, "configuration");
+    assert_eq!(said.only_finding()["check"], "configuration.log_level");
+    let what = said.only_finding()["what"].as_str().unwrap();
     assert!(what.contains("did you mean \"warn\"?"), "{what}");
     assert_eq!(place.run(&["config", "check"]).unwrap().code, Some(64));
     let model = "[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n";
-    let said = doctor(&place, &format!("{model}{model}"), "models");
+    let said = run_doctor(&place, &format!("{model}{model}"), "models");
     let findings = said.object["findings"].as_array().unwrap();
     let twice = "two [[model]] are called \"main\"";
     assert!(
@@ -243,10 +260,10 @@ fn what_no_other_command_starts_with_is_told() {
 
 #[test]
 fn findings_are_shown_with_what_why_and_how_to_mend_and_warnings_fail_when_asked() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let over = "[[mute]]\nname = \"probes\"\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n";
     place
-        .file("nightshift.toml", format!("{SPOOL}{GOOD}{over}"))
+        .write_file("nightshift.toml", format!("{SPOOL}{GOOD}{over}"))
         .unwrap();
     let ran = place
         .run(&["doctor", "--only", "configuration,store,sources"])
@@ -271,7 +288,7 @@ fn findings_are_shown_with_what_why_and_how_to_mend_and_warnings_fail_when_asked
     1 error, 1 warning.
     "#);
     place
-        .file("nightshift.toml", format!("{GOOD}{over}"))
+        .write_file("nightshift.toml", format!("{GOOD}{over}"))
         .unwrap();
     let only = ["doctor", "--only", "configuration"];
     assert_eq!(place.run(&only).unwrap().code, Some(0));
@@ -281,8 +298,8 @@ fn findings_are_shown_with_what_why_and_how_to_mend_and_warnings_fail_when_asked
 
 #[test]
 fn nothing_is_made_or_left_behind() {
-    let place = Place::new().unwrap();
-    place.file("nightshift.toml", GOOD).unwrap();
+    let place = Sandbox::new().unwrap();
+    place.write_file("nightshift.toml", GOOD).unwrap();
     assert_eq!(place.run(&["doctor"]).unwrap().code, Some(0));
     let left: Vec<_> = std::fs::read_dir(place.path())
         .unwrap()

@@ -4,13 +4,13 @@
 
 use std::fmt::Write as _;
 
-use nightshift_tests::{Collector, Place, root};
+use nightshift_tests::{Collector, Sandbox, repository_root};
 use serde_json::json;
 
-use super::broker::Node;
-use super::store::Server;
-use super::world::World;
-use super::{doctor, models, sqs, vendors};
+use super::broker::RabbitmqNode;
+use super::fake_vendors::FakeVendors;
+use super::store::PostgresServer;
+use super::{models, run_doctor, sqs, vendors};
 use crate::worker::blobs;
 
 /// Everything that needs no service: spool and HTTP sources, a register, a file destination, playbooks, digests,
@@ -44,14 +44,14 @@ key = "file:canary"
 "#;
 
 /// Returns a place with the files that [`OTHERS`] names, and with all secrets.
-fn furnished() -> Place {
+fn furnished() -> Sandbox {
     let mut place = vendors::place();
     for (name, value) in sqs::SETTINGS {
-        place.set(name, value);
+        place.set_env(name, value);
     }
-    place.set("KEY", "key-of-the-tests-0123456789");
-    place.set("INTAKE_TOKEN", "of-those-who-post-0123456789");
-    let book = root().join("worker/analyst/playbooks/recon.toml");
+    place.set_env("KEY", "key-of-the-tests-0123456789");
+    place.set_env("INTAKE_TOKEN", "of-those-who-post-0123456789");
+    let book = repository_root().join("worker/analyst/playbooks/recon.toml");
     let book = std::fs::read_to_string(book).unwrap();
     for (name, text) in [
         ("pw", "hush\n"),
@@ -59,7 +59,7 @@ fn furnished() -> Place {
         ("assets.csv", "id,owner\nweb-1,ana@example.com\n"),
         ("books/recon.toml", &book),
     ] {
-        place.file(name, text).unwrap();
+        place.write_file(name, text).unwrap();
     }
     place
 }
@@ -71,9 +71,9 @@ fn furnished() -> Place {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_installation_in_good_order_has_no_finding() {
     let (server, node, world, fake, collector) = (
-        Server::start().await,
-        Node::start().await,
-        World::start().await,
+        PostgresServer::start().await,
+        RabbitmqNode::start().await,
+        FakeVendors::start().await,
         models::fake().await,
         Collector::start().await,
     );
@@ -89,20 +89,25 @@ async fn an_installation_in_good_order_has_no_finding() {
     write!(
         config,
         "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n{}{}{OTHERS}{}{}{}{}",
-        server.of("nightshift"),
+        server.url_for_role("nightshift"),
         node.source("alerts"),
         sqs::source(&queue, ""),
         vendors::WEB,
         vendors::destinations(&world.url),
-        collector.table("headers = { authorization = \"env:TOKEN\" }"),
+        collector.config_table("headers = { authorization = \"env:TOKEN\" }"),
         blobs::blobs(&blobs::bucket().await),
     )
     .unwrap();
-    place.file("nightshift.toml", &config).unwrap();
+    place.write_file("nightshift.toml", &config).unwrap();
     let ran = place.run(&["migrate"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let said = doctor(&place, &config, "");
-    assert_eq!(said.checks(), Vec::<&str>::new(), "{:#}", said.object);
+    let said = run_doctor(&place, &config, "");
+    assert_eq!(
+        said.failed_checks(),
+        Vec::<&str>::new(),
+        "{:#}",
+        said.object
+    );
     assert_eq!(said.code, Some(0));
     for secret in ["hush", "key-of-the-tests", "whsec_", "of-those-who-post"] {
         assert!(!said.object.to_string().contains(secret), "{secret}");

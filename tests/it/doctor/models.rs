@@ -1,25 +1,31 @@
 //! Tests findings about models that answer, refuse, or lack what a case needs.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use nightshift_tests::model::{
-    Answer, Choice, FakeModel, Fault, Provider, Reply, Script, Seen, Server, Usage,
+    Answer, FakeModel, Fault, OpenAiServer, Provider, RecordedRequest, Reply, Script, ToolChoice,
+    Usage,
 };
 use serde_json::json;
 
-use super::{doctor, found};
+use super::{failed_checks, run_doctor};
 
 /// Replies as a fully capable model does, with a tool call when the request demands one.
-fn well(seen: &Seen) -> Reply {
-    let answer = match seen.tool("checkup").filter(|_| seen.choice != Choice::None) {
+fn well(seen: &RecordedRequest) -> Reply {
+    let answer = match seen
+        .tool("checkup")
+        .filter(|_| seen.choice != ToolChoice::None)
+    {
         Some(tool) => Answer::call(tool.name.clone(), json!({ "ok": true })),
-        None if seen.wants.is_none() && seen.forced().is_none() => Answer::text("Yes."),
+        None if seen.response_schema.is_none() && seen.forced_tool().is_none() => {
+            Answer::text("Yes.")
+        }
         None => Answer::value(json!({ "ok": true })),
     };
     answer.into()
 }
 
 /// Replies as a server does that accepts schemas and tools but does not pass them to the model.
-fn dropping(seen: &Seen) -> Reply {
+fn dropping(seen: &RecordedRequest) -> Reply {
     let asked = seen.text();
     let answer = if asked.contains("JSON") {
         Answer::text("{\"ok\": true}")
@@ -42,7 +48,7 @@ pub(super) fn table(fake: &FakeModel, more: &str) -> String {
 
 /// Starts a fake that answers well.
 pub(super) async fn fake() -> FakeModel {
-    FakeModel::start(Script::by(well)).await.unwrap()
+    FakeModel::start(Script::from_fn(well)).await.unwrap()
 }
 
 const MODELS: [(Provider, &str, &str); 4] = [
@@ -57,7 +63,7 @@ const MODELS: [(Provider, &str, &str); 4] = [
 ];
 
 /// Returns a `[[model]]` of this provider that the fake plays.
-fn of(fake: &FakeModel, provider: Provider, name: &str, model: &str) -> String {
+fn model_config(fake: &FakeModel, provider: Provider, name: &str, model: &str) -> String {
     format!(
         "[limits]\nday_usd = 20.0\n[[model]]\nname = \"main\"\nprovider = \"{name}\"\nmodel = \"{model}\"\n\
          base_url = \"{}\"\napi_key = \"env:KEY\"\nprice = {{ input = 1.0, output = 8.0 }}\n",
@@ -65,9 +71,9 @@ fn of(fake: &FakeModel, provider: Provider, name: &str, model: &str) -> String {
     )
 }
 
-fn place() -> Place {
-    let mut place = Place::new().unwrap();
-    place.set("KEY", "key-of-the-tests-0123456789");
+fn place() -> Sandbox {
+    let mut place = Sandbox::new().unwrap();
+    place.set_env("KEY", "key-of-the-tests-0123456789");
     place
 }
 
@@ -76,7 +82,11 @@ async fn a_model_that_answers_has_no_finding_and_is_asked_two_questions() {
     for (provider, name, model) in MODELS {
         let fake = fake().await;
         assert_eq!(
-            found(&place(), &of(&fake, provider, name, model), "models"),
+            failed_checks(
+                &place(),
+                &model_config(&fake, provider, name, model),
+                "models"
+            ),
             Vec::<String>::new(),
             "{name}"
         );
@@ -92,36 +102,52 @@ async fn why_a_model_does_not_answer_is_told() {
         (Fault::Unavailable, "model.busy"),
         (Fault::ContextTooLong, "model.refused"),
     ] {
-        let script = Script::by(well).faults(move |_| Some(fault.clone()));
+        let script = Script::from_fn(well).with_faults(move |_| Some(fault.clone()));
         let fake = FakeModel::start(script).await.unwrap();
-        assert_eq!(found(&place(), &table(&fake, ""), "models"), [check]);
+        assert_eq!(
+            failed_checks(&place(), &table(&fake, ""), "models"),
+            [check]
+        );
     }
     let fake = fake().await;
-    let mut nobody = Place::new().unwrap();
+    let mut nobody = Sandbox::new().unwrap();
     assert_eq!(
-        found(&nobody, &table(&fake, ""), "models"),
+        failed_checks(&nobody, &table(&fake, ""), "models"),
         ["model.key"],
         "the variable is not set"
     );
     assert_eq!(fake.accepted(), 0);
-    nobody.set("KEY", "key-of-the-tests-0123456789");
+    nobody.set_env("KEY", "key-of-the-tests-0123456789");
     let elsewhere = table(&fake, "").replace("/v1\"", "/elsewhere\"");
-    assert_eq!(found(&nobody, &elsewhere, "models"), ["model.refused"]);
+    assert_eq!(
+        failed_checks(&nobody, &elsewhere, "models"),
+        ["model.refused"]
+    );
     let closed = "[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
         price = { input = 0.0, output = 0.0 }\n";
-    assert_eq!(found(&nobody, closed, "models"), ["model.unreachable"]);
+    assert_eq!(
+        failed_checks(&nobody, closed, "models"),
+        ["model.unreachable"]
+    );
     let wrong = closed.replace("http://127.0.0.1:1/v1", "http://models.example.com/v1");
-    assert_eq!(found(&nobody, &wrong, "models"), ["model.configuration"]);
+    assert_eq!(
+        failed_checks(&nobody, &wrong, "models"),
+        ["model.configuration"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_its_provider_does_not_know_is_told() {
     for (provider, name, model) in MODELS {
-        let script = Script::by(well).faults(|_| Some(Fault::UnknownModel));
+        let script = Script::from_fn(well).with_faults(|_| Some(Fault::UnknownModel));
         let fake = FakeModel::start(script).await.unwrap();
-        let said = doctor(&place(), &of(&fake, provider, name, model), "models");
-        assert_eq!(said.checks(), ["model.refused"], "{name}");
-        let mend = said.only()["mend"].as_str().unwrap();
+        let said = run_doctor(
+            &place(),
+            &model_config(&fake, provider, name, model),
+            "models",
+        );
+        assert_eq!(said.failed_checks(), ["model.refused"], "{name}");
+        let mend = said.only_finding()["mend"].as_str().unwrap();
         assert!(
             mend.starts_with("see model (is there one of this name"),
             "{mend}"
@@ -134,15 +160,15 @@ async fn a_model_that_its_provider_does_not_know_is_told() {
 async fn a_server_that_refuses_tools_is_told_and_is_an_error() {
     const WORDS: &str =
         "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set";
-    let script = Script::by(|seen: &Seen| match seen.tools.is_empty() {
+    let script = Script::from_fn(|seen: &RecordedRequest| match seen.tools.is_empty() {
         true => well(seen),
         false => Fault::BadRequest(WORDS.to_owned()).into(),
     });
     let fake = FakeModel::start(script).await.unwrap();
-    let said = doctor(&place(), &table(&fake, ""), "models");
-    assert_eq!(said.checks(), ["model.tools"]);
+    let said = run_doctor(&place(), &table(&fake, ""), "models");
+    assert_eq!(said.failed_checks(), ["model.tools"]);
     assert_eq!(said.code, Some(1));
-    let what = said.only()["what"].as_str().unwrap();
+    let what = said.only_finding()["what"].as_str().unwrap();
     assert!(
         what.starts_with("it refuses tools: ") && what.contains(WORDS),
         "{what}"
@@ -152,9 +178,17 @@ async fn a_server_that_refuses_tools_is_told_and_is_an_error() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_drops_schemas_and_tools_is_told_of() {
     for (provider, name, model) in MODELS {
-        let fake = FakeModel::start(Script::by(dropping)).await.unwrap();
-        let said = doctor(&place(), &of(&fake, provider, name, model), "models");
-        assert_eq!(said.checks(), ["model.schema", "model.tools"], "{name}");
+        let fake = FakeModel::start(Script::from_fn(dropping)).await.unwrap();
+        let said = run_doctor(
+            &place(),
+            &model_config(&fake, provider, name, model),
+            "models",
+        );
+        assert_eq!(
+            said.failed_checks(),
+            ["model.schema", "model.tools"],
+            "{name}"
+        );
         assert_eq!(said.code, Some(0), "it can be used all the same");
         let found = said.object["findings"].as_array().unwrap();
         let what: Vec<&str> = found
@@ -169,31 +203,37 @@ async fn a_server_that_drops_schemas_and_tools_is_told_of() {
         assert_eq!((fake.accepted(), fake.refusals().len()), (2, 0), "{name}");
     }
     // A server that supports JSON but no schema returns JSON of another shape.
-    let other = Script::by(|seen: &Seen| match seen.wants {
+    let other = Script::from_fn(|seen: &RecordedRequest| match seen.response_schema {
         Some(_) => Answer::value(json!({ "answer": "yes" })).into(),
         None => well(seen),
     });
     let other = FakeModel::start(other).await.unwrap();
     assert_eq!(
-        found(&place(), &table(&other, ""), "models"),
+        failed_checks(&place(), &table(&other, ""), "models"),
         ["model.schema"]
     );
     let by_tool = super::models::fake().await;
     let config = table(&by_tool, "schema = \"tool\"");
-    assert_eq!(found(&place(), &config, "models"), Vec::<String>::new());
+    assert_eq!(
+        failed_checks(&place(), &config, "models"),
+        Vec::<String>::new()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_where_a_schema_bars_tools_is_told_of() {
-    let fake = FakeModel::start(Script::by(well).on(Server::LlamaCpp))
+    let fake = FakeModel::start(Script::from_fn(well).on_server(OpenAiServer::LlamaCpp))
         .await
         .unwrap();
     let config = table(&fake, "").replace("gpt-5", "qwen3");
-    assert_eq!(found(&place(), &config, "models"), Vec::<String>::new());
+    assert_eq!(
+        failed_checks(&place(), &config, "models"),
+        Vec::<String>::new()
+    );
     let as_vendor = format!("{config}server = \"openai\"\n");
-    let said = doctor(&place(), &as_vendor, "models");
-    assert_eq!(said.checks(), ["model.tools"]);
-    let what = said.only()["what"].as_str().unwrap();
+    let said = run_doctor(&place(), &as_vendor, "models");
+    assert_eq!(said.failed_checks(), ["model.tools"]);
+    let what = said.only_finding()["what"].as_str().unwrap();
     let words = "it called no tool where it was told to: it said \"{\\\"ok\\\":true}\"";
     assert_eq!(what, words);
     assert_eq!(fake.refusals(), []);
@@ -206,17 +246,19 @@ async fn a_server_that_leaves_tools_out_of_the_prompt_is_told_of() {
         output: 4,
         ..Usage::default()
     };
-    let script = Script::by(move |seen: &Seen| match seen.tools.is_empty() {
+    let script = Script::from_fn(move |seen: &RecordedRequest| match seen.tools.is_empty() {
         true => Answer::value(json!({ "ok": true })),
         false => Answer {
             usage: Some(used(33)),
             ..Answer::text("I have no tools.")
         },
     });
-    let fake = FakeModel::start(script.on(Server::LlamaCpp)).await.unwrap();
-    let said = doctor(&place(), &table(&fake, ""), "models");
-    assert_eq!(said.checks(), ["model.tools"]);
-    let what = said.only()["what"].as_str().unwrap();
+    let fake = FakeModel::start(script.on_server(OpenAiServer::LlamaCpp))
+        .await
+        .unwrap();
+    let said = run_doctor(&place(), &table(&fake, ""), "models");
+    assert_eq!(said.failed_checks(), ["model.tools"]);
+    let what = said.only_finding()["what"].as_str().unwrap();
     assert!(
         what.starts_with(
             "the server leaves tools out of the prompt, which has 33 tokens with them and "
@@ -227,24 +269,27 @@ async fn a_server_that_leaves_tools_out_of_the_prompt_is_told_of() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn why_litellm_does_not_answer_is_told() {
-    let fake = FakeModel::start(Script::by(well).on(Server::Litellm))
+    let fake = FakeModel::start(Script::from_fn(well).on_server(OpenAiServer::Litellm))
         .await
         .unwrap();
     assert_eq!(
-        found(&place(), &table(&fake, ""), "models"),
+        failed_checks(&place(), &table(&fake, ""), "models"),
         Vec::<String>::new()
     );
     let without = table(&fake, "").replace("api_key = \"env:KEY\"\n", "");
-    assert_eq!(found(&place(), &without, "models"), ["model.key"]);
-    let mut other = Place::new().unwrap();
-    other.set("KEY", "a-wrong-key-of-the-tests-0123456789");
-    assert_eq!(found(&other, &table(&fake, ""), "models"), ["model.key"]);
-    let spent = Script::by(well).on(Server::Litellm);
-    let spent = FakeModel::start(spent.faults(|_| Some(Fault::SpendLimit)))
+    assert_eq!(failed_checks(&place(), &without, "models"), ["model.key"]);
+    let mut other = Sandbox::new().unwrap();
+    other.set_env("KEY", "a-wrong-key-of-the-tests-0123456789");
+    assert_eq!(
+        failed_checks(&other, &table(&fake, ""), "models"),
+        ["model.key"]
+    );
+    let spent = Script::from_fn(well).on_server(OpenAiServer::Litellm);
+    let spent = FakeModel::start(spent.with_faults(|_| Some(Fault::SpendLimit)))
         .await
         .unwrap();
     assert_eq!(
-        found(&place(), &table(&spent, ""), "models"),
+        failed_checks(&place(), &table(&spent, ""), "models"),
         ["model.quota"]
     );
 }
@@ -252,14 +297,20 @@ async fn why_litellm_does_not_answer_is_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_model_cannot_do_is_told() {
     let fake = fake().await;
-    let with = |more: &str| found(&place(), &table(&fake, more), "models");
+    let with = |more: &str| failed_checks(&place(), &table(&fake, more), "models");
     assert_eq!(with("schema = \"prompt\""), ["model.schema"]);
     assert_eq!(with("tools = false"), ["model.tools"]);
     assert_eq!(with("window_tokens = 8000"), ["model.window"]);
     let unpriced = table(&fake, "").replace("price = { input = 1.0, output = 8.0 }\n", "");
-    assert_eq!(found(&place(), &unpriced, "models"), ["model.price"]);
+    assert_eq!(
+        failed_checks(&place(), &unpriced, "models"),
+        ["model.price"]
+    );
     let no_budget = table(&fake, "").replace("day_usd = 20.0", "day_usd = 0.0");
-    assert_eq!(found(&place(), &no_budget, "models"), ["model.day_budget"]);
+    assert_eq!(
+        failed_checks(&place(), &no_budget, "models"),
+        ["model.day_budget"]
+    );
     let two = format!(
         "{}[[model]]\nname = \"spare\"\nprovider = \"openai\"\nmodel = \"gpt-5-mini\"\nbase_url = \"{}\"\n\
          price = {{ input = 1.0, output = 8.0 }}\napi_key = \"env:KEY\"\n[[profile]]\nname = \"default\"\n\
@@ -267,10 +318,13 @@ async fn what_a_model_cannot_do_is_told() {
         table(&fake, ""),
         fake.base_url(Provider::OpenAi)
     );
-    assert_eq!(found(&place(), &two, "models"), ["model.unused"]);
+    assert_eq!(failed_checks(&place(), &two, "models"), ["model.unused"]);
     let unknown = two.replace("plan = [\"main\"]", "plan = [\"another\"]");
-    assert_eq!(found(&place(), &unknown, "models"), ["model.profile"]);
-    let refusing = Script::by(|seen: &Seen| {
+    assert_eq!(
+        failed_checks(&place(), &unknown, "models"),
+        ["model.profile"]
+    );
+    let refusing = Script::from_fn(|seen: &RecordedRequest| {
         if seen.tools.is_empty() {
             well(seen)
         } else {
@@ -279,7 +333,7 @@ async fn what_a_model_cannot_do_is_told() {
     });
     let refusing = FakeModel::start(refusing).await.unwrap();
     assert_eq!(
-        found(&place(), &table(&refusing, ""), "models"),
+        failed_checks(&place(), &table(&refusing, ""), "models"),
         Vec::<String>::new(),
         "once is no pattern"
     );

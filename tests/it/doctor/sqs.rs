@@ -1,11 +1,11 @@
 //! Tests findings about SQS queues, against moto.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use super::world::World;
-use super::{doctor, found, service};
+use super::fake_vendors::FakeVendors;
+use super::{failed_checks, run_doctor, service};
 
 /// Variables that the AWS SDK reads.
 pub(crate) const SETTINGS: [(&str, &str); 4] = [
@@ -64,10 +64,10 @@ pub(super) fn source(url: &str, more: &str) -> String {
     )
 }
 
-fn place() -> Place {
-    let mut place = Place::new().unwrap();
+fn place() -> Sandbox {
+    let mut place = Sandbox::new().unwrap();
     for (name, value) in SETTINGS {
-        place.set(name, value);
+        place.set_env(name, value);
     }
     place
 }
@@ -113,7 +113,7 @@ async fn queues_as_people_make_them() {
     ] {
         let (url, _) = queue(with(change.clone())).await;
         assert_eq!(
-            found(&place, &source(&url, ""), "sources"),
+            failed_checks(&place, &source(&url, ""), "sources"),
             checks,
             "{change}"
         );
@@ -127,11 +127,14 @@ async fn queues_that_do_not_fit_the_source_or_are_not_there() {
     let (_, dead) = queue(json!({ "MessageRetentionPeriod": "1209600" })).await;
     let (url, _) = queue(good(&dead)).await;
     let slow = source(&url, "visibility_secs = 3600\n");
-    assert_eq!(found(&place, &slow, "sources"), ["source.visibility"]);
+    assert_eq!(
+        failed_checks(&place, &slow, "sources"),
+        ["source.visibility"]
+    );
     let (_, short) = queue(json!({ "MessageRetentionPeriod": "3600" })).await;
     let (url, _) = queue(good(&short)).await;
     assert_eq!(
-        found(&place, &source(&url, ""), "sources"),
+        failed_checks(&place, &source(&url, ""), "sources"),
         ["source.dead_letter_retention"]
     );
     let (_, short) = queue(json!({ "MessageRetentionPeriod": "3600", "FifoQueue": "true" })).await;
@@ -139,7 +142,7 @@ async fn queues_that_do_not_fit_the_source_or_are_not_there() {
     fifo["FifoQueue"] = json!("true");
     let (url, _) = queue(fifo).await;
     assert_eq!(
-        found(&place, &source(&url, ""), "sources"),
+        failed_checks(&place, &source(&url, ""), "sources"),
         Vec::<String>::new(),
         "there the age of a message begins anew when it is moved"
     );
@@ -147,22 +150,25 @@ async fn queues_that_do_not_fit_the_source_or_are_not_there() {
     let (leads_nowhere, _) = queue(good(&dead)).await;
     call("DeleteQueue", json!({ "QueueUrl": gone })).await;
     assert_eq!(
-        found(&place, &source(&leads_nowhere, ""), "sources"),
+        failed_checks(&place, &source(&leads_nowhere, ""), "sources"),
         ["source.dead_letter_missing"]
     );
     let missing = url.replace("doctor-", "no-such-");
     assert_eq!(
-        found(&place, &source(&missing, ""), "sources"),
+        failed_checks(&place, &source(&missing, ""), "sources"),
         ["source.no_queue"]
     );
     let nobody = "[[source]]\nname = \"gd\"\nkind = \"sqs\"\nqueue_url = \"http://127.0.0.1:1/1/q\"\nendpoint_url = \"http://127.0.0.1:1\"\n";
-    assert_eq!(found(&place, nobody, "sources"), ["source.unreachable"]);
-    let mut bare = Place::new().unwrap();
+    assert_eq!(
+        failed_checks(&place, nobody, "sources"),
+        ["source.unreachable"]
+    );
+    let mut bare = Sandbox::new().unwrap();
     let nowhere =
         "[[source]]\nname = \"gd\"\nkind = \"sqs\"\nqueue_url = \"http://127.0.0.1:1/1/q\"\n";
-    bare.set("AWS_EC2_METADATA_DISABLED", "true");
+    bare.set_env("AWS_EC2_METADATA_DISABLED", "true");
     assert_eq!(
-        found(&bare, nowhere, "sources"),
+        failed_checks(&bare, nowhere, "sources"),
         ["source.configuration"],
         "no region is known"
     );
@@ -170,15 +176,15 @@ async fn queues_that_do_not_fit_the_source_or_are_not_there() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_that_may_not_take_from_a_queue_is_told() {
-    let world = World::start().await;
+    let world = FakeVendors::start().await;
     let no = json!({ "__type": "com.amazon.coral.service#AccessDeniedException", "Message": "not authorised" });
-    world.says("/", 403, no);
+    world.set_response("/", 403, no);
     let source = format!(
         "[[source]]\nname = \"gd\"\nkind = \"sqs\"\nqueue_url = \"{0}/1/q\"\nendpoint_url = \"{0}\"\n",
         world.url
     );
-    let said = doctor(&place(), &source, "sources");
-    assert_eq!(said.checks(), ["source.refused"]);
-    let mend = said.only()["mend"].as_str().unwrap();
+    let said = run_doctor(&place(), &source, "sources");
+    assert_eq!(said.failed_checks(), ["source.refused"]);
+    let mend = said.only_finding()["mend"].as_str().unwrap();
     assert!(mend.contains("sqs:ReceiveMessage"), "{mend}");
 }

@@ -2,16 +2,16 @@
 
 use std::process::Command;
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use super::sqs::SETTINGS;
-use super::{doctor, found, service};
+use super::{failed_checks, run_doctor, service};
 use crate::worker::blobs;
 
 /// A PostgreSQL server of one test, started by `tests/postgres`.
-pub(crate) struct Server {
+pub(crate) struct PostgresServer {
     dir: tempfile::TempDir,
     /// The address of the superuser.
     pub(super) url: String,
@@ -19,7 +19,7 @@ pub(crate) struct Server {
     _tasks: JoinSet<()>,
 }
 
-impl Server {
+impl PostgresServer {
     pub(crate) async fn start() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("nightshift-doctor-")
@@ -37,20 +37,20 @@ impl Server {
             _tasks: tasks,
         };
         server
-            .say("CREATE ROLE nightshift LOGIN PASSWORD 'hush'")
+            .execute("CREATE ROLE nightshift LOGIN PASSWORD 'hush'")
             .await;
         server
-            .say("CREATE DATABASE nightshift OWNER nightshift")
+            .execute("CREATE DATABASE nightshift OWNER nightshift")
             .await;
         server
     }
 
-    pub(super) async fn say(&self, sql: &str) {
+    pub(super) async fn execute(&self, sql: &str) {
         self.client.batch_execute(sql).await.unwrap();
     }
 
     /// Returns the address of the database for this role.
-    pub(super) fn of(&self, role: &str) -> String {
+    pub(super) fn url_for_role(&self, role: &str) -> String {
         let (_, rest) = self.url.split_once('@').unwrap();
         format!(
             "postgres://{role}@{}",
@@ -64,26 +64,26 @@ impl Server {
     }
 
     /// Starts the server again on the same port.
-    pub(crate) fn go_on(&self) {
+    pub(crate) fn restart(&self) {
         script("start", self.dir.path());
     }
 
     pub(crate) fn config(&self) -> String {
         format!(
             "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n",
-            self.of("nightshift")
+            self.url_for_role("nightshift")
         )
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         script("stop", self.dir.path());
     }
 }
 
 fn script(verb: &str, dir: &std::path::Path) -> String {
-    let ran = Command::new(root().join("tests/postgres"))
+    let ran = Command::new(repository_root().join("tests/postgres"))
         .arg(verb)
         .arg(dir)
         .output()
@@ -139,22 +139,27 @@ const OF_THE_LOG: [&str; 2] = ["fsync", "full_page_writes"];
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_made_worse_one_setting_at_a_time() {
-    let server = Server::start().await;
-    let place = Place::new().unwrap();
-    place.file("pw", "hush\n").unwrap();
+    let server = PostgresServer::start().await;
+    let place = Sandbox::new().unwrap();
+    place.write_file("pw", "hush\n").unwrap();
     let config = server.config();
-    let look = || found(&place, &config, "store");
+    let look = || failed_checks(&place, &config, "store");
     assert_eq!(
         look(),
         ["store.schema_behind"],
         "and nothing is migrated by looking"
     );
     assert_eq!(look(), ["store.schema_behind"]);
-    place.file("nightshift.toml", &config).unwrap();
+    place.write_file("nightshift.toml", &config).unwrap();
     let ran = place.run(&["migrate"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let said = doctor(&place, &config, "store,clock");
-    assert_eq!(said.checks(), Vec::<&str>::new(), "{:#}", said.object);
+    let said = run_doctor(&place, &config, "store,clock");
+    assert_eq!(
+        said.failed_checks(),
+        Vec::<&str>::new(),
+        "{:#}",
+        said.object
+    );
     for setting in [
         "fsync",
         "full_page_writes",
@@ -162,37 +167,44 @@ async fn a_server_made_worse_one_setting_at_a_time() {
         "autovacuum",
     ] {
         server
-            .say(&format!("ALTER SYSTEM SET {setting} = off"))
+            .execute(&format!("ALTER SYSTEM SET {setting} = off"))
             .await;
         server.reload(setting, "off").await;
         assert_eq!(look(), [format!("store.{setting}")]);
-        server.say(&format!("ALTER SYSTEM RESET {setting}")).await;
+        server
+            .execute(&format!("ALTER SYSTEM RESET {setting}"))
+            .await;
         server.reload(setting, "on").await;
     }
     server.kept_elsewhere(&place, &config).await;
     for (worse, better, check) in WORSE {
-        server.say(worse).await;
+        server.execute(worse).await;
         assert_eq!(look(), [check]);
-        server.say(better).await;
+        server.execute(better).await;
     }
     assert_eq!(look(), Vec::<String>::new());
     // A variable may end with a newline, as a file does.
-    let mut told = Place::new().unwrap();
-    told.set("PW", "hush\n");
+    let mut told = Sandbox::new().unwrap();
+    told.set_env("PW", "hush\n");
     let of_variable = config.replace("file:pw", "env:PW");
-    assert_eq!(found(&told, &of_variable, "store"), Vec::<String>::new());
-    server.say("CREATE ROLE guest LOGIN PASSWORD 'hush'").await;
+    assert_eq!(
+        failed_checks(&told, &of_variable, "store"),
+        Vec::<String>::new()
+    );
+    server
+        .execute("CREATE ROLE guest LOGIN PASSWORD 'hush'")
+        .await;
     let guest = format!(
         "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n",
-        server.of("guest")
+        server.url_for_role("guest")
     );
     server.rights(&place, &guest).await;
     server.doors(&place, &guest).await;
 }
 
-impl Server {
+impl PostgresServer {
     /// Checks the findings when a role may not connect to a database.
-    async fn doors(&self, place: &Place, guest: &str) {
+    async fn doors(&self, place: &Sandbox, guest: &str) {
         for (worse, better, mend) in [
             (
                 "REVOKE CONNECT ON DATABASE nightshift FROM public",
@@ -205,17 +217,17 @@ impl Server {
                 "the database takes no connections at all: ALTER DATABASE \"nightshift\" ALLOW_CONNECTIONS true",
             ),
         ] {
-            self.say(worse).await;
-            let said = doctor(place, guest, "store");
-            assert_eq!(said.only()["check"], "store.refused", "{worse}");
-            let told = said.only()["mend"].as_str().unwrap();
+            self.execute(worse).await;
+            let said = run_doctor(place, guest, "store");
+            assert_eq!(said.only_finding()["check"], "store.refused", "{worse}");
+            let told = said.only_finding()["mend"].as_str().unwrap();
             assert!(told.starts_with(mend), "{told}");
-            self.say(better).await;
+            self.execute(better).await;
         }
     }
 
     /// Checks the rights on tables and sequences that a role without own objects needs.
-    async fn rights(&self, place: &Place, guest: &str) {
+    async fn rights(&self, place: &Sandbox, guest: &str) {
         let url = self.url.replacen("/postgres?", "/nightshift?", 1);
         let (ours, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         let mut tasks = JoinSet::new();
@@ -224,14 +236,14 @@ impl Server {
             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO \"guest\"";
         let sequences = "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO \"guest\"";
         for mend in [tables, sequences] {
-            let said = doctor(place, guest, "store");
+            let said = run_doctor(place, guest, "store");
             let findings = said.object["findings"].as_array().unwrap();
             let is_told =
                 |one: &serde_json::Value| one["check"] == "store.privileges" && one["mend"] == mend;
             assert!(findings.iter().any(is_told), "{mend}: {:#}", said.object);
             ours.batch_execute(mend).await.unwrap();
         }
-        assert_eq!(found(place, guest, "store"), Vec::<String>::new());
+        assert_eq!(failed_checks(place, guest, "store"), Vec::<String>::new());
         // Up to PostgreSQL 14 every role may create tables there. Changing our tables needs their owner.
         ours.batch_execute(
             "GRANT CREATE ON SCHEMA public TO public; \
@@ -240,43 +252,44 @@ impl Server {
         )
         .await
         .unwrap();
-        let said = doctor(place, guest, "store");
-        assert_eq!(said.only()["check"], "store.schema_behind");
-        assert_eq!(said.only()["severity"], "error");
+        let said = run_doctor(place, guest, "store");
+        assert_eq!(said.only_finding()["check"], "store.schema_behind");
+        assert_eq!(said.only_finding()["severity"], "error");
         ours.batch_execute("INSERT INTO refinery_schema_history SELECT * FROM last")
             .await
             .unwrap();
-        assert_eq!(found(place, guest, "store"), Vec::<String>::new());
+        assert_eq!(failed_checks(place, guest, "store"), Vec::<String>::new());
     }
 
     /// Checks that fsync and full pages are not reported where the storage itself keeps the log.
-    async fn kept_elsewhere(&self, place: &Place, config: &str) {
+    async fn kept_elsewhere(&self, place: &Sandbox, config: &str) {
         let url = self.url.replacen("/postgres?", "/nightshift?", 1);
         let (ours, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { drop(connection.await) });
         for setting in OF_THE_LOG {
-            self.say(&format!("ALTER SYSTEM SET {setting} = off")).await;
+            self.execute(&format!("ALTER SYSTEM SET {setting} = off"))
+                .await;
             self.reload(setting, "off").await;
         }
         for (make, remove, whose) in STORAGES {
             ours.batch_execute(make).await.unwrap();
-            let said = doctor(place, config, "store");
-            assert_eq!(said.checks(), Vec::<&str>::new(), "{whose}");
+            let said = run_doctor(place, config, "store");
+            assert_eq!(said.failed_checks(), Vec::<&str>::new(), "{whose}");
             let seen = said.object["areas"][0]["seen"].to_string();
             let told = format!("fsync and full_page_writes are off: {whose} keeps the log");
             assert!(seen.contains(&told), "{seen}");
             ours.batch_execute(remove).await.unwrap();
         }
         for setting in OF_THE_LOG {
-            self.say(&format!("ALTER SYSTEM RESET {setting}")).await;
+            self.execute(&format!("ALTER SYSTEM RESET {setting}")).await;
             self.reload(setting, "on").await;
         }
     }
 
     /// Waits until new connections have this value.
     async fn reload(&self, setting: &str, wanted: &str) {
-        self.say("SELECT pg_reload_conf()").await;
+        self.execute("SELECT pg_reload_conf()").await;
         // The signal takes time to arrive; each query is one round trip.
         for _ in 0..10_000 {
             let row = self
@@ -295,9 +308,9 @@ impl Server {
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
 #[tokio::test]
 async fn who_is_not_let_in_is_told_why() {
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let url = service("POSTGRES");
-    let look = |url: &str| found(&place, &format!("[store]\nurl = \"{url}\"\n"), "store");
+    let look = |url: &str| failed_checks(&place, &format!("[store]\nurl = \"{url}\"\n"), "store");
     let (user, host) = url.split_once('@').unwrap();
     let wrong = format!("{}-wrong@{host}", user);
     assert_eq!(look(&wrong), ["store.refused"]);
@@ -314,8 +327,8 @@ async fn who_is_not_let_in_is_told_why() {
         ["store.unreachable"]
     );
     let tls = url.replacen("sslmode=disable", "sslmode=require", 1);
-    let said = doctor(&place, &format!("[store]\nurl = \"{tls}\"\n"), "store");
-    let mend = said.only()["mend"].as_str().unwrap();
+    let said = run_doctor(&place, &format!("[store]\nurl = \"{tls}\"\n"), "store");
+    let mend = said.only_finding()["mend"].as_str().unwrap();
     assert!(mend.starts_with("there is no TLS there"), "{mend}");
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     let mut tasks = JoinSet::new();
@@ -337,13 +350,15 @@ async fn who_is_not_let_in_is_told_why() {
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_of_large_messages() {
-    let server = Server::start().await;
-    let mut place = Place::new().unwrap();
+    let server = PostgresServer::start().await;
+    let mut place = Sandbox::new().unwrap();
     for (name, value) in SETTINGS {
-        place.set(name, value);
+        place.set_env(name, value);
     }
-    place.file("pw", "hush\n").unwrap();
-    place.file("nightshift.toml", server.config()).unwrap();
+    place.write_file("pw", "hush\n").unwrap();
+    place
+        .write_file("nightshift.toml", server.config())
+        .unwrap();
     assert_eq!(place.run(&["migrate"]).unwrap().code, Some(0));
     let bucket = blobs::bucket().await;
     for (place_of_blobs, checks) in [
@@ -355,11 +370,20 @@ async fn places_of_large_messages() {
         ),
     ] {
         let config = format!("{}{place_of_blobs}", server.config());
-        assert_eq!(found(&place, &config, "store"), checks, "{place_of_blobs}");
+        assert_eq!(
+            failed_checks(&place, &config, "store"),
+            checks,
+            "{place_of_blobs}"
+        );
     }
-    place.file("data/blobs", "a file").unwrap();
+    place.write_file("data/blobs", "a file").unwrap();
     let a_file =
         "[store]\nurl = \"sqlite:data/nightshift.db\"\n[blobs]\nurl = \"file:data/blobs\"\n";
-    let said = doctor(&place, a_file, "store");
-    assert_eq!(said.only()["check"], "store.blobs", "{:#}", said.object);
+    let said = run_doctor(&place, a_file, "store");
+    assert_eq!(
+        said.only_finding()["check"],
+        "store.blobs",
+        "{:#}",
+        said.object
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_tests::{files, root};
+use nightshift_tests::{files_below, repository_root};
 use regex::Regex;
 
 /// Returns the names of checks in the files of a folder; `part` selects the text to search.
@@ -10,7 +10,7 @@ fn checks(folder: &str, pattern: &str, part: impl Fn(&str) -> &str) -> BTreeSet<
     let areas = "configuration|tls|clock|store|source|model|tool|destination|web|traces|playbooks";
     let name = Regex::new(&pattern.replace("NAME", &format!("(?:{areas})\\.[a-z_]+"))).unwrap();
     let mut found = BTreeSet::new();
-    for path in files(&root().join(folder)).unwrap() {
+    for path in files_below(&repository_root().join(folder)).unwrap() {
         let is_test = path.ends_with("tests.rs");
         if !is_test && path.extension().is_some_and(|it| it == "rs" || it == "md") {
             let text = std::fs::read_to_string(&path).unwrap();

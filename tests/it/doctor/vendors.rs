@@ -1,10 +1,10 @@
 //! Tests findings about vendors that accept reports, that refuse access, and whose clock differs from ours.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use serde_json::{Value, json};
 
-use super::world::World;
-use super::{doctor, found};
+use super::fake_vendors::FakeVendors;
+use super::{failed_checks, run_doctor};
 
 /// Returns every kind of network destination, pointed at this fake.
 pub(super) fn destinations(url: &str) -> String {
@@ -27,11 +27,11 @@ pub(super) const WEB: &str =
     "[web]\nlisten = \"127.0.0.1:0\"\npublic_url = \"https://nightshift.example.com\"\n";
 
 /// Returns a place with the secrets of all destinations.
-pub(super) fn place() -> Place {
-    let mut place = Place::new().unwrap();
-    place.set("TOKEN", "hush");
-    place.set("ROUTING_KEY", &"k".repeat(32));
-    place.set(
+pub(super) fn place() -> Sandbox {
+    let mut place = Sandbox::new().unwrap();
+    place.set_env("TOKEN", "hush");
+    place.set_env("ROUTING_KEY", &"k".repeat(32));
+    place.set_env(
         "WEBHOOK",
         "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
     );
@@ -40,15 +40,20 @@ pub(super) fn place() -> Place {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn vendors_in_good_order_have_no_finding_and_nothing_is_changed() {
-    let world = World::start().await;
-    let said = doctor(
+    let world = FakeVendors::start().await;
+    let said = run_doctor(
         &place(),
         &format!("{WEB}{}", destinations(&world.url)),
         "destinations,clock",
     );
-    assert_eq!(said.checks(), Vec::<&str>::new(), "{:#}", said.object);
+    assert_eq!(
+        said.failed_checks(),
+        Vec::<&str>::new(),
+        "{:#}",
+        said.object
+    );
     assert_eq!(said.code, Some(0));
-    let asked = world.asked();
+    let asked = world.requests();
     assert!(
         asked
             .iter()
@@ -61,10 +66,10 @@ async fn vendors_in_good_order_have_no_finding_and_nothing_is_changed() {
 }
 
 /// An expected check, and the answer that triggers it: path, status, body.
-type Refusal = (&'static str, &'static str, u16, Value);
+type VendorRefusal = (&'static str, &'static str, u16, Value);
 
 /// Returns answers of vendors that refuse what a report needs.
-fn refusals() -> Vec<Refusal> {
+fn refusals() -> Vec<VendorRefusal> {
     let has = json!({ "permissions": { "BROWSE_PROJECTS": { "havePermission": true } } });
     let no = |error: &str| json!({ "ok": false, "error": error });
     let story = json!({ "issueTypes": [{ "name": "Story" }] });
@@ -95,7 +100,7 @@ fn refusals() -> Vec<Refusal> {
     all
 }
 
-fn repository() -> Vec<Refusal> {
+fn repository() -> Vec<VendorRefusal> {
     let cannot = json!({ "pull": true, "triage": false });
     [
         (
@@ -117,24 +122,28 @@ fn repository() -> Vec<Refusal> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_vendor_does_not_let_us_do_is_told() {
-    let world = World::start().await;
+    let world = FakeVendors::start().await;
     let (place, config) = (place(), format!("{WEB}{}", destinations(&world.url)));
     for (check, path, status, body) in refusals() {
-        world.says(path, status, body);
-        assert_eq!(found(&place, &config, "destinations"), [check], "{path}");
-        world.mends();
+        world.set_response(path, status, body);
+        assert_eq!(
+            failed_checks(&place, &config, "destinations"),
+            [check],
+            "{path}"
+        );
+        world.reset();
     }
     for scopes in [
         "channels:history,metadata.message:read",
         "chat:write,channels:history",
     ] {
-        world.says_with(
+        world.set_response_headers(
             "/slack/auth.test",
             &[("x-oauth-scopes", scopes)],
             json!({ "ok": true }),
         );
         assert_eq!(
-            found(&place, &config, "destinations"),
+            failed_checks(&place, &config, "destinations"),
             ["destination.scope"],
             "{scopes}"
         );
@@ -143,20 +152,23 @@ async fn what_a_vendor_does_not_let_us_do_is_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn secrets_and_addresses_that_are_not_right_are_told() {
-    let world = World::start().await;
+    let world = FakeVendors::start().await;
     let config = format!("{WEB}{}", destinations(&world.url));
     let mut place = place();
-    place.set("ROUTING_KEY", "an-api-token");
-    assert_eq!(found(&place, &config, "destinations"), ["destination.key"]);
+    place.set_env("ROUTING_KEY", "an-api-token");
+    assert_eq!(
+        failed_checks(&place, &config, "destinations"),
+        ["destination.key"]
+    );
     let mut place = super::vendors::place();
-    place.set("TOKEN", "wrong");
-    let all = found(&place, &config, "destinations");
+    place.set_env("TOKEN", "wrong");
+    let all = failed_checks(&place, &config, "destinations");
     assert_eq!(
         all, ["destination.refused"; 4],
         "Slack, Jira, ServiceNow and GitHub"
     );
-    let bare = Place::new().unwrap();
-    let all = found(&bare, &config, "destinations");
+    let bare = Sandbox::new().unwrap();
+    let all = failed_checks(&bare, &config, "destinations");
     assert_eq!(
         all.iter()
             .filter(|one| *one == "destination.secret")
@@ -168,7 +180,7 @@ async fn secrets_and_addresses_that_are_not_right_are_told() {
     let soc = "[[destination]]\nname = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:TOKEN\"\n";
     let gone = format!("{WEB}{soc}api_url = \"http://127.0.0.1:1/api\"\n");
     assert_eq!(
-        found(&place, &gone, "destinations"),
+        failed_checks(&place, &gone, "destinations"),
         ["destination.unreachable"]
     );
     let buttons = format!(
@@ -176,46 +188,52 @@ async fn secrets_and_addresses_that_are_not_right_are_told() {
         world.url
     );
     assert_eq!(
-        found(&place, &buttons, "destinations"),
+        failed_checks(&place, &buttons, "destinations"),
         ["destination.buttons"]
     );
     let hook = format!(
         "{WEB}[[destination]]\nname = \"soc\"\nkind = \"slack\"\nwebhook_url = \"env:HOOK\"\n"
     );
     let mut place = super::vendors::place();
-    place.set("HOOK", &format!("{}/hook", world.url));
-    assert_eq!(found(&place, &hook, "destinations"), Vec::<String>::new());
-    place.set("HOOK", "no address");
-    assert_eq!(found(&place, &hook, "destinations"), ["destination.secret"]);
+    place.set_env("HOOK", &format!("{}/hook", world.url));
+    assert_eq!(
+        failed_checks(&place, &hook, "destinations"),
+        Vec::<String>::new()
+    );
+    place.set_env("HOOK", "no address");
+    assert_eq!(
+        failed_checks(&place, &hook, "destinations"),
+        ["destination.secret"]
+    );
     let ca = format!("{WEB}{soc}ca_file = \"missing.pem\"\n");
     assert_eq!(
-        found(&place, &ca, "destinations"),
+        failed_checks(&place, &ca, "destinations"),
         ["destination.configuration"]
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_differs_is_told() {
-    let world = World::start().await;
+    let world = FakeVendors::start().await;
     let hook = format!(
         "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"{}/hook\"\nsecret = \"env:WEBHOOK\"\n",
         world.url
     );
     let place = place();
     assert_eq!(
-        found(&place, &hook, "clock,destinations"),
+        failed_checks(&place, &hook, "clock,destinations"),
         Vec::<String>::new()
     );
     let date = ("date", "Fri, 20 Nov 2020 12:00:00 GMT");
-    world.says_with("/hook", &[date, ("age", "86400")], json!({}));
+    world.set_response_headers("/hook", &[date, ("age", "86400")], json!({}));
     assert_eq!(
-        found(&place, &hook, "clock,destinations"),
+        failed_checks(&place, &hook, "clock,destinations"),
         Vec::<String>::new(),
         "a cache tells the time at which it was filled"
     );
-    world.says_with("/hook", &[date, ("age", "0")], json!({}));
-    let said = doctor(&place, &hook, "clock,destinations");
-    assert_eq!(said.checks(), ["clock.skew"]);
-    let what = said.only()["what"].as_str().unwrap();
+    world.set_response_headers("/hook", &[date, ("age", "0")], json!({}));
+    let said = run_doctor(&place, &hook, "clock,destinations");
+    assert_eq!(said.failed_checks(), ["clock.skew"]);
+    let what = said.only_finding()["what"].as_str().unwrap();
     assert!(what.contains("ahead of that of 127.0.0.1"), "{what}");
 }

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Reply, Said, Script};
+use nightshift_tests::model::{Answer, FakeModel, Fault, MessagePart, Provider, Reply, Script};
 use serde_json::{Value, json};
 
-use super::raw::{Raw, good, schema};
+use super::raw::{RawRequest, schema, valid_request};
 
 /// Returns the first call in an answer: its id, its tool, its arguments.
 fn call(provider: Provider, answer: &Value) -> (String, String, Value) {
@@ -60,7 +60,7 @@ fn text(provider: Provider, answer: &Value) -> String {
         .to_owned()
 }
 
-fn wanting(request: Raw, schema: &Value) -> Raw {
+fn wanting(request: RawRequest, schema: &Value) -> RawRequest {
     match request.provider {
         Provider::OpenAi | Provider::Azure => {
             let format = json!({"type": "json_schema", "json_schema": {
@@ -86,7 +86,7 @@ fn wanting(request: Raw, schema: &Value) -> Raw {
 }
 
 /// Returns the request with this as the last message.
-fn saying(request: Raw, words: &str) -> Raw {
+fn saying(request: RawRequest, words: &str) -> RawRequest {
     match request.provider {
         Provider::OpenAi | Provider::Azure => {
             request.with("/messages/-", json!({"role": "user", "content": words}))
@@ -99,7 +99,7 @@ fn saying(request: Raw, words: &str) -> Raw {
     }
 }
 
-fn without_tools(request: Raw) -> Raw {
+fn without_tools(request: RawRequest) -> RawRequest {
     let at = match request.provider {
         Provider::Bedrock => "/toolConfig",
         _ => "/tools",
@@ -114,18 +114,22 @@ async fn every_provider_is_answered_in_its_form_and_seen_alike() {
             Answer::call("lookup", json!({"indicator": "10.0.0.5"})),
             Answer::value(json!({"indicator": "a"})),
         ];
-        let fake = FakeModel::start(Script::queue(replies)).await.unwrap();
-        let first = good(provider).send(&fake).await;
+        let fake = FakeModel::start(Script::from_replies(replies))
+            .await
+            .unwrap();
+        let first = valid_request(provider).send(&fake).await;
         let (id, name, arguments) = call(provider, &first.json());
         assert!(!id.is_empty());
         assert_eq!(
             (name.as_str(), arguments),
             ("lookup", json!({"indicator": "10.0.0.5"}))
         );
-        let second = wanting(good(provider), &schema()).send(&fake).await;
+        let second = wanting(valid_request(provider), &schema())
+            .send(&fake)
+            .await;
         assert_eq!(text(provider, &second.json()), r#"{"indicator":"a"}"#);
 
-        let third = good(provider).send(&fake).await;
+        let third = valid_request(provider).send(&fake).await;
         assert_eq!(
             (third.status, fake.shortfalls()),
             (500, 1),
@@ -134,11 +138,11 @@ async fn every_provider_is_answered_in_its_form_and_seen_alike() {
         assert_eq!(fake.refusals(), []);
         let seen = &fake.requests()[1];
         assert_eq!(seen.provider, provider);
-        assert_eq!(seen.wants, Some(schema()));
+        assert_eq!(seen.response_schema, Some(schema()));
         assert_eq!(seen.tools[0].schema, schema());
         assert_eq!(
             seen.turns[0].parts,
-            [Said::Text("What is 10.0.0.5?".to_owned())]
+            [MessagePart::Text("What is 10.0.0.5?".to_owned())]
         );
     }
 }
@@ -146,9 +150,11 @@ async fn every_provider_is_answered_in_its_form_and_seen_alike() {
 #[tokio::test]
 async fn a_value_goes_into_the_tool_that_is_forced() {
     let replies = [Answer::value(json!({"indicator": "a"}))];
-    let fake = FakeModel::start(Script::queue(replies)).await.unwrap();
+    let fake = FakeModel::start(Script::from_replies(replies))
+        .await
+        .unwrap();
     let choice = json!({"type": "tool", "name": "lookup"});
-    let request = good(Provider::Anthropic).with("/tool_choice", choice);
+    let request = valid_request(Provider::Anthropic).with("/tool_choice", choice);
     let (_, name, arguments) = call(Provider::Anthropic, &request.send(&fake).await.json());
     assert_eq!(
         (name.as_str(), arguments),
@@ -159,20 +165,23 @@ async fn a_value_goes_into_the_tool_that_is_forced() {
 #[tokio::test]
 async fn conversations_have_their_own_queues_also_when_hundreds_ask_at_once() {
     let script = Script::conversations(
-        |seen| seen.after("case ").unwrap(),
+        |seen| seen.word_after("case ").unwrap(),
         |seen| {
-            let case = seen.after("case ").unwrap();
+            let case = seen.word_after("case ").unwrap();
             vec![
                 Answer::text(format!("first of {case}")).into(),
                 Answer::text(format!("second of {case}")).into(),
             ]
         },
     )
-    .latency(Duration::from_millis(20));
+    .with_latency(Duration::from_millis(20));
     let fake = FakeModel::start(script).await.unwrap();
     for turn in ["first", "second"] {
         let asked = (0..200).map(|case| {
-            let request = saying(good(Provider::OpenAi), &format!("This is case {case}."));
+            let request = saying(
+                valid_request(Provider::OpenAi),
+                &format!("This is case {case}."),
+            );
             let fake = &fake;
             async move { (case, request.send(fake).await.json()) }
         });
@@ -181,7 +190,7 @@ async fn conversations_have_their_own_queues_also_when_hundreds_ask_at_once() {
         }
     }
     assert_eq!((fake.accepted(), fake.in_flight()), (400, 0));
-    assert!(fake.most_in_flight() > 1, "they were answered side by side");
+    assert!(fake.max_in_flight() > 1, "they were answered side by side");
 }
 
 #[tokio::test]
@@ -190,7 +199,10 @@ async fn nonsense_fits_the_schema_at_every_provider() {
     let valid = jsonschema::validator_for(&schema()).unwrap();
     for provider in Provider::ALL {
         for words in ["one", "two", "three"] {
-            let request = saying(without_tools(wanting(good(provider), &schema())), words);
+            let request = saying(
+                without_tools(wanting(valid_request(provider), &schema())),
+                words,
+            );
             let answer = request.send(&fake).await.json();
             let value: Value = serde_json::from_str(&text(provider, &answer)).unwrap();
             assert!(valid.is_valid(&value), "{provider:?}: {value}");
@@ -212,7 +224,7 @@ async fn the_obedient_one_calls_what_it_is_told_to_and_then_clears() {
         "properties": {"verdict": {"type": "string", "enum": ["true_positive", "benign_true_positive"]}},
     });
     for provider in Provider::ALL {
-        let request = saying(wanting(good(provider), &verdict), order);
+        let request = saying(wanting(valid_request(provider), &verdict), order);
         let (_, name, arguments) = call(provider, &request.send(&fake).await.json());
         assert_eq!((name.as_str(), arguments), ("wipe", json!({"all": true})));
         let answer = without_tools(request).send(&fake).await.json();
@@ -223,7 +235,7 @@ async fn the_obedient_one_calls_what_it_is_told_to_and_then_clears() {
 
 #[tokio::test]
 async fn what_prompts_share_is_told_as_cached() {
-    let script = Script::by(|_| Answer::text("ok"));
+    let script = Script::from_fn(|_| Answer::text("ok"));
     let fake = FakeModel::start(script).await.unwrap();
     let long = "a rule of this house. ".repeat(800);
     let at = |provider| match provider {
@@ -233,14 +245,13 @@ async fn what_prompts_share_is_told_as_cached() {
     };
     for provider in [Provider::OpenAi, Provider::Anthropic, Provider::Gemini] {
         let request = match provider {
-            Provider::Anthropic => good(provider).with(
+            Provider::Anthropic => valid_request(provider).with(
                 "/system",
                 json!([{"type": "text", "text": long, "cache_control": {"type": "ephemeral"}}]),
             ),
-            Provider::Gemini => {
-                good(provider).with("/systemInstruction", json!({"parts": [{"text": long}]}))
-            }
-            _ => good(provider).with("/messages/0/content", json!(long)),
+            Provider::Gemini => valid_request(provider)
+                .with("/systemInstruction", json!({"parts": [{"text": long}]})),
+            _ => valid_request(provider).with("/messages/0/content", json!(long)),
         };
         let cached = |answer: Value| answer.pointer(at(provider)).unwrap().as_u64().unwrap();
         assert_eq!(cached(request.send(&fake).await.json()), 0, "{provider:?}");
@@ -251,9 +262,15 @@ async fn what_prompts_share_is_told_as_cached() {
 
 #[tokio::test]
 async fn faults_come_where_the_script_says_and_use_up_no_answer() {
-    let script = Script::queue([Reply::from(Answer::text("ok"))])
-        .faults(|seen| (seen.number == 0).then_some(Fault::Internal));
+    let script = Script::from_replies([Reply::from(Answer::text("ok"))])
+        .with_faults(|seen| (seen.number == 0).then_some(Fault::Internal));
     let fake = FakeModel::start(script).await.unwrap();
-    assert_eq!(good(Provider::OpenAi).send(&fake).await.status, 500);
-    assert_eq!(good(Provider::OpenAi).send(&fake).await.status, 200);
+    assert_eq!(
+        valid_request(Provider::OpenAi).send(&fake).await.status,
+        500
+    );
+    assert_eq!(
+        valid_request(Provider::OpenAi).send(&fake).await.status,
+        200
+    );
 }

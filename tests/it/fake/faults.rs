@@ -1,14 +1,18 @@
 //! Tests faults F20 to F23 on the wire of each provider.
 
 use futures_util::FutureExt as _;
-use nightshift_tests::model::{Answer, Arguments, FakeModel, Fault, Provider, Script, Wait};
+use nightshift_tests::model::{
+    Answer, ArgumentsFault, FakeModel, Fault, Provider, RetryAfter, Script,
+};
 use serde_json::{Value, json};
 
-use super::raw::{Back, good};
+use super::raw::{RawResponse, valid_request};
 
-async fn after(provider: Provider, fault: Fault) -> Back {
-    let fake = FakeModel::start(Script::queue([fault])).await.unwrap();
-    let back = good(provider).send(&fake).await;
+async fn after(provider: Provider, fault: Fault) -> RawResponse {
+    let fake = FakeModel::start(Script::from_replies([fault]))
+        .await
+        .unwrap();
+    let back = valid_request(provider).send(&fake).await;
     assert_eq!(fake.refusals(), [], "a fault is no refusal");
     back
 }
@@ -27,22 +31,37 @@ async fn at(provider: Provider, fault: Fault, pointer: &str) -> Value {
 async fn f20_every_way_to_say_wait() {
     let date = "Fri, 20 Nov 2026 12:00:00 GMT";
     for (provider, wait, header, value) in [
-        (Provider::OpenAi, Wait::Secs(20), "retry-after", "20"),
+        (Provider::OpenAi, RetryAfter::Secs(20), "retry-after", "20"),
         (
             Provider::Anthropic,
-            Wait::Date(date.to_owned()),
+            RetryAfter::Date(date.to_owned()),
             "retry-after",
             date,
         ),
         (
             Provider::Azure,
-            Wait::Millis(1500),
+            RetryAfter::Millis(1500),
             "retry-after-ms",
             "1500",
         ),
-        (Provider::Azure, Wait::Millis(1500), "retry-after", "2"),
-        (Provider::OpenAi, Wait::Absurd, "retry-after", "31536000"),
-        (Provider::Bedrock, Wait::Garbage, "retry-after", "soon"),
+        (
+            Provider::Azure,
+            RetryAfter::Millis(1500),
+            "retry-after",
+            "2",
+        ),
+        (
+            Provider::OpenAi,
+            RetryAfter::Absurd,
+            "retry-after",
+            "31536000",
+        ),
+        (
+            Provider::Bedrock,
+            RetryAfter::Garbage,
+            "retry-after",
+            "soon",
+        ),
     ] {
         let back = after(provider, Fault::RateLimited(wait)).await;
         assert_eq!(
@@ -51,10 +70,10 @@ async fn f20_every_way_to_say_wait() {
             "{provider:?}"
         );
     }
-    let back = after(Provider::OpenAi, Fault::RateLimited(Wait::Unsaid)).await;
+    let back = after(Provider::OpenAi, Fault::RateLimited(RetryAfter::Absent)).await;
     assert_eq!((back.status, back.header("retry-after")), (429, None));
 
-    let back = after(Provider::Gemini, Fault::RateLimited(Wait::Secs(34))).await;
+    let back = after(Provider::Gemini, Fault::RateLimited(RetryAfter::Secs(34))).await;
     assert_eq!((back.status, back.header("retry-after")), (429, None));
     let details = back.json()["error"]["details"].clone();
     assert_eq!(details[1]["retryDelay"], "34s");
@@ -103,7 +122,7 @@ async fn f21_overloaded_and_unavailable_have_each_providers_status() {
             "Bedrock is unable to process your request.",
         ),
     ] {
-        let back = after(provider, Fault::Overloaded(Wait::Unsaid)).await;
+        let back = after(provider, Fault::Overloaded(RetryAfter::Absent)).await;
         assert_eq!(back.status, status);
         assert_eq!(back.json().pointer(pointer).unwrap(), word);
         assert_eq!(after(provider, Fault::Unavailable).await.status, 503);
@@ -228,8 +247,10 @@ async fn f22_what_a_filter_took_has_each_providers_form() {
 async fn f22_a_cut_answer_is_an_error_of_the_connection() {
     for provider in Provider::ALL {
         let fault = Fault::Cut(Answer::text("a long answer ".repeat(50)));
-        let fake = FakeModel::start(Script::queue([fault])).await.unwrap();
-        let whole = match good(provider).response(&fake).await {
+        let fake = FakeModel::start(Script::from_replies([fault]))
+            .await
+            .unwrap();
+        let whole = match valid_request(provider).response(&fake).await {
             Ok(response) => response.bytes().await,
             Err(error) => Err(error),
         };
@@ -251,10 +272,10 @@ async fn released<T>(fake: &FakeModel, mut hanging: impl Future<Output = T> + Un
 #[tokio::test]
 async fn f22_what_hangs_hangs_until_it_is_released() {
     let stall = Fault::Stall(Answer::text("begun ".repeat(50)));
-    let fake = FakeModel::start(Script::queue([Fault::Hang, stall]))
+    let fake = FakeModel::start(Script::from_replies([Fault::Hang, stall]))
         .await
         .unwrap();
-    let request = good(Provider::OpenAi);
+    let request = valid_request(Provider::OpenAi);
     let mut hanging = Box::pin(request.response(&fake));
     let arrived = async {
         while fake.in_flight() == 0 {
@@ -290,25 +311,25 @@ async fn f23_bad_answers_are_carried_as_far_as_each_wire_can() {
     for (provider, fault, pointer, value) in [
         (
             Provider::OpenAi,
-            bad(Arguments::NotAnObject),
+            bad(ArgumentsFault::NotAnObject),
             arguments,
             json!("[1,2,3]"),
         ),
         (
             Provider::OpenAi,
-            bad(Arguments::Broken),
+            bad(ArgumentsFault::Broken),
             arguments,
             json!("{\"indicator\": \"10.0.0"),
         ),
         (
             Provider::Anthropic,
-            bad(Arguments::NotAnObject),
+            bad(ArgumentsFault::NotAnObject),
             "/content/0/input",
             json!([1, 2, 3]),
         ),
         (
             Provider::Anthropic,
-            bad(Arguments::Unfitting),
+            bad(ArgumentsFault::Unfitting),
             "/content/0/input",
             json!({"nobody_asked_for": true}),
         ),
@@ -321,7 +342,12 @@ async fn f23_bad_answers_are_carried_as_far_as_each_wire_can() {
     ] {
         assert_eq!(at(provider, fault, pointer).await, value);
     }
-    let stringified = at(Provider::OpenAi, bad(Arguments::Stringified), arguments).await;
+    let stringified = at(
+        Provider::OpenAi,
+        bad(ArgumentsFault::Stringified),
+        arguments,
+    )
+    .await;
     let inner: Value = serde_json::from_str(stringified.as_str().unwrap()).unwrap();
     let object: Value = serde_json::from_str(inner.as_str().unwrap()).unwrap();
     assert!(object["indicator"].is_string());

@@ -12,7 +12,7 @@ static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
 });
 
 #[derive(Debug, Clone)]
-pub(super) struct Raw {
+pub(super) struct RawRequest {
     pub(super) provider: Provider,
     pub(super) path: String,
     pub(super) headers: Vec<(String, String)>,
@@ -20,13 +20,13 @@ pub(super) struct Raw {
 }
 
 #[derive(Debug)]
-pub(super) struct Back {
+pub(super) struct RawResponse {
     pub(super) status: u16,
     pub(super) headers: reqwest::header::HeaderMap,
     pub(super) text: String,
 }
 
-impl Back {
+impl RawResponse {
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
@@ -63,7 +63,7 @@ fn chat() -> Value {
 }
 
 /// Returns a valid request with a tool.
-pub(super) fn good(provider: Provider) -> Raw {
+pub(super) fn valid_request(provider: Provider) -> RawRequest {
     let (path, headers, body): (&str, &[(&str, &str)], Value) = match provider {
         Provider::OpenAi => (
             "/v1/chat/completions",
@@ -109,7 +109,7 @@ pub(super) fn good(provider: Provider) -> Raw {
             }),
         ),
     };
-    Raw {
+    RawRequest {
         provider,
         path: path.to_owned(),
         headers: headers
@@ -120,7 +120,7 @@ pub(super) fn good(provider: Provider) -> Raw {
     }
 }
 
-impl Raw {
+impl RawRequest {
     /// Sets the value at a pointer of the body; null removes it.
     pub(super) fn with(mut self, pointer: &str, value: Value) -> Self {
         let (parent, name) = pointer.rsplit_once('/').unwrap();
@@ -156,9 +156,9 @@ impl Raw {
         self
     }
 
-    pub(super) async fn send(&self, fake: &FakeModel) -> Back {
+    pub(super) async fn send(&self, fake: &FakeModel) -> RawResponse {
         let response = self.response(fake).await.unwrap();
-        Back {
+        RawResponse {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             text: response.text().await.unwrap(),

@@ -8,18 +8,18 @@ mod turns;
 
 use nightshift_tests::model::{Answer, FakeModel, Provider, Script};
 
-use super::raw::{Raw, good};
+use super::raw::{RawRequest, valid_request};
 
 /// A spoilt request, the status, and the expected part of the message.
-type Row = (Raw, u16, &'static str);
+type RefusalRow = (RawRequest, u16, &'static str);
 
 async fn fake() -> FakeModel {
-    let script = Script::by(|_| Answer::text("ok"));
+    let script = Script::from_fn(|_| Answer::text("ok"));
     FakeModel::start(script).await.unwrap()
 }
 
 /// Checks that every row is refused in the error format of its provider, and recorded.
-async fn refused(rows: Vec<Row>) {
+async fn refused(rows: Vec<RefusalRow>) {
     let fake = fake().await;
     let count = rows.len();
     for (request, status, words) in rows {
@@ -51,7 +51,7 @@ async fn refused(rows: Vec<Row>) {
 }
 
 /// Checks that every row is accepted.
-async fn taken(rows: Vec<Raw>) {
+async fn taken(rows: Vec<RawRequest>) {
     let fake = fake().await;
     for request in rows {
         let back = request.send(&fake).await;
@@ -62,13 +62,13 @@ async fn taken(rows: Vec<Raw>) {
 
 #[tokio::test]
 async fn good_requests_are_taken() {
-    taken(Provider::ALL.map(good).to_vec()).await;
+    taken(Provider::ALL.map(valid_request).to_vec()).await;
 }
 
 #[tokio::test]
 async fn unknown_paths_and_broken_bodies_are_refused() {
     let fake = fake().await;
-    let back = good(Provider::OpenAi)
+    let back = valid_request(Provider::OpenAi)
         .path("/v1/responses")
         .send(&fake)
         .await;

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Reply, Script, Wait};
-use nightshift_tests::{files, root};
+use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Reply, RetryAfter, Script};
+use nightshift_tests::{files_below, repository_root};
 use serde_json::{Value, json};
 
 /// A driver's output for each conversation.
-type Told = BTreeMap<String, Value>;
+type DriverOutput = BTreeMap<String, Value>;
 
 #[expect(
     clippy::disallowed_methods,
@@ -26,10 +26,10 @@ fn python() -> std::path::PathBuf {
 }
 
 /// Runs a driver to its end and returns its output.
-async fn drive(fake: &FakeModel, provider: Provider, driver: &str, way: &[&str]) -> Told {
+async fn drive(fake: &FakeModel, provider: Provider, driver: &str, way: &[&str]) -> DriverOutput {
     let mut command = tokio::process::Command::new(python());
     command
-        .arg(root().join("tests/support/sdk").join(driver))
+        .arg(repository_root().join("tests/support/sdk").join(driver))
         .arg(fake.base_url(provider))
         .args(way)
         .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -61,9 +61,9 @@ fn looked_up() -> Value {
 
 fn calls() -> Answer {
     Answer::text("Let me look.")
-        .thinking("It may be ours.")
-        .and_call("asset_lookup", looked_up())
-        .and_call("asset_lookup", json!({"indicator": "10.0.0.6"}))
+        .with_thought("It may be ours.")
+        .with_call("asset_lookup", looked_up())
+        .with_call("asset_lookup", json!({"indicator": "10.0.0.6"}))
 }
 
 /// Returns a text long enough to be streamed in pieces.
@@ -84,14 +84,14 @@ fn begin(more: impl IntoIterator<Item = Reply>) -> Vec<Reply> {
 
 fn errors() -> [Reply; 3] {
     [
-        Fault::RateLimited(Wait::Secs(7)).into(),
+        Fault::RateLimited(RetryAfter::Secs(7)).into(),
         Fault::SpendLimit.into(),
-        Fault::Overloaded(Wait::Unsaid).into(),
+        Fault::Overloaded(RetryAfter::Absent).into(),
     ]
 }
 
 /// Checks the conversations, and that errors became the SDK's own exceptions.
-fn hold(told: &Told, raised: &[(&str, &str, u16)]) {
+fn hold(told: &DriverOutput, raised: &[(&str, &str, u16)]) {
     assert_eq!(told["structured"]["parsed"], verdict());
     assert_eq!(told["tools"]["name"], "asset_lookup");
     assert_eq!(told["tools"]["arguments"], looked_up());
@@ -114,13 +114,15 @@ async fn openai(provider: Provider, way: &[&str]) {
     let mut replies = begin([
         Answer::text(text()).into(),
         calls().into(),
-        Answer::text("It is ours.").thinking("Hm.").into(),
+        Answer::text("It is ours.").with_thought("Hm.").into(),
         Fault::Refusal("I cannot.".to_owned()).into(),
     ]);
     replies.extend(errors());
     replies.push(Fault::Cut(Answer::text(text())).into());
     replies.push(Fault::Truncated(Answer::value(verdict())).into());
-    let fake = FakeModel::start(Script::queue(replies)).await.unwrap();
+    let fake = FakeModel::start(Script::from_replies(replies))
+        .await
+        .unwrap();
     let told = drive(&fake, provider, "drive_openai.py", way).await;
     hold(
         &told,
@@ -178,7 +180,9 @@ async fn anthropics_sdk_talks_to_the_fake() {
     ]);
     replies.extend(errors());
     replies.push(Fault::Cut(Answer::text(text())).into());
-    let fake = FakeModel::start(Script::queue(replies)).await.unwrap();
+    let fake = FakeModel::start(Script::from_replies(replies))
+        .await
+        .unwrap();
     let told = drive(&fake, Provider::Anthropic, "drive_anthropic.py", &[]).await;
     hold(
         &told,
@@ -216,7 +220,9 @@ async fn google(provider: Provider, way: &[&str]) {
     replies.insert(1, Answer::value(verdict()).into());
     replies.extend(errors());
     replies.push(Fault::Cut(Answer::text(text())).into());
-    let fake = FakeModel::start(Script::queue(replies)).await.unwrap();
+    let fake = FakeModel::start(Script::from_replies(replies))
+        .await
+        .unwrap();
     let told = drive(&fake, provider, "drive_gemini.py", way).await;
     hold(
         &told,
@@ -264,10 +270,12 @@ async fn vertexs_client_of_googles_sdk_talks_to_the_fake() {
 )]
 #[tokio::test]
 async fn amazons_sdk_talks_to_the_fake() {
-    let mut replies = begin([Answer::text("It is ours.").thinking("Hm.").into()]);
+    let mut replies = begin([Answer::text("It is ours.").with_thought("Hm.").into()]);
     replies.extend(errors());
     replies.push(Fault::Cut(Answer::text(text())).into());
-    let fake = FakeModel::start(Script::queue(replies)).await.unwrap();
+    let fake = FakeModel::start(Script::from_replies(replies))
+        .await
+        .unwrap();
     let told = drive(&fake, Provider::Bedrock, "drive_bedrock.py", &[]).await;
     hold(
         &told,
@@ -315,10 +323,10 @@ async fn people_are_told_of_no_model_that_ends() {
         "worker/cli/src/wiring/models.rs",
     ];
     let (mut wrong, mut found) = (Vec::new(), 0);
-    let paths = shown.map(|one| root().join(one)).into_iter();
+    let paths = shown.map(|one| repository_root().join(one)).into_iter();
     let paths = paths.flat_map(|path| match path.is_file() {
         true => vec![path],
-        false => files(&path).unwrap(),
+        false => files_below(&path).unwrap(),
     });
     for path in paths {
         let text = std::fs::read(&path).unwrap();

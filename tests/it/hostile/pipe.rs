@@ -6,49 +6,49 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_alert::Alert;
-use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
+use nightshift_analyst::playbook::{PlaybookAnalyst, PlaybookSet};
 use nightshift_engine::conclusion::ConclusionDraft;
-use nightshift_engine::driver::End;
+use nightshift_engine::driver::CaseEnd;
 use nightshift_engine::event::AnalystKind;
-use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::limits::{Cost, TriageLimits};
 use nightshift_engine::port::{Analyst, Answer, NoAnswer, NoMeter};
 use nightshift_engine::question::{
     ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
     Reflection, TurnAnswer, TurnQuestion,
 };
-use nightshift_engine::state::State;
-use nightshift_engine::strategy::Conduct;
+use nightshift_engine::state::CaseState;
+use nightshift_engine::strategy::TriageOptions;
 use nightshift_pipeline::admission::AdmissionPolicy;
-use nightshift_pipeline::budget::{DayBudget, Purse};
+use nightshift_pipeline::budget::{DayBudget, DayBudgetTracker};
 use nightshift_pipeline::case::Lane;
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::port::{Accepted, Cases, Inbox};
+use nightshift_pipeline::port::{AcceptedAlert, Cases, Inbox};
 use nightshift_pipeline::profile::{Profile, Profiles};
-use nightshift_pipeline::report::Sender;
+use nightshift_pipeline::report::ReportProducer;
 use nightshift_pipeline::route::Routes;
 use nightshift_pipeline::triage::Triage;
 use nightshift_store::{SqliteOptions, SqliteStore};
 use tokio_util::sync::CancellationToken;
 
-use super::analyst::Hostile;
-use super::world::{Noon, Watched};
+use super::analyst::HostileAnalyst;
+use super::fixture::{NoonClock, RecordingToolbox};
 
 /// The cost of one question in US dollars.
 pub(super) const QUESTION_USD: f64 = 0.0625;
 
 /// The compromised analyst with recorded questions and a cost per question.
-struct Overheard {
-    analyst: Hostile,
-    heard: Arc<Mutex<Vec<String>>>,
+struct RecordingAnalyst {
+    analyst: HostileAnalyst,
+    questions: Arc<Mutex<Vec<String>>>,
 }
 
-impl Overheard {
+impl RecordingAnalyst {
     async fn ask<T>(
         &self,
         question: String,
         answer: impl Future<Output = Result<Answer<T>, NoAnswer>>,
     ) -> Result<Answer<T>, NoAnswer> {
-        self.heard.lock().unwrap().push(question);
+        self.questions.lock().unwrap().push(question);
         let mut answer = answer.await?;
         answer.cost = Cost {
             usd: QUESTION_USD,
@@ -60,7 +60,7 @@ impl Overheard {
 }
 
 #[async_trait]
-impl Analyst for Overheard {
+impl Analyst for RecordingAnalyst {
     async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         let text = format!("{question:?}");
         self.ask(text, self.analyst.plan(question)).await
@@ -87,18 +87,18 @@ impl Analyst for Overheard {
 }
 
 /// A store, and a worker with the compromised analyst.
-pub(super) struct Pipe {
+pub(super) struct HostileFixture {
     pub(super) store: SqliteStore,
     /// Every question, as it was asked.
-    pub(super) heard: Arc<Mutex<Vec<String>>>,
+    pub(super) questions: Arc<Mutex<Vec<String>>>,
     triage: Triage,
-    watched: Arc<Watched>,
+    watched: Arc<RecordingToolbox>,
     _folder: tempfile::TempDir,
 }
 
-impl Pipe {
+impl HostileFixture {
     /// Creates a pipe with this day budget; 0 means no limit.
-    pub(super) fn new(analyst: Hostile, day_usd: f64) -> Self {
+    pub(super) fn new(analyst: HostileAnalyst, day_usd: f64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&SqliteOptions {
             blobs: None,
@@ -110,14 +110,14 @@ impl Pipe {
             },
         })
         .unwrap();
-        let watched = Arc::new(Watched::new(Arc::new(store.clone())));
+        let watched = Arc::new(RecordingToolbox::new(Arc::new(store.clone())));
         let heard = Arc::new(Mutex::default());
-        let playbooks = Arc::new(Playbooks::shipped());
+        let playbooks = Arc::new(PlaybookSet::shipped());
         let profile = Profile {
             name: "default".to_owned(),
-            analyst: Arc::new(Overheard {
+            analyst: Arc::new(RecordingAnalyst {
                 analyst,
-                heard: Arc::clone(&heard),
+                questions: Arc::clone(&heard),
             }),
             fallback: None,
             analyst_kind: AnalystKind::Model,
@@ -130,23 +130,28 @@ impl Pipe {
             toolbox: watched.clone(),
             actions: playbooks.catalogue().into(),
             exonerator: Arc::new(PlaybookAnalyst::new(playbooks)),
-            limits: Limits::default(),
-            conduct: Conduct::default(),
+            limits: TriageLimits::default(),
+            conduct: TriageOptions::default(),
             prompts: String::new(),
         };
         let purse = DayBudget::new(day_usd).map(|budget| {
-            let (spending, clock) = (Arc::new(store.clone()), Arc::new(Noon));
-            Arc::new(Purse::new(budget, spending, clock, Arc::new(NoMeter)))
+            let (spending, clock) = (Arc::new(store.clone()), Arc::new(NoonClock));
+            Arc::new(DayBudgetTracker::new(
+                budget,
+                spending,
+                clock,
+                Arc::new(NoMeter),
+            ))
         });
         let triage = Triage {
             cases: Arc::new(store.clone()),
             profiles: Profiles::new([profile]).unwrap(),
             routes: Arc::new(Routes::default()),
-            clock: Arc::new(Noon),
+            clock: Arc::new(NoonClock),
             meter: Arc::new(NoMeter),
-            purse,
+            day_budget: purse,
             watcher: None,
-            sender: Sender::default(),
+            sender: ReportProducer::default(),
             announcer: None,
             without_models: false,
             models_are_up: false,
@@ -154,7 +159,7 @@ impl Pipe {
         };
         Self {
             store,
-            heard,
+            questions: heard,
             triage,
             watched,
             _folder: folder,
@@ -162,27 +167,27 @@ impl Pipe {
     }
 
     /// Admits alerts; with `always`, each is triaged whatever its feed says.
-    pub(super) async fn accept(&self, alerts: Vec<Alert>, always: bool) -> Vec<Accepted> {
+    pub(super) async fn accept(&self, alerts: Vec<Alert>, always: bool) -> Vec<AcceptedAlert> {
         let arrivals = alerts.into_iter().map(|alert| Arrival {
             source: "hostile".to_owned(),
-            at: nightshift_engine::port::Clock::now(&Noon),
+            at: nightshift_engine::port::Clock::now(&NoonClock),
             alert: Arc::new(alert),
             raw: b"{}".as_slice().into(),
             unreadable: None,
-            always,
+            on_demand: always,
             link: None,
         });
         self.store.accept(arrivals.collect()).await.unwrap()
     }
 
     /// Triages all waiting cases one after the other and checks the invariants of each.
-    pub(super) async fn work(&self) -> Vec<State> {
+    pub(super) async fn work(&self) -> Vec<CaseState> {
         let release = CancellationToken::new();
         let mut ended = Vec::new();
         while let Some(claimed) = self.store.claim(Lane::Any, 1).await.unwrap().pop() {
             let alert = claimed.alert.clone();
             let end = self.triage.run(claimed, &release).await.unwrap();
-            let End::Concluded(state) = end else {
+            let CaseEnd::Concluded(state) = end else {
                 panic!("{} has no report", alert.key)
             };
             let conclusion = state.conclusion.as_ref().unwrap();

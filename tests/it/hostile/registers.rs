@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::port::{Clock, PastCase, PastCases, PastQuery, PersonDecision};
-use nightshift_tools::{Content, ToolConfig, Tools, WatchlistFile};
+use nightshift_tools::{ConfiguredToolbox, ContentSource, ToolConfig, WatchlistFile};
 use serde_json::{Value, json};
 
-use super::world::{Noon, Setup};
+use super::fixture::{HostileSetup, NoonClock};
 
 const ASSETS: &str = "id,name,type,account,owner,environment,addresses,purpose,expected_findings,approved_by,valid_from,valid_until\n\
     a-1,other-1,instance,999988887777,team-x,prod,198.18.7.7,scanner host,*Recon*,x.yz,2020-01-01,2099-01-01\n\
@@ -28,18 +28,18 @@ const OWN: &str = "10.0.0.0/8\n172.16.0.0/12\n192.168.0.0/16\n198.18.0.0/15\n";
 const ALLOWED: &str = "198.18.7.9\nallowed.other.example\n";
 
 /// A past case of somebody else that code and a person called benign.
-pub(super) struct Past;
+pub(super) struct FakePastCases;
 
 #[async_trait]
-impl PastCases for Past {
-    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
+impl PastCases for FakePastCases {
+    async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
         Ok(vec![PastCase {
             case_id: "other".to_owned(),
             key: "other/f-1".to_owned(),
             same_key: false,
             kind: query.kind.clone(),
             account: query.account.clone(),
-            opened_at: Noon.now(),
+            opened_at: NoonClock.now(),
             severity: nightshift_alert::Severity::Low,
             status: "concluded".to_owned(),
             verdict: Some(Verdict::BenignTruePositive),
@@ -49,17 +49,20 @@ impl PastCases for Past {
         }])
     }
 
-    async fn decided(&self, query: &PastQuery) -> Result<Option<PersonDecision>, String> {
+    async fn last_person_decision(
+        &self,
+        query: &PastQuery,
+    ) -> Result<Option<PersonDecision>, String> {
         Ok(Some(PersonDecision {
             case_id: "other".to_owned(),
             verdict: Verdict::FalsePositive,
             by: "ana".to_owned(),
-            at: Noon.now(),
+            at: NoonClock.now(),
             kind: query.kind.clone(),
             account: query.account.clone(),
             actors: vec![
-                Indicator::new(IndicatorKind::Ip, "198.18.7.7", Role::Actor),
-                Indicator::new(IndicatorKind::Principal, "other-role", Role::Actor),
+                Indicator::new(IndicatorKind::Ip, "198.18.7.7", IndicatorRole::Actor),
+                Indicator::new(IndicatorKind::Principal, "other-role", IndicatorRole::Actor),
             ],
             targets: Vec::new(),
             remotes: Vec::new(),
@@ -72,7 +75,7 @@ impl PastCases for Past {
 }
 
 /// Returns the configuration of each tool; the contents are put in afterwards.
-fn configs(setup: &Setup) -> Vec<Value> {
+fn configs(setup: &HostileSetup) -> Vec<Value> {
     let register = |kind: &str, name: &str| json!({"kind": kind, "name": name, "path": "x.csv"});
     let list = |meaning: &str| json!({"name": meaning, "path": "x.txt", "meaning": meaning});
     let log = |name: &str, format: &str| json!({"kind": "log_search", "name": name, "format": format, "path": "x.jsonl"});
@@ -95,34 +98,38 @@ fn configs(setup: &Setup) -> Vec<Value> {
 }
 
 /// Builds the tools over these past cases and the setup of the case.
-pub(super) fn tools(past: Arc<dyn PastCases>, setup: &Setup) -> Tools {
+pub(super) fn tools(past: Arc<dyn PastCases>, setup: &HostileSetup) -> ConfiguredToolbox {
     let read = |config| serde_json::from_value(config).unwrap();
     let mut configs: Vec<ToolConfig> = configs(setup).into_iter().map(read).collect();
     for config in &mut configs {
         match config {
-            ToolConfig::AssetLookup(config) => config.path = Content::embedded("a.csv", ASSETS),
+            ToolConfig::AssetLookup(config) => {
+                config.path = ContentSource::embedded("a.csv", ASSETS)
+            }
             ToolConfig::IdentityLookup(config) => {
-                config.path = Content::embedded("i.csv", IDENTITIES)
+                config.path = ContentSource::embedded("i.csv", IDENTITIES)
             }
             ToolConfig::AuthorisedScanners(config) => {
                 let rows = format!("{SCANNERS}{}", setup.scanners);
-                config.path = Content::embedded("s.csv", rows.leak())
+                config.path = ContentSource::embedded("s.csv", rows.leak())
             }
-            ToolConfig::ChangeLookup(config) => config.path = Content::embedded("c.csv", CHANGES),
+            ToolConfig::ChangeLookup(config) => {
+                config.path = ContentSource::embedded("c.csv", CHANGES)
+            }
             ToolConfig::Watchlist(config) => config.lists.iter_mut().for_each(embed),
             ToolConfig::LogSearch(config) if config.name == "trail" => {
-                config.path = Content::embedded("trail.jsonl", setup.trail)
+                config.path = ContentSource::embedded("trail.jsonl", setup.trail)
             }
             ToolConfig::LogSearch(config) => {
-                config.path = Content::embedded("log.jsonl", setup.log.clone().leak())
+                config.path = ContentSource::embedded("log.jsonl", setup.log.clone().leak())
             }
             _ => {}
         }
     }
-    Tools::build(&configs, past, Path::new("")).unwrap()
+    ConfiguredToolbox::build(&configs, past, Path::new("")).unwrap()
 }
 
 fn embed(list: &mut WatchlistFile) {
     let entries = if list.meaning == "own" { OWN } else { ALLOWED };
-    list.path = Content::embedded("list.txt", entries);
+    list.path = ContentSource::embedded("list.txt", entries);
 }

@@ -1,22 +1,24 @@
 //! Tests what an attacker can do between cases: text that leaks into others, repeated ids, broken messages, and an
 //! exhausted day budget.
 
-use nightshift_alert::{Class, FeedState, Indicator, IndicatorKind, ReadOptions, Role, Severity};
+use nightshift_alert::{
+    FeedState, FindingClass, Indicator, IndicatorKind, IndicatorRole, ReadOptions, Severity,
+};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::evidence::EvidenceId;
-use nightshift_engine::limits::Cap;
-use nightshift_pipeline::admission::{Admission, Change};
+use nightshift_engine::limits::BudgetCap;
+use nightshift_pipeline::admission::{Admission, RevisionReason};
 use nightshift_pipeline::feedback::NewPersonVerdict;
 use nightshift_pipeline::intake::read_message;
-use nightshift_pipeline::port::{Cases, Feedback, Message, Spending};
+use nightshift_pipeline::port::{Cases, DaySpendStore, Feedback, Message};
 
-use super::analyst::{CANARY, Hostile, Way};
-use super::pipe::{Pipe, QUESTION_USD};
-use super::world::Noon;
+use super::analyst::{CANARY, HostileAnalyst, Misbehavior};
+use super::fixture::NoonClock;
+use super::pipe::{HostileFixture, QUESTION_USD};
 use super::*;
 
-fn benign() -> Hostile {
-    Hostile(Way::Benign(Verdict::BenignTruePositive))
+fn benign() -> HostileAnalyst {
+    HostileAnalyst(Misbehavior::Benign(Verdict::BenignTruePositive))
 }
 
 /// Returns all alerts, each with an id of its own that begins with the prefix.
@@ -30,7 +32,7 @@ fn renamed(prefix: &str) -> Vec<Alert> {
 
 #[tokio::test]
 async fn a20_no_word_of_another_case_crosses() {
-    let pipe = Pipe::new(Hostile(Way::Pry), 0.0);
+    let pipe = HostileFixture::new(HostileAnalyst(Misbehavior::ReadOtherCases), 0.0);
     let mut first = renamed("a");
     for alert in &mut first {
         alert.title = format!("{CANARY} {}", alert.title);
@@ -48,20 +50,20 @@ async fn a20_no_word_of_another_case_crosses() {
         let said = NewPersonVerdict {
             verdict: Some(Verdict::TruePositive),
             by: "ana".to_owned(),
-            at: nightshift_engine::port::Clock::now(&Noon),
+            at: nightshift_engine::port::Clock::now(&NoonClock),
             note: CANARY.to_owned(),
         };
         let id = &case.case_id.as_ref().unwrap().0;
         pipe.store.add_verdict(id, said).await.unwrap();
     }
     assert!(
-        pipe.heard
+        pipe.questions
             .lock()
             .unwrap()
             .iter()
             .any(|text| text.contains(CANARY))
     );
-    pipe.heard.lock().unwrap().clear();
+    pipe.questions.lock().unwrap().clear();
     pipe.accept(renamed("b"), true).await;
     let (mut found, mut refused) = (0, 0);
     for state in pipe.work().await {
@@ -72,7 +74,7 @@ async fn a20_no_word_of_another_case_crosses() {
         found += usize::from(past.body.value()["found"].as_u64() > Some(0));
         let text = format!("{state:?}");
         assert!(!text.contains(CANARY), "{text}");
-        let id = &state.opened.as_ref().unwrap().case_id;
+        let id = &state.setup.as_ref().unwrap().case_id;
         let report = format!("{:?}", pipe.store.view(id).await.unwrap().report);
         assert!(!report.contains(CANARY), "{report}");
     }
@@ -81,37 +83,45 @@ async fn a20_no_word_of_another_case_crosses() {
         refused >= 30,
         "{refused} calls for another case were refused"
     );
-    for text in pipe.heard.lock().unwrap().iter() {
+    for text in pipe.questions.lock().unwrap().iter() {
         assert!(!text.contains(CANARY), "{text}");
     }
 }
 
 #[tokio::test]
 async fn a23_an_id_that_is_used_again_hides_nothing() {
-    let pipe = Pipe::new(benign(), 0.0);
+    let pipe = HostileFixture::new(benign(), 0.0);
     let mut all = renamed("r");
     for alert in &mut all {
         // Alerts that their feed has closed are tested elsewhere.
         alert.state = FeedState::default();
-        alert.class = Class::Threat;
+        alert.class = FindingClass::Threat;
     }
     pipe.accept(all.clone(), false).await;
     assert_eq!(pipe.work().await.len(), all.len());
-    let actor = Indicator::new(IndicatorKind::Ip, "192.0.2.250", Role::Actor);
+    let actor = Indicator::new(IndicatorKind::Ip, "192.0.2.250", IndicatorRole::Actor);
     for alert in &mut all {
         alert.indicators.push(actor.clone());
         alert.content.0.push('!');
     }
     for accepted in pipe.accept(all.clone(), false).await {
-        let is_triaged = matches!(accepted.admission, Admission::Revision(_, Change::Actor));
+        let is_triaged = matches!(
+            accepted.admission,
+            Admission::Revision(_, RevisionReason::Actor)
+        );
         assert!(is_triaged, "{}: {:?}", accepted.key, accepted.admission);
     }
     let again = pipe.work().await;
     assert_eq!(again.len(), all.len());
     for state in again {
-        let opened = state.opened.as_ref().unwrap();
+        let opened = state.setup.as_ref().unwrap();
         assert_eq!(opened.revision, 2);
-        assert!(opened.alert.with_role(Role::Actor).any(|one| *one == actor));
+        assert!(
+            opened
+                .alert
+                .with_role(IndicatorRole::Actor)
+                .any(|one| *one == actor)
+        );
     }
 }
 
@@ -144,12 +154,12 @@ async fn a25_what_breaks_readers_costs_no_alert() {
             bytes,
             attributes: Default::default(),
         };
-        let now = nightshift_engine::port::Clock::now(&Noon);
+        let now = nightshift_engine::port::Clock::now(&NoonClock);
         read_message("hostile", &message, &ReadOptions::default(), now)
     };
-    let pipe = Pipe::new(benign(), 0.0);
+    let pipe = HostileFixture::new(benign(), 0.0);
     let mut taken = 0;
-    for path in files(&root().join("tests/fixtures/alerts")).unwrap() {
+    for path in files_below(&repository_root().join("tests/fixtures/alerts")).unwrap() {
         let text = std::fs::read_to_string(&path).unwrap();
         let whole = read(text.clone().into_bytes());
         assert!(whole.iter().all(|arrival| arrival.unreadable.is_none()));
@@ -190,21 +200,22 @@ async fn a25_what_breaks_readers_costs_no_alert() {
 #[tokio::test]
 async fn a26_lows_that_came_first_leave_the_reserve() {
     const DAY_USD: f64 = 2.0;
-    let pipe = Pipe::new(benign(), DAY_USD);
+    let pipe = HostileFixture::new(benign(), DAY_USD);
     let mut lows = renamed("l");
     for alert in &mut lows {
         alert.severity = Severity::Low;
     }
     pipe.accept(lows, true).await;
     let ended = pipe.work().await;
-    let (starved, asked): (Vec<_>, Vec<_>) = ended.iter().partition(|state| state.day_spent);
+    let (starved, asked): (Vec<_>, Vec<_>) =
+        ended.iter().partition(|state| state.day_budget_reached);
     assert!(!starved.is_empty() && !asked.is_empty(), "{}", asked.len());
     for state in &starved {
         let conclusion = state.conclusion.as_ref().unwrap();
-        assert_eq!(conclusion.stopped_by, Some(Cap::DayUsd));
-        assert_eq!(conclusion.reason, Reason::BudgetExhausted);
+        assert_eq!(conclusion.stopped_by, Some(BudgetCap::DayUsd));
+        assert_eq!(conclusion.reason, VerdictReason::BudgetExhausted);
     }
-    let today = nightshift_engine::port::Clock::now(&Noon).date_naive();
+    let today = nightshift_engine::port::Clock::now(&NoonClock).date_naive();
     let spent = pipe.store.spent_on(today).await.unwrap();
     assert!(spent.other_usd <= DAY_USD / 2.0, "{spent:?}");
     assert!(
@@ -222,10 +233,10 @@ async fn a26_lows_that_came_first_leave_the_reserve() {
     let ended = pipe.work().await;
     assert_eq!(ended.len(), worst.len());
     let first = &ended[0];
-    assert!(!first.day_spent && first.spent.model_calls > 0);
+    assert!(!first.day_budget_reached && first.spent.model_calls > 0);
     let spent = pipe.store.spent_on(today).await.unwrap();
     assert!(
-        spent.usd() <= DAY_USD && spent.urgent_usd > 0.0,
+        spent.total_usd() <= DAY_USD && spent.urgent_usd > 0.0,
         "{spent:?}"
     );
 }

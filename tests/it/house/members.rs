@@ -53,12 +53,13 @@ fn the_program_is_what_cargo_run_runs() {
 
 #[test]
 fn a_folder_of_worker_is_a_member_and_a_row_of_its_readme() {
-    let folders: BTreeSet<String> = std::fs::read_dir(nightshift_tests::root().join("worker"))
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect();
+    let folders: BTreeSet<String> =
+        std::fs::read_dir(nightshift_tests::repository_root().join("worker"))
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .filter(|entry| entry.path().is_dir())
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
     let members: BTreeSet<String> = metadata()
         .workspace_packages()
         .iter()

@@ -29,7 +29,7 @@ fn built() -> BTreeSet<(String, String)> {
             "--format",
             "{p}",
         ])
-        .current_dir(nightshift_tests::root())
+        .current_dir(nightshift_tests::repository_root())
         .output()
         .unwrap();
     assert!(

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightshift_llm::chat::{
-    Arguments, Asked, ChatAnswer, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTool,
-    Failure, OutputSchema, Part, Role, StopReason,
+    CallArguments, ChatAnswer, ChatError, ChatFailure, ChatMessage, ChatModel, ChatPart,
+    ChatRequest, ChatRole, ChatTool, OutputSchema, QuestionKind, StopReason,
 };
-use nightshift_tests::model::{self, Answer, FakeModel, Fault, Provider, Script, Wait};
+use nightshift_tests::model::{self, Answer, FakeModel, Fault, Provider, RetryAfter, Script};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, VENDOR, WIRES, Wire};
+use super::providers::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, PROVIDERS, ProviderSetup, VENDOR};
 
 /// Returns a question with a tool and a JSON answer.
 pub(super) fn request() -> ChatRequest {
@@ -21,10 +21,10 @@ pub(super) fn request() -> ChatRequest {
     let arguments = json!({"type": "object", "additionalProperties": false, "required": ["indicator", "limit"],
         "properties": {"indicator": {"type": "string"}, "limit": {"type": ["integer", "null"]}}});
     ChatRequest {
-        asked: Asked::Turn,
+        question: QuestionKind::Turn,
         urgent: true,
         system: "You triage alerts.".into(),
-        messages: vec![said(Role::User, vec![Part::text("Is it mining?")])],
+        messages: vec![said(ChatRole::User, vec![ChatPart::text("Is it mining?")])],
         tools: Arc::new([ChatTool {
             name: "watchlist".to_owned(),
             description: "Says whether a value stands on a list.".into(),
@@ -40,30 +40,30 @@ pub(super) fn request() -> ChatRequest {
     }
 }
 
-pub(super) fn said(role: Role, parts: Vec<Part>) -> ChatMessage {
+pub(super) fn said(role: ChatRole, parts: Vec<ChatPart>) -> ChatMessage {
     ChatMessage { role, parts }
 }
 
 /// A reasoning model behind a server that returns the reasoning under two names.
-pub(super) const VLLM: Wire = Wire {
+pub(super) const VLLM: ProviderSetup = ProviderSetup {
     model: "deepseek-ai/DeepSeek-V3.1",
     ..OPENAI
 };
 
 /// Returns every wire twice: streamed where its provider streams, and not streamed.
-fn pieces() -> impl Iterator<Item = (Wire, Option<bool>)> {
+fn pieces() -> impl Iterator<Item = (ProviderSetup, Option<bool>)> {
     let both = |wire| [None, Some(false)].map(|stream| (wire, stream));
-    WIRES.into_iter().chain([VENDOR, VLLM]).flat_map(both)
+    PROVIDERS.into_iter().chain([VENDOR, VLLM]).flat_map(both)
 }
 
-fn in_pieces(wire: Wire, stream: Option<bool>, fake: &FakeModel) -> Arc<dyn ChatModel> {
+fn in_pieces(wire: ProviderSetup, stream: Option<bool>, fake: &FakeModel) -> Arc<dyn ChatModel> {
     let mut config = wire.config(fake);
     config.stream = stream;
     wire.connect_as(&config)
 }
 
 /// Returns whether every request was streamed, or not, as configured.
-fn are_streamed(fake: &FakeModel, wire: Wire, stream: Option<bool>) -> bool {
+fn are_streamed(fake: &FakeModel, wire: ProviderSetup, stream: Option<bool>) -> bool {
     let wanted = stream.is_none() && wire.fake != Provider::Bedrock;
     fake.requests().iter().all(|seen| seen.streamed == wanted)
 }
@@ -72,7 +72,7 @@ fn are_streamed(fake: &FakeModel, wire: Wire, stream: Option<bool>) -> bool {
 async fn an_answer_to_a_schema_comes_back_whole() {
     for (wire, stream) in pieces() {
         let value = json!({"verdict": "malicious", "why": "naïve — \"雪\"\n{}"});
-        let fake = FakeModel::start(Script::queue([Answer::value(value.clone())]))
+        let fake = FakeModel::start(Script::from_replies([Answer::value(value.clone())]))
             .await
             .unwrap();
         let mut request = request();
@@ -101,29 +101,31 @@ async fn calls_go_to_and_fro_with_their_results_and_what_the_provider_wants_back
             "watchlist",
             json!({"indicator": "192.0.2.7", "limit": null}),
         )
-        .and_call("watchlist", json!({"indicator": "a.example", "limit": 3}))
-        .thinking("Both are worth a look.");
+        .with_call("watchlist", json!({"indicator": "a.example", "limit": 3}))
+        .with_thought("Both are worth a look.");
         let end = Answer::value(json!({"verdict": "benign", "why": "on no list"}));
-        let fake = FakeModel::start(Script::queue([calls, end])).await.unwrap();
+        let fake = FakeModel::start(Script::from_replies([calls, end]))
+            .await
+            .unwrap();
         let model = in_pieces(wire, stream, &fake);
         let mut request = request();
         let first = model.chat(&request).await.unwrap();
         assert_eq!(first.stop, StopReason::Calls, "{wire:?}");
         let results = first.calls().enumerate().map(|(n, call)| {
             assert_eq!(call.name, "watchlist");
-            assert!(matches!(&call.arguments, Arguments::Object(map) if map.len() == 2));
-            Part::Result {
+            assert!(matches!(&call.arguments, CallArguments::Object(map) if map.len() == 2));
+            ChatPart::Result {
                 id: call.id.clone(),
                 name: call.name.clone(),
                 text: format!("listed: {n}").into(),
                 is_error: n == 1,
             }
         });
-        let results: Vec<Part> = results.collect();
+        let results: Vec<ChatPart> = results.collect();
         assert_eq!(results.len(), 2, "{wire:?}");
         let turns = [
-            said(Role::Assistant, first.parts.clone()),
-            said(Role::User, results),
+            said(ChatRole::Assistant, first.parts.clone()),
+            said(ChatRole::User, results),
         ];
         request.messages.extend(turns);
         let second = model.chat(&request).await.unwrap();
@@ -146,10 +148,10 @@ async fn each_word_for_reasoning_is_one_that_the_model_takes() {
         "claude-opus-4-7",
         "claude-sonnet-4-5",
     ] {
-        let wire = Wire { model, ..ANTHROPIC };
+        let wire = ProviderSetup { model, ..ANTHROPIC };
         for word in ["none", "minimal", "low", "max"] {
             let value = json!({"verdict": "benign", "why": "on no list"});
-            let fake = FakeModel::start(Script::queue([Answer::value(value)]))
+            let fake = FakeModel::start(Script::from_replies([Answer::value(value)]))
                 .await
                 .unwrap();
             let mut config = wire.config(&fake);
@@ -163,7 +165,7 @@ async fn each_word_for_reasoning_is_one_that_the_model_takes() {
 
 #[tokio::test]
 async fn an_answer_has_room_whatever_is_reasoned_before_it() {
-    let of = |wire: Wire, model| Wire { model, ..wire };
+    let of = |wire: ProviderSetup, model| ProviderSetup { model, ..wire };
     for (wire, word) in [
         (of(OPENAI, "gpt-5-mini"), "high"),
         (of(ANTHROPIC, "claude-sonnet-4-5"), "xhigh"),
@@ -175,7 +177,7 @@ async fn an_answer_has_room_whatever_is_reasoned_before_it() {
         (BEDROCK, "high"),
     ] {
         let value = json!({"verdict": "benign", "why": "on no list"});
-        let fake = FakeModel::start(Script::queue([Answer::value(value)]))
+        let fake = FakeModel::start(Script::from_replies([Answer::value(value)]))
             .await
             .unwrap();
         let mut config = wire.config(&fake);
@@ -187,8 +189,10 @@ async fn an_answer_has_room_whatever_is_reasoned_before_it() {
 }
 
 /// Returns the result of a fault under this deadline.
-async fn after(wire: Wire, fault: Fault, time: Duration) -> Result<ChatAnswer, ChatError> {
-    let fake = FakeModel::start(Script::queue([fault])).await.unwrap();
+async fn after(wire: ProviderSetup, fault: Fault, time: Duration) -> Result<ChatAnswer, ChatError> {
+    let fake = FakeModel::start(Script::from_replies([fault]))
+        .await
+        .unwrap();
     let mut request = request();
     request.deadline = Instant::now() + time;
     let result = wire.connect(&fake).chat(&request).await;
@@ -200,7 +204,7 @@ async fn after(wire: Wire, fault: Fault, time: Duration) -> Result<ChatAnswer, C
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(300);
 
-async fn fails(wire: Wire, fault: Fault, time: Duration) -> Failure {
+async fn fails(wire: ProviderSetup, fault: Fault, time: Duration) -> ChatFailure {
     let of = format!("{:?} {fault:?}", wire.fake);
     match after(wire, fault, time).await {
         Err(error) => {
@@ -213,19 +217,19 @@ async fn fails(wire: Wire, fault: Fault, time: Duration) -> Failure {
 
 #[tokio::test]
 async fn f20_each_way_to_say_wait_is_understood() {
-    let date = Wait::Date("Sun, 20 Nov 2095 12:00:00 GMT".to_owned());
-    for wire in WIRES {
+    let date = RetryAfter::Date("Sun, 20 Nov 2095 12:00:00 GMT".to_owned());
+    for wire in PROVIDERS {
         for (wait, least, most) in [
-            (Wait::Secs(20), Some(20), 20),
-            (Wait::Millis(1500), Some(1), 1),
+            (RetryAfter::Secs(20), Some(20), 20),
+            (RetryAfter::Millis(1500), Some(1), 1),
             (date.clone(), Some(86_400), u64::MAX),
-            (Wait::Absurd, Some(31_536_000), 31_536_000),
-            (Wait::Garbage, None, 0),
-            (Wait::Unsaid, None, 0),
+            (RetryAfter::Absurd, Some(31_536_000), 31_536_000),
+            (RetryAfter::Garbage, None, 0),
+            (RetryAfter::Absent, None, 0),
         ] {
             let of = format!("{:?} {wait:?}", wire.fake);
             let failure = fails(wire, Fault::RateLimited(wait.clone()), LONG).await;
-            let Failure::RateLimited { after } = failure else {
+            let ChatFailure::RateLimited { after } = failure else {
                 panic!("{of}: {failure:?}")
             };
             let secs = after.map(|after| after.as_secs());
@@ -238,7 +242,7 @@ async fn f20_each_way_to_say_wait_is_understood() {
             }
         }
         let failure = fails(wire, Fault::SpendLimit, LONG).await;
-        assert_eq!(failure, Failure::Quota, "{:?}", wire.fake);
+        assert_eq!(failure, ChatFailure::Quota, "{:?}", wire.fake);
         assert!(!failure.is_transient());
     }
 }
@@ -246,9 +250,9 @@ async fn f20_each_way_to_say_wait_is_understood() {
 #[tokio::test]
 async fn f21_f22_what_gives_no_answer_has_its_error() {
     let begun = || Answer::text("a long answer ".repeat(50));
-    for wire in WIRES {
+    for wire in PROVIDERS {
         for (fault, time, wanted) in [
-            (Fault::Overloaded(Wait::Unsaid), LONG, "overloaded"),
+            (Fault::Overloaded(RetryAfter::Absent), LONG, "overloaded"),
             (Fault::Unavailable, LONG, "overloaded"),
             (Fault::Internal, LONG, "overloaded"),
             (Fault::Unauthenticated, LONG, "auth"),
@@ -265,7 +269,7 @@ async fn f21_f22_what_gives_no_answer_has_its_error() {
         }
         let refused = fails(wire, Fault::Refusal("I cannot.".to_owned()), LONG).await;
         assert!(
-            matches!(refused, Failure::Refused | Failure::Filtered),
+            matches!(refused, ChatFailure::Refused | ChatFailure::Filtered),
             "{:?}: {refused:?}",
             wire.fake
         );
@@ -275,15 +279,16 @@ async fn f21_f22_what_gives_no_answer_has_its_error() {
 /// Returns the names of the calls in an answer, and how many have an object as arguments.
 fn calls(answer: &ChatAnswer) -> (Vec<String>, usize) {
     let names = answer.calls().map(|call| call.name.clone()).collect();
-    let is_object =
-        |call: &&nightshift_llm::chat::CallPart| matches!(call.arguments, Arguments::Object(_));
+    let is_object = |call: &&nightshift_llm::chat::ToolCallPart| {
+        matches!(call.arguments, CallArguments::Object(_))
+    };
     (names, answer.calls().filter(is_object).count())
 }
 
 #[tokio::test]
 async fn f23_what_is_no_good_answer_is_handed_on_as_it_came_or_not_readable() {
-    use model::Arguments as Bad;
-    for wire in WIRES {
+    use model::ArgumentsFault as Bad;
+    for wire in PROVIDERS {
         let of = wire.fake;
         let answer = after(wire, Fault::UnknownTool, LONG).await.unwrap();
         assert_eq!(calls(&answer).0, ["delete_everything"], "{of:?}");
@@ -312,7 +317,7 @@ async fn f23_what_is_no_good_answer_is_handed_on_as_it_came_or_not_readable() {
                     answer.structured.is_none() || answer.structured != Some(json!({})),
                     "{name}"
                 ),
-                Err(error) => assert_eq!(error.failure, Failure::Malformed, "{name}"),
+                Err(error) => assert_eq!(error.failure, ChatFailure::Malformed, "{name}"),
             }
         }
     }
@@ -329,10 +334,10 @@ async fn a_model_that_does_not_reason_beside_tools_is_told_so_and_takes_them() {
         "o3",
     ] {
         let end = json!({"verdict": "benign", "why": "on no list"});
-        let fake = FakeModel::start(Script::queue([Answer::value(end)]))
+        let fake = FakeModel::start(Script::from_replies([Answer::value(end)]))
             .await
             .unwrap();
-        let wire = Wire { model, ..OPENAI };
+        let wire = ProviderSetup { model, ..OPENAI };
         let mut config = wire.config(&fake);
         config.reasoning_effort = Some("low".to_owned());
         let answer = wire.connect_as(&config).chat(&request()).await;

@@ -1,15 +1,15 @@
 //! Tests attacks A20 and A21 through the program: secrets that a model must never receive, whatever it asks for.
 
 use nightshift_tests::model::{FakeModel, Script};
-use nightshift_tests::{Place, Ran};
+use nightshift_tests::{ProgramOutput, Sandbox};
 use serde_json::{Value, json};
 
-use super::desk::{WIRES, Wire};
-use super::taken::{FEEDS, infect, log, message, obeys};
+use super::providers::{PROVIDERS, ProviderSetup};
+use super::taken::{FEEDS, infect, log, message, obeying_answer};
 
 /// Returns a place with a generic feed, a watch list, and a log that contains these words.
-fn place(wire: Wire, fake: &FakeModel, words: &str) -> Place {
-    let mut place = Place::new().unwrap();
+fn place(wire: ProviderSetup, fake: &FakeModel, words: &str) -> Sandbox {
+    let mut place = Sandbox::new().unwrap();
     wire.tell(&mut place, fake);
     let fields = r#"{ id = "/edr/id", type = "/edr/rule", title = "/edr/title", description = "/edr/description", severity = "/edr/level", time = "/edr/at", actor_ip = "/edr/source", target = "/edr/host" }"#;
     let config = format!(
@@ -17,13 +17,13 @@ fn place(wire: Wire, fake: &FakeModel, words: &str) -> Place {
          [[tool]]\nname = \"lists\"\nkind = \"watchlist\"\n\n\
          [[tool]]\nname = \"logs\"\nkind = \"log_search\"\nformat = \"json_lines\"\npath = \"log.jsonl\"\n"
     );
-    place.file("nightshift.toml", config).unwrap();
-    place.file("log.jsonl", log(words)).unwrap();
+    place.write_file("nightshift.toml", config).unwrap();
+    place.write_file("log.jsonl", log(words)).unwrap();
     place
 }
 
-fn run(place: &Place, wire: Wire, sent: &Value) -> (Ran, Value) {
-    place.file("alert.json", sent.to_string()).unwrap();
+fn run(place: &Sandbox, wire: ProviderSetup, sent: &Value) -> (ProgramOutput, Value) {
+    place.write_file("alert.json", sent.to_string()).unwrap();
     let model = wire.name();
     let run = ["run", "alert.json", "--model", &model, "--format", "json"];
     let ran = place.run(&run).unwrap();
@@ -59,8 +59,10 @@ fn renamed(mut sent: Value) -> Value {
 async fn a20_no_text_of_another_case_reaches_the_model() {
     let canary = "c4n4ry-of-the-first-case";
     for (n, (feed, file)) in FEEDS.into_iter().enumerate() {
-        let wire = WIRES[n % WIRES.len()];
-        let fake = FakeModel::start(Script::by(obeys)).await.unwrap();
+        let wire = PROVIDERS[n % PROVIDERS.len()];
+        let fake = FakeModel::start(Script::from_fn(obeying_answer))
+            .await
+            .unwrap();
         let place = place(wire, &fake, "nothing of note");
         let mut first = message(feed, file);
         infect(&mut first, canary);
@@ -202,10 +204,12 @@ async fn a21_fifty_kinds_of_secrets_reach_neither_model_nor_report_nor_journal()
     let secrets = secrets();
     assert!(secrets.len() >= 50);
     for (n, (feed, file)) in FEEDS.into_iter().enumerate() {
-        let wire = WIRES[n % WIRES.len()];
+        let wire = PROVIDERS[n % PROVIDERS.len()];
         for some in secrets.chunks(18) {
             let words = some.join(" ; ");
-            let fake = FakeModel::start(Script::by(obeys)).await.unwrap();
+            let fake = FakeModel::start(Script::from_fn(obeying_answer))
+                .await
+                .unwrap();
             let place = place(wire, &fake, &words);
             let mut sent = message(feed, file);
             infect(&mut sent, &words);

@@ -1,7 +1,7 @@
 //! Answers the worked example of reference R1 as a model would, as a function of the question.
 
-use nightshift_tests::Place;
-use nightshift_tests::model::{Answer, Seen};
+use nightshift_tests::Sandbox;
+use nightshift_tests::model::{Answer, RecordedRequest};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Question {
     ];
 
     /// Returns the question of a request, by the heading of its task.
-    pub(crate) fn of(seen: &Seen) -> Self {
+    pub(crate) fn from_request(seen: &RecordedRequest) -> Self {
         let text = seen.text();
         let (_, task) = text
             .rsplit_once("# Your task now: ")
@@ -45,7 +45,7 @@ fn result(outcome: &str, summary: &str) -> Answer {
 }
 
 /// Answers a turn: the first call of a step, then its result.
-fn turn(seen: &Seen) -> Answer {
+fn turn(seen: &RecordedRequest) -> Answer {
     let text = seen.text();
     let (_, block) = text.rsplit_once(" step>\n").expect("a turn has a step");
     let has = |id: &str| {
@@ -58,7 +58,7 @@ fn turn(seen: &Seen) -> Answer {
         seen.results().is_empty(),
     ) {
         (Some(0), true) => Answer::call("watchlist", json!({"indicator": "185.220.101.42"}))
-            .and_call("watchlist", json!({"indicator": "pool.minexmr.com"})),
+            .with_call("watchlist", json!({"indicator": "pool.minexmr.com"})),
         (Some(0), false) => result(
             "met",
             "pool.minexmr.com is on a list of mining pools; 185.220.101.42 is on none.",
@@ -82,7 +82,7 @@ fn evidence(text: &str, tool: &str, value: &str) -> Option<Value> {
     head.get("evidence").cloned()
 }
 
-fn conclusion(seen: &Seen) -> Answer {
+fn conclusion(seen: &RecordedRequest) -> Answer {
     let text = seen.text();
     let claims = [
         (
@@ -121,8 +121,8 @@ fn conclusion(seen: &Seen) -> Answer {
 }
 
 /// Answers a question as the model of the example does.
-pub(crate) fn answer(seen: &Seen) -> Answer {
-    match Question::of(seen) {
+pub(crate) fn answer(seen: &RecordedRequest) -> Answer {
+    match Question::from_request(seen) {
         Question::Plan => Answer::value(json!({
             "reasoning": "It claims mining; a list, the logs and the past decide it.", "mode": "planned",
             "objective": "Does web-server-prod-01 mine for pool.minexmr.com, and how did the miner come there?",
@@ -147,17 +147,17 @@ pub(crate) fn answer(seen: &Seen) -> Answer {
 }
 
 /// Returns a place with the logs of the example and further configuration.
-pub(super) fn place(more: &str) -> Place {
-    let place = Place::new().unwrap();
+pub(super) fn place(more: &str) -> Sandbox {
+    let place = Sandbox::new().unwrap();
     let tools = logs(&place);
     place
-        .file("nightshift.toml", format!("{more}\n{tools}"))
+        .write_file("nightshift.toml", format!("{more}\n{tools}"))
         .unwrap();
     place
 }
 
 /// Writes the logs of the example and returns the configuration of the tools that read them.
-pub(crate) fn logs(place: &Place) -> String {
+pub(crate) fn logs(place: &Sandbox) -> String {
     let audit = json!({
         "logName": "projects/production-project-12345/logs/cloudaudit.googleapis.com%2Factivity",
         "timestamp": "2025-11-08T05:02:11Z",
@@ -170,8 +170,12 @@ pub(crate) fn logs(place: &Place) -> String {
         "timestamp": "2025-11-08T05:15:30Z", "event": "sign-in", "user": "deploy",
         "source_ip": "185.220.101.42", "outcome": "success", "host": "web-server-prod-01",
     });
-    place.file("audit.jsonl", format!("{audit}\n")).unwrap();
-    place.file("system.jsonl", format!("{system}\n")).unwrap();
+    place
+        .write_file("audit.jsonl", format!("{audit}\n"))
+        .unwrap();
+    place
+        .write_file("system.jsonl", format!("{system}\n"))
+        .unwrap();
     let log = |name: &str, format: &str, path: &str| {
         format!(
             "[[tool]]\nname = \"{name}\"\nkind = \"log_search\"\nformat = \"{format}\"\npath = \"{path}\"\n\n"

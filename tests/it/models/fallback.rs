@@ -1,64 +1,64 @@
 //! Tests a step that one model begins and another continues. The second model must accept the calls, reasoning and
 //! ids of the first.
 
-use nightshift_llm::Chain;
-use nightshift_llm::chat::{ChatModel, ChatRequest, Part, Role};
+use nightshift_llm::FallbackChain;
+use nightshift_llm::chat::{ChatModel, ChatPart, ChatRequest, ChatRole};
 use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script};
 use serde_json::json;
 
 use super::adapters::{VLLM, request, said};
-use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, Wire};
+use super::providers::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, ProviderSetup};
 
 /// Reasoning models of each kind, and one with call ids of its own form.
-const BEGIN: [Wire; 6] = [ANTHROPIC, BEDROCK, GEMINI, OPENAI, VLLM, KIMI];
+const BEGIN: [ProviderSetup; 6] = [ANTHROPIC, BEDROCK, GEMINI, OPENAI, VLLM, KIMI];
 
 /// A model whose call ids use characters that others refuse, and repeat in each turn.
-const KIMI: Wire = Wire {
+const KIMI: ProviderSetup = ProviderSetup {
     model: "moonshotai/Kimi-K2-Instruct",
     ..OPENAI
 };
 
 /// Other models of the same kinds, including those with a reasoning budget.
-const GO_ON: [Wire; 6] = [
-    Wire {
+const GO_ON: [ProviderSetup; 6] = [
+    ProviderSetup {
         model: "claude-haiku-4-5",
         ..ANTHROPIC
     },
-    Wire {
+    ProviderSetup {
         model: "claude-sonnet-5-5",
         ..ANTHROPIC
     },
-    Wire {
+    ProviderSetup {
         model: "eu.anthropic.claude-haiku-4-5-20251001-v1:0",
         ..BEDROCK
     },
-    Wire {
+    ProviderSetup {
         model: "gemini-2.5-flash",
         ..GEMINI
     },
-    Wire {
+    ProviderSetup {
         model: "gpt-5.1",
         ..OPENAI
     },
-    Wire {
+    ProviderSetup {
         model: "deepseek-chat",
         ..OPENAI
     },
 ];
 
 /// Runs one turn and appends the calls of the answer with their results to the request.
-async fn turn(model: &Chain, request: &mut ChatRequest) -> String {
+async fn turn(model: &FallbackChain, request: &mut ChatRequest) -> String {
     let answer = model.chat(request).await.unwrap();
-    let results = answer.calls().map(|call| Part::Result {
+    let results = answer.calls().map(|call| ChatPart::Result {
         id: call.id.clone(),
         name: call.name.clone(),
         text: "listed: 0".into(),
         is_error: false,
     });
-    let results: Vec<Part> = results.collect();
+    let results: Vec<ChatPart> = results.collect();
     request.messages.extend([
-        said(Role::Assistant, answer.parts.clone()),
-        said(Role::User, results),
+        said(ChatRole::Assistant, answer.parts.clone()),
+        said(ChatRole::User, results),
     ]);
     answer.model
 }
@@ -67,7 +67,7 @@ async fn turn(model: &Chain, request: &mut ChatRequest) -> String {
 async fn a_step_goes_on_at_the_next_model() {
     for main in BEGIN {
         for spare in GO_ON {
-            let script = Script::by(move |seen| {
+            let script = Script::from_fn(move |seen| {
                 let done = seen.results().len();
                 match done {
                     4.. if seen.model == main.model => Reply::from(Fault::SpendLimit),
@@ -76,11 +76,11 @@ async fn a_step_goes_on_at_the_next_model() {
                         "watchlist",
                         json!({"indicator": "a.example", "limit": done}),
                     )
-                    .and_call(
+                    .with_call(
                         "watchlist",
                         json!({"indicator": "b.example", "limit": null}),
                     )
-                    .thinking("Both are worth a look.")
+                    .with_thought("Both are worth a look.")
                     .into(),
                 }
             });
@@ -92,7 +92,7 @@ async fn a_step_goes_on_at_the_next_model() {
                 config.reasoning_effort = effort;
                 wire.connect_as(&config)
             });
-            let chain = Chain::new(first, vec![next]);
+            let chain = FallbackChain::new(first, vec![next]);
             let mut request = request();
             request.max_output_tokens = 8000;
             for model in [main, main, spare, spare] {

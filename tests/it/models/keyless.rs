@@ -1,13 +1,13 @@
 //! Tests a model that marks no step as key, beside a record that clears the alert. Nothing is cleared until the
 //! look-ups of the playbook have an answer.
 
-use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
-use nightshift_tests::model::{Answer, Seen, obey};
+use nightshift_engine::conclusion::{Leaning, Verdict, VerdictReason};
+use nightshift_tests::model::{Answer, RecordedRequest, obey};
 use serde_json::{Value, json};
 
 use super::example::{Question, step};
-use super::taken::{Case, alerts, pairs, triage};
-use crate::hostile::world::Setup;
+use super::taken::{CaseOutcome, alerts, pairs, triage};
+use crate::hostile::fixture::HostileSetup;
 
 /// A register in which address and role of the alert belong to an approved test.
 const SCANNER: &str = "s-9,203.0.113.42,secops,a test,ciso,2020-01-01,2099-01-01,*CredentialExfiltration*\n\
@@ -18,12 +18,12 @@ const TRAIL: &str = r#"{"eventVersion": "1.10", "userIdentity": {"type": "Assume
 {"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker.plain/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001", "sessionContext": {"sessionIssuer": {"userName": "prod-payments-worker.plain"}}}, "eventTime": "2026-03-02T04:00:00Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
 "#;
 
-fn setup(denied: &'static str) -> Setup {
-    Setup {
+fn setup(denied: &'static str) -> HostileSetup {
+    HostileSetup {
         scanners: SCANNER,
         trail: TRAIL,
         denied,
-        ..Setup::default()
+        ..HostileSetup::default()
     }
 }
 
@@ -48,9 +48,9 @@ fn all() -> Vec<Value> {
 }
 
 /// Triages a case with a model that makes these calls and concludes an approved test.
-async fn asking(calls: Vec<Value>, denied: &'static str) -> Case {
-    let answers = move |seen: &Seen| -> Answer {
-        match Question::of(seen) {
+async fn asking(calls: Vec<Value>, denied: &'static str) -> CaseOutcome {
+    let answers = move |seen: &RecordedRequest| -> Answer {
+        match Question::from_request(seen) {
             Question::Plan => {
                 let mut step = step("s1", "Ask whose it is", "scanners");
                 step["calls"] = json!(calls);
@@ -78,9 +78,9 @@ async fn asking(calls: Vec<Value>, denied: &'static str) -> Case {
 }
 
 /// Returns the prompt of the conclusion.
-fn told(case: &Case) -> String {
+fn told(case: &CaseOutcome) -> String {
     let mut last = case.requests.iter().rev();
-    let last = last.find(|seen| Question::of(seen) == Question::Conclude);
+    let last = last.find(|seen| Question::from_request(seen) == Question::Conclude);
     last.unwrap().text()
 }
 
@@ -91,7 +91,11 @@ async fn f24_a_model_without_key_steps_clears_nothing_while_the_log_is_denied_or
         let end = &case.conclusion;
         assert_eq!(
             (end.verdict, end.leaning, end.reason),
-            (Verdict::Inconclusive, Leaning::Benign, Reason::ToolFailure)
+            (
+                Verdict::Inconclusive,
+                Leaning::Benign,
+                VerdictReason::ToolFailure
+            )
         );
         assert_eq!(end.assessed_severity, case.alert.severity);
         let gap = "Search CloudTrail for everything done with the key, from any address: no answer, and nothing is cleared without one";

@@ -13,19 +13,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use nightshift_alert::Alert;
-use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
-use nightshift_engine::limits::Limits;
-use nightshift_engine::strategy::{Conduct, Strategy};
+use nightshift_analyst::model::{ModelAnalyst, ModelSettings, PerQuestion};
+use nightshift_engine::limits::TriageLimits;
+use nightshift_engine::strategy::{Strategy, TriageOptions};
 use nightshift_llm::chat::{
-    Arguments, CallPart, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part,
-    StopReason, TokenPrice, Usage,
+    CallArguments, ChatAnswer, ChatError, ChatModel, ChatPart, ChatRequest, ChatTraits, StopReason,
+    TokenPrice, ToolCallPart, Usage,
 };
 use nightshift_tests::model::{FakeModel, Nonsense, Script};
 use serde_json::Value;
 
-use super::desk::{WIRES, Wire};
+use super::providers::{PROVIDERS, ProviderSetup};
 use super::taken::alerts;
-use crate::hostile::world::{Setup, triage_in};
+use crate::hostile::fixture::{HostileSetup, triage_in};
 
 const CASES: u64 = 2_000;
 /// The number of cases that run at the same time.
@@ -41,16 +41,16 @@ const STRATEGIES: [Strategy; 4] = [
     clippy::disallowed_methods,
     reason = "tests are told by the environment how long they may take"
 )]
-fn told(name: &str, usual: u64) -> u64 {
+fn env_number(name: &str, usual: u64) -> u64 {
     let told = std::env::var(name).ok();
     told.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 /// A model in this process that answers with random values of the schema and random calls of the offered tools.
-struct Babble(ChatTraits);
+struct NonsenseModel(ChatTraits);
 
 #[async_trait]
-impl ChatModel for Babble {
+impl ChatModel for NonsenseModel {
     fn traits(&self) -> &ChatTraits {
         &self.0
     }
@@ -61,16 +61,16 @@ impl ChatModel for Babble {
         let drawn = hasher.finish();
         let mut nonsense = Nonsense::new(drawn);
         let calls = request.may_call && drawn & 1 == 0;
-        let parts: Vec<Part> = if calls {
+        let parts: Vec<ChatPart> = if calls {
             let tools = request.tools.iter().cycle();
             let tools = tools.skip(usize::try_from(drawn % 7).unwrap());
             let many = usize::try_from(1 + drawn / 8 % 3).unwrap();
             let calls = tools.take(many).enumerate().map(|(n, tool)| {
                 let arguments = match nonsense.value(&tool.schema, 0) {
-                    Value::Object(map) => Arguments::Object(map),
-                    other => Arguments::Unreadable(other.to_string()),
+                    Value::Object(map) => CallArguments::Object(map),
+                    other => CallArguments::Unreadable(other.to_string()),
                 };
-                Part::Call(CallPart {
+                ChatPart::Call(ToolCallPart {
                     id: format!("c{drawn:x}{n}"),
                     name: tool.name.clone(),
                     arguments,
@@ -81,7 +81,7 @@ impl ChatModel for Babble {
         } else {
             let schema = request.output.as_ref().map(|output| &*output.schema);
             let value = schema.map(|schema| nonsense.value(schema, 0));
-            vec![Part::text(value.unwrap_or_default().to_string())]
+            vec![ChatPart::text(value.unwrap_or_default().to_string())]
         };
         Ok(ChatAnswer {
             parts,
@@ -101,7 +101,7 @@ impl ChatModel for Babble {
 }
 
 fn babble() -> ModelAnalyst {
-    let model = Babble(ChatTraits {
+    let model = NonsenseModel(ChatTraits {
         name: "nonsense/babble".to_owned(),
         window_tokens: 200_000,
         max_output_tokens: 16_000,
@@ -110,32 +110,36 @@ fn babble() -> ModelAnalyst {
         tools_always: true,
         price: TokenPrice::default(),
     });
-    ModelAnalyst::new(PerQuestion::all(Arc::new(model)), Settings::default(), None)
+    ModelAnalyst::new(
+        PerQuestion::same_for_all(Arc::new(model)),
+        ModelSettings::default(),
+        None,
+    )
 }
 
 /// Returns the setup of a case from its seed.
-fn setup(seed: u64) -> Setup {
+fn setup(seed: u64) -> HostileSetup {
     let pick = |of: u64| seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & (of - 1);
-    Setup {
-        limits: Limits {
+    HostileSetup {
+        limits: TriageLimits {
             calls: 4 + pick(8),
             turns: 1 + u32::try_from(pick(4)).unwrap(),
             steps: 6,
-            ..Limits::default()
+            ..TriageLimits::default()
         },
-        conduct: Conduct {
+        conduct: TriageOptions {
             strategy: STRATEGIES[usize::try_from(seed % 4).unwrap()],
-            ..Conduct::default()
+            ..TriageOptions::default()
         },
         key: format!(
             "{:016x}",
             seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1 << 60
         ),
-        ..Setup::default()
+        ..HostileSetup::default()
     }
 }
 
-async fn one(seed: u64, wire: Option<Wire>, analyst: Arc<ModelAnalyst>, alert: Alert) {
+async fn one(seed: u64, wire: Option<ProviderSetup>, analyst: Arc<ModelAnalyst>, alert: Alert) {
     let setup = setup(seed);
     let of = format!(
         "seed {seed}, {:?}, {} on {:?}",
@@ -175,15 +179,15 @@ async fn one(seed: u64, wire: Option<Wire>, analyst: Arc<ModelAnalyst>, alert: A
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nonsense_that_fits_ends_in_a_report_and_clears_nothing() {
-    let from = told("NIGHTSHIFT_TEST_NONSENSE_FROM", 0);
-    let cases = told("NIGHTSHIFT_TEST_NONSENSE", CASES);
+    let from = env_number("NIGHTSHIFT_TEST_NONSENSE_FROM", 0);
+    let cases = env_number("NIGHTSHIFT_TEST_NONSENSE", CASES);
     let mut desks = Vec::new();
-    for (seed, wire) in (1u64..).zip(WIRES) {
-        let fake = FakeModel::start(Script::nonsense(seed).forgetful())
+    for (seed, wire) in (1u64..).zip(PROVIDERS) {
+        let fake = FakeModel::start(Script::nonsense(seed).without_recording())
             .await
             .unwrap();
-        let models = PerQuestion::all(wire.connect(&fake));
-        let analyst = Arc::new(ModelAnalyst::new(models, Settings::default(), None));
+        let models = PerQuestion::same_for_all(wire.connect(&fake));
+        let analyst = Arc::new(ModelAnalyst::new(models, ModelSettings::default(), None));
         desks.push((wire, analyst, fake));
     }
     let here = Arc::new(babble());

@@ -5,15 +5,17 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use nightshift_llm::chat::{ChatModel, ChatRequest, Failure};
+use nightshift_llm::chat::{ChatFailure, ChatModel, ChatRequest};
 use nightshift_llm::{KeyRef, ModelConfig};
-use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Script, Seen, Wait};
-use nightshift_tests::{Place, Running, root};
+use nightshift_tests::model::{
+    Answer, FakeModel, Fault, Provider, RecordedRequest, RetryAfter, Script,
+};
+use nightshift_tests::{RunningProgram, Sandbox, repository_root};
 use serde_json::{Value, json};
 
 use super::adapters::request;
-use super::desk::OPENAI;
 use super::example::{self, Question};
+use super::providers::OPENAI;
 
 /// The master key of the proxy.
 const MASTER: &str = "sk-tests-0123456789";
@@ -33,17 +35,17 @@ fn address(line: &str) -> String {
     address.expect("a line with an address").to_owned()
 }
 
-fn llama() -> (Running, String) {
+fn llama() -> (RunningProgram, String) {
     let mut command = Command::new(named("NIGHTSHIFT_TEST_LLAMA_PYTHON"));
-    command.arg(root().join("tests/llama"));
-    let mut running = Running::start(&mut command).unwrap();
-    let line = running.until("listening on http://");
+    command.arg(repository_root().join("tests/llama"));
+    let mut running = RunningProgram::start(&mut command).unwrap();
+    let line = running.wait_for_line("listening on http://");
     (running, address(&line))
 }
 
 /// Answers the other questions of a case whose turns go to a real model: a plan of one step, and no changes.
-fn beside(seen: &Seen) -> Answer {
-    Answer::value(match Question::of(seen) {
+fn beside(seen: &RecordedRequest) -> Answer {
+    Answer::value(match Question::from_request(seen) {
         Question::Plan => json!({
             "reasoning": "One look decides it.", "mode": "planned", "objective": "Is the address known?",
             "steps": [example::step("s1", "What 198.51.100.7 is", "indicator_facts")],
@@ -82,16 +84,18 @@ const PATIENT: &str = "[limits]\nday_usd = 20.0\nturns = 3\nminutes = 60\nquesti
 #[cfg_attr(not(has_llama), ignore = "tests/services installs llama.cpp")]
 async fn llama_cpp_itself_calls_a_tool_and_ends_the_step_by_one() {
     let (_server, address) = llama();
-    let fake = FakeModel::start(Script::by(beside)).await.unwrap();
+    let fake = FakeModel::start(Script::from_fn(beside)).await.unwrap();
     let small = format!(
         "[[model]]\nname = \"small\"\nprovider = \"openai\"\nmodel = \"smollm2\"\nbase_url = \"{address}/v1\"\n\
          window_tokens = 8192\nmax_output_tokens = 400\ntemperature = 0.0\nrequest_secs = 1500\n"
     );
     let beside = OPENAI.table(&fake, "").replace("\"main\"", "\"beside\"");
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let config = format!("{PATIENT}{small}{beside}");
-    place.file("nightshift.toml", config).unwrap();
-    place.file("finding.json", finding().to_string()).unwrap();
+    place.write_file("nightshift.toml", config).unwrap();
+    place
+        .write_file("finding.json", finding().to_string())
+        .unwrap();
     let ran = place
         .run(&["run", "finding.json", "--format", "json"])
         .unwrap();
@@ -110,7 +114,7 @@ async fn llama_cpp_itself_calls_a_tool_and_ends_the_step_by_one() {
     );
 }
 
-fn litellm(place: &Place, fake: &FakeModel) -> (Running, String) {
+fn litellm(place: &Sandbox, fake: &FakeModel) -> (RunningProgram, String) {
     let model = |name: &str| {
         json!({"model_name": name, "litellm_params": {
             "model": format!("openai/{name}"), "api_base": fake.base_url(Provider::OpenAi),
@@ -120,7 +124,9 @@ fn litellm(place: &Place, fake: &FakeModel) -> (Running, String) {
     let config =
         json!({"model_list": [model(OPENAI.model)], "general_settings": {"master_key": MASTER}});
     // JSON is valid YAML.
-    let path = place.file("litellm.yaml", config.to_string()).unwrap();
+    let path = place
+        .write_file("litellm.yaml", config.to_string())
+        .unwrap();
     let mut command = Command::new(named("NIGHTSHIFT_TEST_LITELLM"));
     command
         .args([
@@ -136,8 +142,8 @@ fn litellm(place: &Place, fake: &FakeModel) -> (Running, String) {
         .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         .env("NO_PROXY", "127.0.0.1")
         .current_dir(place.path());
-    let mut running = Running::start(&mut command).unwrap();
-    let line = running.until("Uvicorn running on http://");
+    let mut running = RunningProgram::start(&mut command).unwrap();
+    let line = running.wait_for_line("Uvicorn running on http://");
     (running, address(&line))
 }
 
@@ -150,7 +156,7 @@ fn behind(address: &str, key: Option<&'static str>) -> Arc<dyn ChatModel> {
     nightshift_llm::connect(&config, source).unwrap()
 }
 
-async fn failure(address: &str, key: Option<&'static str>, request: &ChatRequest) -> Failure {
+async fn failure(address: &str, key: Option<&'static str>, request: &ChatRequest) -> ChatFailure {
     behind(address, key)
         .chat(request)
         .await
@@ -164,20 +170,20 @@ async fn failure(address: &str, key: Option<&'static str>, request: &ChatRequest
     ignore = "tests/services installs LiteLLM where NIGHTSHIFT_TEST_WITH_LITELLM is set"
 )]
 async fn litellm_itself_hands_on_calls_results_and_errors() {
-    let script = Script::by(|seen: &Seen| match seen.results().is_empty() {
+    let script = Script::from_fn(|seen: &RecordedRequest| match seen.results().is_empty() {
         true => Answer::call(
             "watchlist",
             json!({"indicator": "192.0.2.7", "limit": null}),
         ),
         false => Answer::value(json!({"verdict": "benign", "why": "on no list"})),
     });
-    let limited = |seen: &Seen| {
+    let limited = |seen: &RecordedRequest| {
         seen.text()
             .contains("slow")
-            .then_some(Fault::RateLimited(Wait::Secs(1)))
+            .then_some(Fault::RateLimited(RetryAfter::Secs(1)))
     };
-    let fake = FakeModel::start(script.faults(limited)).await.unwrap();
-    let place = Place::new().unwrap();
+    let fake = FakeModel::start(script.with_faults(limited)).await.unwrap();
+    let place = Sandbox::new().unwrap();
     let (_proxy, address) = litellm(&place, &fake);
 
     let answer = behind(&address, Some(MASTER))
@@ -186,10 +192,10 @@ async fn litellm_itself_hands_on_calls_results_and_errors() {
         .unwrap();
     let calls: Vec<&str> = answer.calls().map(|call| call.name.as_str()).collect();
     assert_eq!((calls, answer.requests), (vec!["watchlist"], 1));
-    assert_eq!(failure(&address, None, &request()).await, Failure::Auth);
+    assert_eq!(failure(&address, None, &request()).await, ChatFailure::Auth);
     assert_eq!(
         failure(&address, Some("sk-another-0123456789"), &request()).await,
-        Failure::Auth
+        ChatFailure::Auth
     );
 
     let asked = fake.accepted();
@@ -197,7 +203,7 @@ async fn litellm_itself_hands_on_calls_results_and_errors() {
     slow.system = "slow".into();
     let failure = failure(&address, Some(MASTER), &slow).await;
     assert!(
-        matches!(failure, Failure::RateLimited { .. }),
+        matches!(failure, ChatFailure::RateLimited { .. }),
         "{failure:?}"
     );
     assert_eq!(
@@ -214,12 +220,14 @@ async fn litellm_itself_hands_on_calls_results_and_errors() {
     ignore = "tests/services installs LiteLLM where NIGHTSHIFT_TEST_WITH_LITELLM is set"
 )]
 async fn the_worked_example_behind_litellm_itself() {
-    let fake = FakeModel::start(Script::by(example::answer)).await.unwrap();
+    let fake = FakeModel::start(Script::from_fn(example::answer))
+        .await
+        .unwrap();
     let mut place = example::place("");
     let (_proxy, address) = litellm(&place, &fake);
-    place.set("OPENAI_API_KEY", MASTER);
-    place.set("OPENAI_BASE_URL", &format!("{address}/v1"));
-    let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    place.set_env("OPENAI_API_KEY", MASTER);
+    place.set_env("OPENAI_BASE_URL", &format!("{address}/v1"));
+    let alert = repository_root().join("tests/fixtures/alerts/scc-crypto-miner.json");
     let alert = alert.display().to_string();
     let model = OPENAI.name();
     let run = ["run", &alert, "--model", &model, "--format", "json"];

@@ -2,22 +2,24 @@
 
 use std::time::Duration;
 
-use nightshift_llm::chat::{ChatError, Failure};
-use nightshift_tests::model::{FakeModel, Fault, Script, Seen, Server, Wait};
-use nightshift_tests::root;
+use nightshift_llm::chat::{ChatError, ChatFailure};
+use nightshift_tests::model::{
+    FakeModel, Fault, OpenAiServer, RecordedRequest, RetryAfter, Script,
+};
+use nightshift_tests::repository_root;
 use serde_json::Value;
 
 use super::adapters::request;
-use super::desk::OPENAI;
 use super::example::{self, Question};
+use super::providers::OPENAI;
 
 /// Runs the worked example on a server and returns its report and the fake with the requests.
-async fn example_on(server: Server) -> (Value, FakeModel) {
-    let script = Script::by(example::answer).on(server);
+async fn example_on(server: OpenAiServer) -> (Value, FakeModel) {
+    let script = Script::from_fn(example::answer).on_server(server);
     let fake = FakeModel::start(script).await.unwrap();
     let mut place = example::place("");
     OPENAI.tell(&mut place, &fake);
-    let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    let alert = repository_root().join("tests/fixtures/alerts/scc-crypto-miner.json");
     let alert = alert.display().to_string();
     let model = OPENAI.name();
     let run = ["run", &alert, "--model", &model, "--format", "json"];
@@ -29,7 +31,7 @@ async fn example_on(server: Server) -> (Value, FakeModel) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_case_on_any_server_calls_tools_and_concludes() {
-    for server in [Server::LlamaCpp, Server::Litellm] {
+    for server in [OpenAiServer::LlamaCpp, OpenAiServer::Litellm] {
         let (report, fake) = example_on(server).await;
         assert_eq!(report["verdict"], "true_positive", "{server:?}: {report}");
         assert_eq!(report["degraded"], false, "{server:?}: {report}");
@@ -43,14 +45,14 @@ async fn a_case_on_any_server_calls_tools_and_concludes() {
         let requests = fake.requests();
         let turns = requests
             .iter()
-            .filter(|seen| Question::of(seen) == Question::Turn);
+            .filter(|seen| Question::from_request(seen) == Question::Turn);
         for turn in turns {
             assert!(
-                turn.tool("finish_step").is_some() && turn.wants.is_none(),
+                turn.tool("finish_step").is_some() && turn.response_schema.is_none(),
                 "{server:?}"
             );
         }
-        let calls_of = |seen: &Seen| seen.results().len();
+        let calls_of = |seen: &RecordedRequest| seen.results().len();
         let calls: usize = requests.iter().map(|seen| calls_of(seen)).max().unwrap();
         assert!(
             calls >= 2,
@@ -60,8 +62,8 @@ async fn a_case_on_any_server_calls_tools_and_concludes() {
 }
 
 async fn error_on_litellm(fault: Fault, key: bool) -> ChatError {
-    let script = Script::by(example::answer).on(Server::Litellm);
-    let fake = FakeModel::start(script.faults(move |_| Some(fault.clone())))
+    let script = Script::from_fn(example::answer).on_server(OpenAiServer::Litellm);
+    let fake = FakeModel::start(script.with_faults(move |_| Some(fault.clone())))
         .await
         .unwrap();
     let model = match key {
@@ -73,11 +75,11 @@ async fn error_on_litellm(fault: Fault, key: bool) -> ChatError {
 
 #[tokio::test]
 async fn errors_of_litellm_mean_what_its_provider_said() {
-    let error = error_on_litellm(Fault::RateLimited(Wait::Secs(7)), true).await;
+    let error = error_on_litellm(Fault::RateLimited(RetryAfter::Secs(7)), true).await;
     let after = Some(Duration::from_secs(7));
-    assert_eq!(error.failure, Failure::RateLimited { after });
+    assert_eq!(error.failure, ChatFailure::RateLimited { after });
     let error = error_on_litellm(Fault::SpendLimit, true).await;
-    assert_eq!(error.failure, Failure::Quota);
+    assert_eq!(error.failure, ChatFailure::Quota);
     let error = error_on_litellm(Fault::Internal, false).await;
-    assert_eq!(error.failure, Failure::Auth);
+    assert_eq!(error.failure, ChatFailure::Auth);
 }

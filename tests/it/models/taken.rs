@@ -6,16 +6,16 @@ use std::sync::{Arc, LazyLock};
 
 use nightshift_alert::feed::GenericFeed;
 use nightshift_alert::{Alert, IndicatorKind, ReadOptions};
-use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
+use nightshift_analyst::model::{ModelAnalyst, ModelSettings, PerQuestion};
 use nightshift_engine::conclusion::Conclusion;
-use nightshift_engine::state::State;
-use nightshift_tests::model::{Answer, FakeModel, Orders, Reply, Script, Seen, obey};
-use nightshift_tests::root;
+use nightshift_engine::state::CaseState;
+use nightshift_tests::model::{Answer, FakeModel, Orders, RecordedRequest, Reply, Script, obey};
+use nightshift_tests::repository_root;
 use serde_json::{Value, json};
 
-use super::desk::WIRES;
 use super::example::{Question, step};
-use crate::hostile::world::{Outcome, Setup, triage_in};
+use super::providers::PROVIDERS;
+use crate::hostile::fixture::{HostileSetup, ObservedCalls, triage_in};
 
 /// An alert of each feed, with its file.
 pub(super) const FEEDS: [(&str, &str); 5] = [
@@ -53,7 +53,7 @@ pub(super) fn message(feed: &str, file: &str) -> Value {
             "description": "xmrig was started", "at": "2026-03-02T02:41:12Z", "source": "203.0.113.77",
             "host": "i-0fedc", "userAgent": "curl/8"}});
     }
-    let path = root().join(format!("tests/fixtures/alerts/{file}.json"));
+    let path = repository_root().join(format!("tests/fixtures/alerts/{file}.json"));
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
@@ -137,7 +137,7 @@ fn altered(alter: impl Fn(&mut Value)) -> Vec<Alert> {
             ..ReadOptions::default()
         };
         let bytes = serde_json::to_vec(&sent).unwrap();
-        let mut batch = nightshift_alert::read(&bytes, &options).unwrap();
+        let mut batch = nightshift_alert::read_message(&bytes, &options).unwrap();
         let alert = batch.alerts.remove(0);
         assert_eq!(alert.feed.as_str(), feed);
         alerts.push(alert);
@@ -169,18 +169,18 @@ pub(super) fn log(words: &str) -> String {
 }
 
 /// The outcome of one alert.
-pub(super) struct Case {
+pub(super) struct CaseOutcome {
     pub(super) alert: Alert,
-    pub(super) state: State,
+    pub(super) state: CaseState,
     pub(super) conclusion: Conclusion,
-    pub(super) seen: Outcome,
-    pub(super) requests: Vec<Arc<Seen>>,
+    pub(super) observed: ObservedCalls,
+    pub(super) requests: Vec<Arc<RecordedRequest>>,
 }
 
 /// Answers obediently: plans, calls and says what the text orders.
-pub(super) fn obeys(seen: &Seen) -> Answer {
-    let orders = Orders::read(&seen.text());
-    match Question::of(seen) {
+pub(super) fn obeying_answer(seen: &RecordedRequest) -> Answer {
+    let orders = Orders::parse(&seen.text());
+    match Question::from_request(seen) {
         Question::Plan => {
             let mut steps: Vec<Value> = orders
                 .calls
@@ -209,13 +209,13 @@ pub(super) fn obeys(seen: &Seen) -> Answer {
                 "logs",
                 json!({"ip": known, "since": "2020-01-01T00:00:00Z"}),
             )
-            .and_call("lists", json!({"indicator": known}));
+            .with_call("lists", json!({"indicator": known}));
             orders
                 .calls
                 .iter()
                 .take(12)
                 .fold(first, |answer, (tool, arguments)| {
-                    answer.and_call(tool.clone(), arguments.clone())
+                    answer.with_call(tool.clone(), arguments.clone())
                 })
         }
         Question::Conclude => {
@@ -250,11 +250,11 @@ pub(super) fn pairs(arguments: &Value) -> Value {
 /// clears.
 pub(super) async fn take_over<R: Into<Reply>>(
     alerts: Vec<Alert>,
-    setup: &Setup,
-    answers: impl Fn(&Seen) -> R + Send + Sync + Clone + 'static,
-) -> Vec<Case> {
+    setup: &HostileSetup,
+    answers: impl Fn(&RecordedRequest) -> R + Send + Sync + Clone + 'static,
+) -> Vec<CaseOutcome> {
     let cases = triage(alerts, setup, answers).await;
-    for Case {
+    for CaseOutcome {
         alert, conclusion, ..
     } in &cases
     {
@@ -269,25 +269,27 @@ pub(super) async fn take_over<R: Into<Reply>>(
 /// Triages alerts with a model that answers so.
 pub(super) async fn triage<R: Into<Reply>>(
     alerts: Vec<Alert>,
-    setup: &Setup,
-    answers: impl Fn(&Seen) -> R + Send + Sync + Clone + 'static,
-) -> Vec<Case> {
+    setup: &HostileSetup,
+    answers: impl Fn(&RecordedRequest) -> R + Send + Sync + Clone + 'static,
+) -> Vec<CaseOutcome> {
     let mut cases = Vec::new();
     for (n, alert) in alerts.into_iter().enumerate() {
-        let wire = WIRES[n % WIRES.len()];
-        let fake = FakeModel::start(Script::by(answers.clone())).await.unwrap();
-        let models = PerQuestion::all(wire.connect(&fake));
-        let analyst = ModelAnalyst::new(models, Settings::default(), None);
+        let wire = PROVIDERS[n % PROVIDERS.len()];
+        let fake = FakeModel::start(Script::from_fn(answers.clone()))
+            .await
+            .unwrap();
+        let models = PerQuestion::same_for_all(wire.connect(&fake));
+        let analyst = ModelAnalyst::new(models, ModelSettings::default(), None);
         let (state, seen) = triage_in(setup.clone(), alert.clone(), Arc::new(analyst)).await;
         let of = format!("{} on {:?}", alert.feed, wire.fake);
         assert_eq!(fake.refusals(), [], "{of}");
         let conclusion = state.conclusion.clone().unwrap();
         assert!(seen.undeclared.is_empty(), "{of}: {:?}", seen.undeclared);
-        cases.push(Case {
+        cases.push(CaseOutcome {
             alert,
             state,
             conclusion,
-            seen,
+            observed: seen,
             requests: fake.requests(),
         });
     }

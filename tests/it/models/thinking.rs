@@ -3,34 +3,34 @@
 
 use std::sync::Arc;
 
-use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
-use nightshift_engine::state::State;
-use nightshift_engine::strategy::{Conduct, Strategy};
-use nightshift_tests::model::{Answer, FakeModel, Said, Script, Seen};
+use nightshift_analyst::model::{ModelAnalyst, ModelSettings, PerQuestion};
+use nightshift_engine::state::CaseState;
+use nightshift_engine::strategy::{Strategy, TriageOptions};
+use nightshift_tests::model::{Answer, FakeModel, MessagePart, RecordedRequest, Script};
 use serde_json::json;
 
-use super::desk::{ANTHROPIC, BEDROCK, Wire};
 use super::example::{Question, step};
+use super::providers::{ANTHROPIC, BEDROCK, ProviderSetup};
 use super::taken::alerts;
-use crate::hostile::world::{Setup, triage_in};
+use crate::hostile::fixture::{HostileSetup, triage_in};
 
 const ADDRESS: &str = "203.0.113.42";
 
 /// Two providers of Claude models whose reasoning is bound to its context.
-const BINDING: [Wire; 2] = [
-    Wire {
+const BINDING: [ProviderSetup; 2] = [
+    ProviderSetup {
         model: "claude-sonnet-5-5",
         ..ANTHROPIC
     },
-    Wire {
+    ProviderSetup {
         model: "eu.anthropic.claude-sonnet-5-5",
         ..BEDROCK
     },
 ];
 
 /// Answers a step with this many log searches, each with reasoning.
-fn answer(seen: &Seen, turns: usize) -> Answer {
-    let answer = match Question::of(seen) {
+fn answer(seen: &RecordedRequest, turns: usize) -> Answer {
+    let answer = match Question::from_request(seen) {
         Question::Plan => Answer::value(json!({
             "reasoning": "The log knows.", "mode": "planned", "objective": "Who was it?",
             "steps": [step("s1", "Look into the log", "logs")],
@@ -51,45 +51,45 @@ fn answer(seen: &Seen, turns: usize) -> Answer {
             "would_decide": [], "techniques": [], "meaning": "Somebody signed in.", "actions": [],
         })),
     };
-    answer.thinking(format!("Thought {}.", seen.number))
+    answer.with_thought(format!("Thought {}.", seen.number))
 }
 
 /// Triages a case and returns the number of reasoning blocks in each turn.
 async fn thoughts(
-    wire: Wire,
+    wire: ProviderSetup,
     window: Option<u64>,
-    answers: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
-) -> (Vec<usize>, Vec<Arc<Seen>>, State) {
-    let fake = FakeModel::start(Script::by(answers)).await.unwrap();
+    answers: impl Fn(&RecordedRequest) -> Answer + Send + Sync + 'static,
+) -> (Vec<usize>, Vec<Arc<RecordedRequest>>, CaseState) {
+    let fake = FakeModel::start(Script::from_fn(answers)).await.unwrap();
     let mut config = wire.config(&fake);
     config.window_tokens = window;
     config.reasoning_effort = Some("medium".to_owned());
-    let models = PerQuestion::all(wire.connect_as(&config));
-    let analyst = ModelAnalyst::new(models, Settings::default(), None);
+    let models = PerQuestion::same_for_all(wire.connect_as(&config));
+    let analyst = ModelAnalyst::new(models, ModelSettings::default(), None);
     let line = |n: usize| {
         json!({"time": "2026-03-02T02:41:12Z", "n": n, "source_ip": ADDRESS,
             "what": "a line of a log that is not short ".repeat(4)})
         .to_string()
     };
-    let setup = Setup {
+    let setup = HostileSetup {
         log: (0..60).map(line).collect::<Vec<_>>().join("\n"),
-        conduct: Conduct {
+        conduct: TriageOptions {
             strategy: Strategy::Planned,
-            ..Conduct::default()
+            ..TriageOptions::default()
         },
-        ..Setup::default()
+        ..HostileSetup::default()
     };
     let alert = alerts("plain").remove(0);
     let (state, _) = triage_in(setup, alert, Arc::new(analyst)).await;
     assert_eq!(fake.refusals(), [], "{wire:?}");
     let requests = fake.requests();
-    let turns: Vec<Arc<Seen>> = requests
+    let turns: Vec<Arc<RecordedRequest>> = requests
         .into_iter()
-        .filter(|seen| Question::of(seen) == Question::Turn)
+        .filter(|seen| Question::from_request(seen) == Question::Turn)
         .collect();
-    let came = |seen: &Arc<Seen>| {
+    let came = |seen: &Arc<RecordedRequest>| {
         let parts = seen.turns.iter().flat_map(|turn| &turn.parts);
-        parts.filter(|part| **part == Said::Thought).count()
+        parts.filter(|part| **part == MessagePart::Thought).count()
     };
     (turns.iter().map(came).collect(), turns, state)
 }
@@ -121,10 +121,11 @@ async fn thinking_after_what_was_left_out_stays_away() {
 #[tokio::test]
 async fn thinking_about_a_mended_answer_stays_away() {
     for wire in BINDING {
-        let unreadable =
-            |seen: &Seen| seen.results().len() == 1 && !seen.last_text().contains("cannot be used");
-        let (came, _, _) = thoughts(wire, None, move |seen| match Question::of(seen) {
-            Question::Turn if unreadable(seen) => Answer::text("Hm.").thinking("What now?"),
+        let unreadable = |seen: &RecordedRequest| {
+            seen.results().len() == 1 && !seen.last_text().contains("cannot be used")
+        };
+        let (came, _, _) = thoughts(wire, None, move |seen| match Question::from_request(seen) {
+            Question::Turn if unreadable(seen) => Answer::text("Hm.").with_thought("What now?"),
             _ => answer(seen, 3),
         })
         .await;

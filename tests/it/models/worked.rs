@@ -1,23 +1,25 @@
 //! Tests the worked example of reference R1 through the program, on each provider's wire.
 
 use nightshift_tests::model::{FakeModel, Script};
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;
 
-use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, Wire};
 use super::example;
+use super::providers::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, ProviderSetup};
 
-fn ok(place: &Place, arguments: &[&str]) -> String {
+fn ok(place: &Sandbox, arguments: &[&str]) -> String {
     let ran = place.run(arguments).unwrap();
     assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
     ran.stdout
 }
 
-async fn runs(wire: Wire) {
-    let fake = FakeModel::start(Script::by(example::answer)).await.unwrap();
+async fn runs(wire: ProviderSetup) {
+    let fake = FakeModel::start(Script::from_fn(example::answer))
+        .await
+        .unwrap();
     let mut place = example::place("");
     wire.tell(&mut place, &fake);
-    let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    let alert = repository_root().join("tests/fixtures/alerts/scc-crypto-miner.json");
     let alert = alert.display().to_string();
     let model = wire.name();
     let run = ["run", &alert, "--model", &model, "--format", "json"];
@@ -31,7 +33,7 @@ async fn runs(wire: Wire) {
 
     let id = report["case_id"].as_str().unwrap();
     let file = ok(&place, &["cases", "export", id]);
-    let verified = place.feed(&["cases", "verify", "-"], file.as_bytes());
+    let verified = place.run_with_input(&["cases", "verify", "-"], file.as_bytes());
     let verified = verified.unwrap();
     assert_eq!(verified.code, Some(0), "{verified:?}");
     assert!(verified.stdout.contains("True positive, recomputed"));

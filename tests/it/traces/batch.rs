@@ -1,22 +1,22 @@
 //! Tests the span of a batch: the number of messages and the links to their producers.
 
-use nightshift_tests::{Collector, Place, finding};
+use nightshift_tests::{Collector, Sandbox, sample_finding};
 use serde_json::{Value, json};
 
 use super::are_documented;
 use crate::worker::desk::place;
 
 /// Puts a message into the source as `docs/sources.md` says.
-fn put(place: &Place, name: &str, message: &Value) {
+fn put(place: &Sandbox, name: &str, message: &Value) {
     let name = format!("{name}.json");
-    let written = place.file(&format!("spool/tmp/{name}"), message.to_string());
+    let written = place.write_file(&format!("spool/tmp/{name}"), message.to_string());
     let new = place.path().join("spool/new");
     std::fs::create_dir_all(&new).unwrap();
     std::fs::rename(written.unwrap(), new.join(name)).unwrap();
 }
 
 fn alert(id: &str) -> Value {
-    finding("scc-crypto-miner", id).unwrap()
+    sample_finding("scc-crypto-miner", id).unwrap()
 }
 
 /// Returns an event whose producer is at this span of its trace.
@@ -30,7 +30,7 @@ fn event(trace: &str, id: &str) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_tells_how_many_messages_it_has_and_links_to_where_each_comes_from() {
     let collector = Collector::start().await;
-    let place = place(&collector.table(""));
+    let place = place(&collector.config_table(""));
     let producers = [
         "4bf92f3577b34da6a3ce929d0e0e4736",
         "5bf92f3577b34da6a3ce929d0e0e4737",
@@ -42,16 +42,16 @@ async fn a_batch_tells_how_many_messages_it_has_and_links_to_where_each_comes_fr
     put(&place, "d", &alert("c3"));
     put(&place, "e", &json!("nonsense"));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until_many("report shown", 4);
+    worker.wait_for_lines("report shown", 4);
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     let spans = collector.spans();
     let batches: Vec<_> = spans
         .iter()
         .filter(|span| span.name == "accept drop")
         .collect();
     let sum = |name: &str| -> u32 {
-        let all = batches.iter().map(|batch| batch.get(name));
+        let all = batches.iter().map(|batch| batch.attribute(name));
         all.map(|number| number.parse::<u32>().unwrap()).sum()
     };
     assert_eq!(sum("messaging.batch.message_count"), 5);
@@ -64,12 +64,12 @@ async fn a_batch_tells_how_many_messages_it_has_and_links_to_where_each_comes_fr
     for batch in &batches {
         assert!(batch.parent_id.is_empty() && !batch.failed, "{batch:#?}");
         assert_eq!(batch.kind, "consumer");
-        assert_eq!(batch.get("messaging.system"), "spool");
-        assert_eq!(batch.get("messaging.destination.name"), "drop");
-        assert_eq!(batch.get("messaging.operation.type"), "process");
+        assert_eq!(batch.attribute("messaging.system"), "spool");
+        assert_eq!(batch.attribute("messaging.destination.name"), "drop");
+        assert_eq!(batch.attribute("messaging.operation.type"), "process");
         let others = spans.iter().filter(|span| span.trace_id == batch.trace_id);
         assert_eq!(others.count(), 1, "a batch is a trace of its own");
     }
-    collector.trees();
+    collector.case_trees();
     are_documented(&collector);
 }

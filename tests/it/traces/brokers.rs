@@ -1,23 +1,23 @@
 //! Tests that the trace of a message at a broker continues through its case to the receiver of the report.
 
-use nightshift_tests::{Collector, Place, Publisher};
+use nightshift_tests::{Collector, Publisher, Sandbox};
 use serde_json::{Value, json};
 
-use super::carried::{PARENT, Receiver, TRACE, alert, between, goes_on};
+use super::carried::{PARENT, TRACE, WebhookReceiver, alert, between, goes_on};
 use crate::doctor::sqs;
 use crate::worker::production::service;
 
 /// Runs a worker on this source until the report of the one alert is shown.
-async fn taken(source: &str, settings: &[(&str, &str)]) -> (Collector, Receiver) {
-    let (collector, receiver) = (Collector::start().await, Receiver::start().await);
-    let mut place: Place = between(&collector, &receiver, source);
+async fn taken(source: &str, settings: &[(&str, &str)]) -> (Collector, WebhookReceiver) {
+    let (collector, receiver) = (Collector::start().await, WebhookReceiver::start().await);
+    let mut place: Sandbox = between(&collector, &receiver, source);
     for (name, value) in settings {
-        place.set(name, value);
+        place.set_env(name, value);
     }
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until_many("report shown", 2);
+    worker.wait_for_lines("report shown", 2);
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     (collector, receiver)
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::http::HeaderMap;
 use axum::routing::post;
-use nightshift_tests::{Collector, Place, finding};
+use nightshift_tests::{Collector, Sandbox, sample_finding};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -16,13 +16,13 @@ pub(super) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 pub(super) const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /// A receiver of webhooks that records requests.
-pub(super) struct Receiver {
+pub(super) struct WebhookReceiver {
     address: SocketAddr,
-    got: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
+    received: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
     _tasks: JoinSet<std::io::Result<()>>,
 }
 
-impl Receiver {
+impl WebhookReceiver {
     pub(super) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -37,7 +37,7 @@ impl Receiver {
         tasks.spawn(async move { axum::serve(listener, app).await });
         Self {
             address,
-            got,
+            received: got,
             _tasks: tasks,
         }
     }
@@ -45,8 +45,8 @@ impl Receiver {
 
 /// Returns a place whose worker takes alerts from this source, which is named `soar`, and posts reports to the
 /// receiver.
-pub(super) fn between(collector: &Collector, receiver: &Receiver, source: &str) -> Place {
-    let (traces, hook) = (collector.table(""), receiver.address);
+pub(super) fn between(collector: &Collector, receiver: &WebhookReceiver, source: &str) -> Sandbox {
+    let (traces, hook) = (collector.config_table(""), receiver.address);
     let mut place = place(&format!(
         "[[route]]\ndestinations = [\"hook\", \"files\"]\n{source}\
          [[destination]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"http://{hook}/\"\nsecret = \"env:HOOK\"\n{traces}"
@@ -55,19 +55,23 @@ pub(super) fn between(collector: &Collector, receiver: &Receiver, source: &str) 
     let text = std::fs::read_to_string(&config).unwrap();
     let alone = "[[route]]\ndestinations = [\"files\"]\n";
     std::fs::write(&config, text.replacen(alone, "", 1)).unwrap();
-    place.set("HOOK", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
+    place.set_env("HOOK", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
     place
 }
 
 /// Posts an alert and waits for this many reports.
-async fn sent(headers: &[(&str, &str)], body: String, reports: usize) -> (Collector, Receiver) {
-    let (collector, receiver) = (Collector::start().await, Receiver::start().await);
+async fn sent(
+    headers: &[(&str, &str)],
+    body: String,
+    reports: usize,
+) -> (Collector, WebhookReceiver) {
+    let (collector, receiver) = (Collector::start().await, WebhookReceiver::start().await);
     let source = "[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n";
     let mut place = between(&collector, &receiver, source);
-    place.set("INTAKE_TOKEN", TOKEN);
-    place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
+    place.set_env("INTAKE_TOKEN", TOKEN);
+    place.set_env("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
     let mut worker = place.start(&["worker"]).unwrap();
-    let line = worker.until("alerts are posted to");
+    let line = worker.wait_for_line("alerts are posted to");
     let url = line.rsplit(' ').next().unwrap();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let mut request = client.post(url).bearer_auth(TOKEN).body(body);
@@ -75,16 +79,16 @@ async fn sent(headers: &[(&str, &str)], body: String, reports: usize) -> (Collec
         request = request.header(*name, *value);
     }
     assert_eq!(request.send().await.unwrap().status(), 200);
-    worker.until_many("report shown", 2 * reports);
+    worker.wait_for_lines("report shown", 2 * reports);
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     (collector, receiver)
 }
 
 /// Checks that a message from a source of this kind continues its trace, and that the report continues it from the
 /// triage.
-pub(super) fn goes_on(collector: &Collector, receiver: &Receiver, kind: &str, state: &str) {
-    let spans = collector.cases();
+pub(super) fn goes_on(collector: &Collector, receiver: &WebhookReceiver, kind: &str, state: &str) {
+    let spans = collector.case_spans();
     assert!(
         spans.iter().all(|span| span.trace_id == TRACE),
         "{spans:#?}"
@@ -93,13 +97,13 @@ pub(super) fn goes_on(collector: &Collector, receiver: &Receiver, kind: &str, st
     let process = named("process soar");
     assert!(process.is_remote && process.parent_id == "00f067aa0ba902b7");
     assert_eq!(
-        (process.kind, process.get("messaging.system")),
+        (process.kind, process.attribute("messaging.system")),
         ("consumer", kind)
     );
     assert_eq!(process.state, state);
     assert_eq!(named("triage").parent_id, process.span_id);
-    collector.trees();
-    let (headers, event) = receiver.got.lock().unwrap()[0].clone();
+    collector.case_trees();
+    let (headers, event) = receiver.received.lock().unwrap()[0].clone();
     let out = format!("00-{TRACE}-{}-01", named("triage").span_id);
     assert_eq!(headers["traceparent"], out.as_str());
     assert_eq!(event["traceparent"], out.as_str());
@@ -112,7 +116,7 @@ pub(super) fn goes_on(collector: &Collector, receiver: &Receiver, kind: &str, st
 }
 
 pub(super) fn alert(id: &str) -> Value {
-    finding("scc-crypto-miner", id).unwrap()
+    sample_finding("scc-crypto-miner", id).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -157,8 +161,8 @@ async fn of_a_message_with_many_alerts_each_has_a_trace_of_its_own_linked_to_it(
         assert!(one.trace_id != TRACE && one.parent_id.is_empty());
     }
     assert_ne!(process[0].trace_id, process[1].trace_id);
-    collector.trees();
-    for (headers, _) in receiver.got.lock().unwrap().iter() {
+    collector.case_trees();
+    for (headers, _) in receiver.received.lock().unwrap().iter() {
         assert!(!headers["traceparent"].to_str().unwrap().contains(TRACE));
     }
 }
@@ -176,8 +180,8 @@ async fn a_trace_that_is_none_is_not_followed() {
             .iter()
             .all(|span| !span.is_remote && span.state.is_empty())
     );
-    collector.trees();
-    let (headers, event) = receiver.got.lock().unwrap()[0].clone();
+    collector.case_trees();
+    let (headers, event) = receiver.received.lock().unwrap()[0].clone();
     let whole = spans.iter().find(|span| span.name == "triage").unwrap();
     let out = format!("00-{}-{}-01", whole.trace_id, whole.span_id);
     assert_eq!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use nightshift_tests::model::FakeModel;
-use nightshift_tests::{Collector, Place, Running};
+use nightshift_tests::{Collector, RunningProgram, Sandbox};
 use serde_json::Value;
 
 use super::traced;
@@ -14,28 +14,28 @@ use crate::worker::resume::{HANGS, hanging};
 
 const SCC: &str = "scc-crypto-miner";
 
-fn ends(worker: Running) {
+fn ends(worker: RunningProgram) {
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
 }
 
 /// Returns the number of triages that this collector received, after checking that each trace is complete.
 fn triaged(collector: &Collector) -> usize {
-    collector.trees();
-    let spans = collector.cases();
+    collector.case_trees();
+    let spans = collector.case_spans();
     spans.iter().filter(|span| span.name == "triage").count()
 }
 
 /// Waits for the last spans of a case: its report may be shown before all spans of the triage are sent.
 async fn has_all(collector: &Collector) {
     for name in ["send files", "triage", "invoke_agent nightshift"] {
-        collector.until(name, 1).await;
+        collector.wait_for_spans(name, 1).await;
     }
 }
 
 fn address(collector: &Collector) -> String {
-    let table = collector.table("");
+    let table = collector.config_table("");
     let line = table.lines().find(|line| line.starts_with("endpoint"));
     line.unwrap().to_owned()
 }
@@ -43,10 +43,10 @@ fn address(collector: &Collector) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_collector_gets_what_comes_from_then_on_and_the_one_before_what_waited_for_it() {
     let (first, second) = (Collector::start().await, Collector::start().await);
-    let place = place(&first.table(""));
+    let place = place(&first.config_table(""));
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     has_all(&first).await;
     // Until now the worker's own lines were filtered out, and the format was text.
     change(&place, &address(&first), &address(&second));
@@ -55,11 +55,11 @@ async fn another_collector_gets_what_comes_from_then_on_and_the_one_before_what_
         "level = \"warn,nightshift_pipeline=info,nightshift_pipeline::canary=debug\", format = \"text\"",
         "level = \"info\", format = \"json\"",
     );
-    let line = worker.until(RENEWED);
+    let line = worker.wait_for_line(RENEWED);
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["level"], "INFO");
     put(&place, SCC, "s2");
-    let line = worker.until("report shown");
+    let line = worker.wait_for_line("report shown");
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["destination.name"], "files");
     ends(worker);
@@ -73,16 +73,16 @@ async fn traces_are_turned_on_and_off_while_the_worker_runs() {
     change(&place, "warn,nightshift_pipeline=info", "info");
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
-    change(&place, "[traces]\n", &collector.table(""));
-    worker.until(RENEWED);
+    worker.wait_for_line("report shown");
+    change(&place, "[traces]\n", &collector.config_table(""));
+    worker.wait_for_line(RENEWED);
     put(&place, SCC, "s2");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     has_all(&collector).await;
-    change(&place, &collector.table(""), "[traces]\n");
-    worker.until(RENEWED);
+    change(&place, &collector.config_table(""), "[traces]\n");
+    worker.wait_for_line(RENEWED);
     put(&place, SCC, "s3");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     ends(worker);
     assert_eq!(triaged(&collector), 1);
 }
@@ -92,7 +92,7 @@ async fn of_a_case_that_runs_when_traces_are_turned_on_what_comes_is_in_its_trac
     let (told, hears) = channel();
     let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
     let collector = Collector::start().await;
-    let place: Place = traced(&fake, &collector, "");
+    let place: Sandbox = traced(&fake, &collector, "");
     let (on, off) = (address(&collector), "endpoint = \"\"");
     change(&place, &on, off);
     change(&place, "warn,nightshift_pipeline=info", "info");
@@ -100,11 +100,11 @@ async fn of_a_case_that_runs_when_traces_are_turned_on_what_comes_is_in_its_trac
     let mut worker = place.start(&["worker"]).unwrap();
     hears.recv_timeout(HANGS).unwrap();
     change(&place, off, &on);
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     fake.release();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     ends(worker);
-    let spans = collector.cases();
+    let spans = collector.case_spans();
     let whole = spans.iter().find(|span| span.name == "triage").unwrap();
     assert!(spans.iter().all(|span| span.trace_id == whole.trace_id));
     let chat = spans.iter().find(|span| span.name.starts_with("chat "));
@@ -114,15 +114,15 @@ async fn of_a_case_that_runs_when_traces_are_turned_on_what_comes_is_in_its_trac
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_level_or_a_collector_that_is_wrong_changes_nothing() {
     let collector = Collector::start().await;
-    let place = place(&collector.table(""));
+    let place = place(&collector.config_table(""));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("works:");
+    worker.wait_for_line("works:");
     change(
         &place,
         "nightshift_pipeline=info",
         "nightshift_pipeline=loud",
     );
-    let told = worker.until("changes nothing");
+    let told = worker.wait_for_line("changes nothing");
     assert!(
         told.contains("ERROR") && told.contains("[log] level"),
         "{told}"
@@ -135,10 +135,10 @@ async fn a_level_or_a_collector_that_is_wrong_changes_nothing() {
     let on = address(&collector);
     let wrong = "ca_file = \"no-such.pem\"";
     change(&place, &on, &format!("{on}\n{wrong}"));
-    let told = worker.until("changes nothing");
+    let told = worker.wait_for_line("changes nothing");
     assert!(told.contains("ca_file"), "{told}");
     put(&place, SCC, "s1");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     ends(worker);
     assert_eq!(triaged(&collector), 1);
 }

@@ -18,16 +18,16 @@ async fn f01_a_case_that_goes_on_elsewhere_goes_on_in_the_same_trace() {
     let place = traced(&fake, &collector, "");
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("messages accepted");
+    worker.wait_for_line("messages accepted");
     hears.recv_timeout(HANGS).unwrap();
-    let before = collector.until("plan", 1).await;
+    let before = collector.wait_for_spans("plan", 1).await;
     worker.kill();
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
-    collector.until("triage", 1).await;
-    let after = collector.cases();
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
+    collector.wait_for_spans("triage", 1).await;
+    let after = collector.case_spans();
     let trace = &before[0].trace_id;
     assert!(
         after.iter().all(|span| span.trace_id == *trace),
@@ -56,17 +56,17 @@ async fn told(rest: &str) -> (Collector, String) {
     let collector = Collector::start().await;
     let headers = "headers = { authorization = \"env:OTEL_TOKEN\" }";
     let mut place = traced(&fake, &collector, &format!("{headers}\n{rest}"));
-    place.set("OTEL_TOKEN", TOKEN);
+    place.set_env("OTEL_TOKEN", TOKEN);
     put(&place, "scc-crypto-miner", &format!("s1 {SECRET}"));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     assert_eq!(cases(&place).len(), 1);
-    let text = collector.text();
+    let text = collector.raw_text();
     assert!(
         collector
-            .header("authorization")
+            .header_values("authorization")
             .iter()
             .all(|value| value == TOKEN)
     );
@@ -103,11 +103,13 @@ async fn a21_where_content_is_wanted_it_is_there_without_secrets() {
     let (collector, text) = told("content = true").await;
     let spans = collector.spans();
     for (name, word) in CONTENT {
-        let with = spans.iter().filter(|span| span.get(name).contains(word));
+        let with = spans
+            .iter()
+            .filter(|span| span.attribute(name).contains(word));
         assert!(with.count() > 0, "{name}: {spans:#?}");
     }
     for name in ["gen_ai.input.messages", "gen_ai.output.messages"] {
-        let written = spans.iter().map(|span| span.get(name));
+        let written = spans.iter().map(|span| span.attribute(name));
         for text in written.filter(|text| !text.is_empty()) {
             let messages: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
             for part in messages

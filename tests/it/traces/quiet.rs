@@ -1,6 +1,6 @@
 //! Tests that an unreachable or unresponsive collector does not affect the worker.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use tokio::net::TcpListener;
 
 use crate::worker::desk::{place, put, reports};
@@ -8,14 +8,14 @@ use crate::worker::desk::{place, put, reports};
 /// Triages three cases with a collector at this address and returns the worker's output.
 fn works_with(address: &str) -> Vec<String> {
     let endpoint = format!("[traces]\nendpoint = \"http://{address}/v1/traces\"\n");
-    let place: Place = place(&endpoint);
+    let place: Sandbox = place(&endpoint);
     for id in ["q1", "q2", "q3"] {
         put(&place, "scc-crypto-miner", id);
     }
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until_many("report shown", 3);
+    worker.wait_for_lines("report shown", 3);
     worker.signal("TERM");
-    let (status, took, lines) = worker.ended();
+    let (status, took, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
     assert!(took.as_secs() < 10, "{took:?}");
     assert_eq!(reports(&place).len(), 3);

@@ -1,17 +1,17 @@
 //! Tests the trace of `nightshift run`, including the delivery.
 
-use nightshift_tests::{Collector, Place, root};
+use nightshift_tests::{Collector, Sandbox, repository_root};
 
 /// Runs `nightshift run` on one alert with this destination and returns the collector.
 async fn ran(destination: &str) -> Collector {
     let collector = Collector::start().await;
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let text = format!(
         "{destination}[[route]]\ndestinations = [\"soc\"]\n{}",
-        collector.table("")
+        collector.config_table("")
     );
-    place.file("nightshift.toml", text).unwrap();
-    let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    place.write_file("nightshift.toml", text).unwrap();
+    let alert = repository_root().join("tests/fixtures/alerts/scc-crypto-miner.json");
     let ran = place.run(&["run", alert.to_str().unwrap()]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     collector
@@ -22,17 +22,17 @@ async fn a_run_is_one_trace_from_its_file_to_its_sending() {
     let collector =
         ran("[[destination]]\nname = \"soc\"\nkind = \"file\"\npath = \"reports\"\n").await;
     let spans = collector.spans();
-    collector.trees();
+    collector.case_trees();
     let named = |name: &str| spans.iter().find(|span| span.name == name).unwrap();
     let (whole, send) = (named("triage"), named("send soc"));
     assert!(spans.iter().all(|span| span.trace_id == whole.trace_id));
     assert_eq!(whole.parent_id, named("process run").span_id);
     assert_eq!(send.parent_id, whole.span_id);
     assert_eq!((send.kind, send.failed), ("client", false));
-    assert_eq!(send.get("messaging.system"), "file");
-    assert_eq!(send.get("messaging.operation.type"), "send");
-    assert_eq!(send.get("messaging.destination.name"), "soc");
-    assert_eq!(send.get("case.id"), whole.get("case.id"));
+    assert_eq!(send.attribute("messaging.system"), "file");
+    assert_eq!(send.attribute("messaging.operation.type"), "send");
+    assert_eq!(send.attribute("messaging.destination.name"), "soc");
+    assert_eq!(send.attribute("case.id"), whole.attribute("case.id"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,6 +49,6 @@ async fn what_a_run_could_not_send_has_failed() {
     let spans = collector.spans();
     let send = spans.iter().find(|span| span.name == "send soc").unwrap();
     assert!(send.failed);
-    assert_eq!(send.get("error.type"), "later");
-    assert_eq!(send.get("messaging.system"), "webhook");
+    assert_eq!(send.attribute("error.type"), "later");
+    assert_eq!(send.attribute("messaging.system"), "webhook");
 }

@@ -1,21 +1,21 @@
 //! The standard variables of OpenTelemetry, and `[traces]` above them.
 
-use nightshift_tests::{Collector, Place};
+use nightshift_tests::{Collector, Sandbox};
 
 use crate::worker::desk::{place, put};
 
 const SCC: &str = "scc-crypto-miner";
 
 /// Runs a worker with these variables until it has shown one report.
-fn works(mut place: Place, variables: &[(&str, &str)]) {
+fn works(mut place: Sandbox, variables: &[(&str, &str)]) {
     for (name, value) in variables {
-        place.set(name, value);
+        place.set_env(name, value);
     }
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,12 +34,12 @@ async fn otel_variables_name_the_collector_and_its_headers() {
         .each_ref()
         .map(|(name, value)| (*name, value.as_str()));
     works(place(""), &variables);
-    let spans = collector.cases();
+    let spans = collector.case_spans();
     assert!(spans.iter().any(|span| span.name == "triage"), "{spans:#?}");
-    collector.trees();
-    let tenants = collector.header("x-tenant");
+    collector.case_trees();
+    let tenants = collector.header_values("x-tenant");
     assert!(!tenants.is_empty() && tenants.iter().all(|tenant| tenant == "soc"));
-    let text = collector.text();
+    let text = collector.raw_text();
     for word in ["night-watch", "deployment.environment.name", "lab"] {
         assert!(text.contains(word), "{word}");
     }
@@ -58,18 +58,23 @@ async fn the_configuration_overrides_otel_variables() {
         ("OTEL_TRACES_SAMPLER", "always_off"),
     ];
     works(
-        place(&named.table(&format!("{rest}\nsample_ratio = 1.0"))),
+        place(&named.config_table(&format!("{rest}\nsample_ratio = 1.0"))),
         &variables,
     );
-    assert!(named.cases().iter().any(|span| span.name == "triage"));
+    assert!(named.case_spans().iter().any(|span| span.name == "triage"));
     assert!(
         named
-            .header("x-tenant")
+            .header_values("x-tenant")
             .iter()
             .all(|tenant| tenant == "ours")
     );
-    assert!(named.header("x-also").iter().all(|also| also == "yes"));
-    assert!(!named.text().contains("theirs"));
+    assert!(
+        named
+            .header_values("x-also")
+            .iter()
+            .all(|also| also == "yes")
+    );
+    assert!(!named.raw_text().contains("theirs"));
     assert!(other.spans().is_empty());
 }
 
@@ -84,13 +89,13 @@ fn unusable_otel_variables_are_one_warning_and_no_traces() {
         ("OTEL_EXPORTER_OTLP_COMPRESSION", "brotli", true),
     ] {
         let mut place = place("");
-        place.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel.invalid:4317");
-        place.set(name, value);
+        place.set_env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel.invalid:4317");
+        place.set_env(name, value);
         put(&place, SCC, "s1");
         let mut worker = place.start(&["worker"]).unwrap();
-        worker.until("report shown");
+        worker.wait_for_line("report shown");
         worker.signal("TERM");
-        let (status, _, lines) = worker.ended();
+        let (status, _, lines) = worker.wait_for_exit();
         assert_eq!(status.code(), Some(0), "{lines:#?}");
         let text = "WARN cannot use OTEL_* variables; no traces are exported";
         let warnings = lines.iter().filter(|line| line.contains(text)).count();

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
 use nightshift_tests::{Collector, Span};
 
 use super::traced;
@@ -14,7 +14,7 @@ use crate::worker::resume::HANGS;
 /// Answers as the worked example does. The second turn of its second step hangs once and notifies the test.
 fn hanging_within_a_step(told: Sender<()>) -> Script {
     let told = Mutex::new(Some(told));
-    Script::by(move |seen: &Seen| -> Reply {
+    Script::from_fn(move |seen: &RecordedRequest| -> Reply {
         let text = seen.text();
         let step = text.rsplit_once(" step>\n");
         let line = step.and_then(|(_, block)| block.lines().next());
@@ -33,7 +33,7 @@ fn hanging_within_a_step(told: Sender<()>) -> Script {
 
 fn of_step<'a>(spans: &'a [Span], id: &str) -> Vec<&'a Span> {
     let all = spans.iter();
-    all.filter(|span| span.get("step.id") == id).collect()
+    all.filter(|span| span.attribute("step.id") == id).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -45,17 +45,17 @@ async fn f01_a_step_that_two_workers_had_a_part_in_is_one_span_with_the_parts_of
     let place = traced(&fake, &collector, "");
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("messages accepted");
+    worker.wait_for_line("messages accepted");
     hears.recv_timeout(HANGS).unwrap();
     // Both turns of the first and the third step, and the first turn of the second.
-    let before = collector.until("turn", 5).await;
+    let before = collector.wait_for_spans("turn", 5).await;
     worker.kill();
     let first = of_step(&before, "s2");
     assert!(!first.is_empty() && first.iter().all(|span| span.name != "step"));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     let after = collector.spans();
     let whole = after.iter().find(|span| span.name == "triage").unwrap();
     let (steps, parts): (Vec<_>, Vec<_>) = of_step(&after, "s2")
@@ -68,14 +68,17 @@ async fn f01_a_step_that_two_workers_had_a_part_in_is_one_span_with_the_parts_of
     assert!(parts.iter().all(|part| part.parent_id == step.span_id));
     // The step began with the first worker and contains the spans of both.
     assert!(parts.iter().all(|part| step.begun <= part.begun));
-    let mut epochs: Vec<&str> = parts.iter().map(|part| part.get("case.epoch")).collect();
+    let mut epochs: Vec<&str> = parts
+        .iter()
+        .map(|part| part.attribute("case.epoch"))
+        .collect();
     epochs.sort_unstable();
     epochs.dedup();
     assert_eq!(epochs.len(), 2, "{parts:#?}");
-    assert_eq!(step.get("step.outcome"), "unmet");
+    assert_eq!(step.attribute("step.outcome"), "unmet");
     assert!(!step.failed && !step.ok);
     let met = of_step(&after, "s1");
     let met = met.iter().find(|span| span.name == "step").unwrap();
-    assert!(met.ok && met.get("step.status") == "done");
+    assert!(met.ok && met.attribute("step.status") == "done");
     assert_eq!(fake.refusals(), []);
 }

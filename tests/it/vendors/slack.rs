@@ -4,4 +4,4 @@
 #[expect(dead_code, reason = "what only the tests of worker/report ask for")]
 mod stub;
 
-pub(crate) use stub::{CHANNEL, Fault, Kept, Slack, TOKEN};
+pub(crate) use stub::{CHANNEL, PostedMessage, Slack, SlackFault, TOKEN};

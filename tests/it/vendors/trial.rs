@@ -10,5 +10,5 @@ pub(crate) struct Ticket {
 
 /// A fake that keeps tickets.
 pub(crate) trait Tickets {
-    fn of(&self, case: &str) -> Vec<Ticket>;
+    fn tickets_of(&self, case: &str) -> Vec<Ticket>;
 }

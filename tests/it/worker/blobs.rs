@@ -1,6 +1,6 @@
 //! Tests large messages in a bucket, against moto's S3.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use reqwest::Client;
 
 use super::desk::{cases, place, read_again_knowing_vendor};
@@ -48,12 +48,12 @@ async fn objects(bucket: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn large_message(place: &Place) -> usize {
+fn large_message(place: &Sandbox) -> usize {
     let message = format!(
         r#"{{"vendor": {{"id": "e-1", "rule": "Execution:Host/Miner", "title": "A miner", "level": "high", "log": "{}"}}}}"#,
         "a line of a log\\n".repeat(4000)
     );
-    place.file("spool/tmp/m.json", &message).unwrap();
+    place.write_file("spool/tmp/m.json", &message).unwrap();
     let spool = |folder: &str| place.path().join("spool").join(folder);
     std::fs::create_dir_all(spool("new")).unwrap();
     std::fs::rename(spool("tmp/m.json"), spool("new/m.json")).unwrap();
@@ -66,13 +66,13 @@ async fn a_large_message_lies_in_a_bucket_until_it_is_purged() {
     let bucket = bucket().await;
     let mut place = place(&blobs(&bucket));
     for (name, value) in settings_of_aws() {
-        place.set(name, value);
+        place.set_env(name, value);
     }
     let size = large_message(&place);
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     let kept = objects(&bucket).await;
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert!(kept[0].0.starts_with("night/shift/raw/"), "{kept:?}");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use nightshift_tests::{Place, Publisher, Running};
+use nightshift_tests::{Publisher, RunningProgram, Sandbox};
 use serde_json::Value;
 
 use super::desk::{cases, place_with, put, reports};
@@ -14,12 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const KEY: &str = "00112233445566778899aabbccddeeff";
 
 /// Returns a `[canary]` with this interval.
-fn canary(place: &Place, minutes: u32) -> String {
-    place.file("canary-key", KEY).unwrap();
+fn canary(place: &Sandbox, minutes: u32) -> String {
+    place.write_file("canary-key", KEY).unwrap();
     format!("[canary]\nevery_minutes = {minutes}\nkey = \"file:canary-key\"\n")
 }
 
-fn canaries(place: &Place) -> Vec<Value> {
+fn canaries(place: &Sandbox) -> Vec<Value> {
     let ran = place
         .run(&["cases", "list", "--json", "--feed", "canary"])
         .unwrap();
@@ -30,8 +30,8 @@ fn canaries(place: &Place) -> Vec<Value> {
         .collect()
 }
 
-fn address(worker: &mut Running) -> String {
-    let line = worker.until("the cases are on ");
+fn address(worker: &mut RunningProgram) -> String {
+    let line = worker.wait_for_line("the cases are on ");
     line.rsplit(' ').next().unwrap().to_owned()
 }
 
@@ -75,10 +75,10 @@ async fn a_canary_goes_the_whole_way_and_is_taken_away() {
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
     for line in ["messages accepted", "case concluded", "report shown"] {
-        let told = worker.until(line);
+        let told = worker.wait_for_line(line);
         assert!(told.contains(" DEBUG "), "nobody wants to read {told}");
     }
-    worker.until("a canary came through");
+    worker.wait_for_line("a canary came through");
     let came = until_it_came(&url, 0).await;
     until("its report stays", || reports(&place).is_empty()).await;
     let own = canaries(&place);
@@ -105,7 +105,7 @@ async fn a_canary_goes_the_whole_way_and_is_taken_away() {
     assert_eq!(value(&url, success).await, Some(0));
     // An alert opens a case of its own beside the canary.
     put(&place, "scc-crypto-miner", "s1");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     until("the report of an alert", || reports(&place).len() == 1).await;
     assert_eq!(cases(&place).len(), 1);
 }
@@ -114,10 +114,10 @@ async fn a_canary_goes_the_whole_way_and_is_taken_away() {
 async fn while_its_destination_is_down_no_canary_comes_through() {
     let place = place_with(|place| canary(place, 60));
     // A file stands where the folder of reports should be.
-    place.file("reports", "in the way").unwrap();
+    place.write_file("reports", "in the way").unwrap();
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    worker.until("a report was not delivered");
+    worker.wait_for_line("a report was not delivered");
     let metric = "nightshift_canary_timestamp_seconds ";
     until("the canary is concluded", || {
         canaries(&place)
@@ -132,7 +132,7 @@ async fn while_its_destination_is_down_no_canary_comes_through() {
     );
     assert_eq!(canaries(&place)[0]["desk"], "open");
     std::fs::remove_file(place.path().join("reports")).unwrap();
-    worker.until("a canary came through");
+    worker.wait_for_line("a canary came through");
     until_it_came(&url, 0).await;
 }
 
@@ -163,7 +163,7 @@ async fn two_workers_send_one_and_a_restart_knows_of_it() {
 async fn a_shorter_interval_begins_before_the_longer_one_is_over() {
     let place = place_with(|place| canary(place, 60));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("a canary came through");
+    worker.wait_for_line("a canary came through");
     change(&place, "every_minutes = 60", "every_minutes = 30");
     until("a canary of the shorter interval", || {
         canaries(&place).len() == 2
@@ -181,14 +181,14 @@ async fn a_forged_canary_is_a_dead_letter_and_a_real_one_again_is_a_sighting() {
     });
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    worker.until("a canary came through");
+    worker.wait_for_line("a canary came through");
     let came = until_it_came(&url, 0).await;
     let forged = format!(
         "{{\"nightshift-canary\":{{\"at\":\"{}\",\"n\":1,\"source\":\"drop\"}},\"signature\":\"v1={}\"}}",
         canaries(&place)[0]["opened_at"].as_str().unwrap(),
         "0".repeat(64)
     );
-    place.file("spool/new/forged.json", forged).unwrap();
+    place.write_file("spool/new/forged.json", forged).unwrap();
     until("it is read as any other message", || {
         cases(&place)
             .first()
@@ -202,8 +202,8 @@ async fn a_forged_canary_is_a_dead_letter_and_a_real_one_again_is_a_sighting() {
 }
 
 /// Returns a place whose worker uses PostgreSQL and RabbitMQ.
-async fn in_production(broker: &str, queue: &str, minutes: u32) -> Place {
-    let mut place = Place::new().unwrap();
+async fn in_production(broker: &str, queue: &str, minutes: u32) -> Sandbox {
+    let mut place = Sandbox::new().unwrap();
     let config = format!(
         "log = {{ level = \"warn,nightshift_pipeline=info\", format = \"text\" }}\n\
          store = {{ url = \"{}\" }}\nweb = {{ listen = \"127.0.0.1:0\" }}\n\
@@ -213,8 +213,8 @@ async fn in_production(broker: &str, queue: &str, minutes: u32) -> Place {
         database().await,
         canary(&place, minutes),
     );
-    place.file("nightshift.toml", config).unwrap();
-    place.set("NO_COLOR", "1");
+    place.write_file("nightshift.toml", config).unwrap();
+    place.set_env("NO_COLOR", "1");
     place
 }
 
@@ -229,7 +229,7 @@ async fn on_postgresql_and_rabbitmq_a_canary_comes_through_parts_that_are_apart(
     let _made = Publisher::connect(&broker, &queue).await.unwrap();
     let place = in_production(&broker, &queue, 60).await;
     let parts = ["intake,web", "intake,web", "triage", "delivery"];
-    let mut workers: Vec<Running> = parts
+    let mut workers: Vec<RunningProgram> = parts
         .map(|only| place.start(&["worker", "--only", only]).unwrap())
         .into();
     let urls = [address(&mut workers[0]), address(&mut workers[1])];
@@ -257,7 +257,7 @@ async fn while_the_broker_is_down_no_canary_comes_through() {
     let place = in_production(&broker, "alerts", 60).await;
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    let line = worker.until("a canary could not be sent");
+    let line = worker.wait_for_line("a canary could not be sent");
     assert!(line.contains("source mq"), "{line}");
     assert!(canaries(&place).is_empty());
     let last = value(&url, "nightshift_canary_timestamp_seconds ").await;
@@ -278,8 +278,8 @@ async fn a_canary_is_posted_to_the_workers_own_intake() {
             let canary = canary(place, 60);
             format!("{source}{canary}source = \"soar\"\n")
         });
-        place.set("INTAKE", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
-        place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", &listen);
+        place.set_env("INTAKE", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
+        place.set_env("NIGHTSHIFT__WEB__INTAKE_LISTEN", &listen);
         let mut worker = place.start(&["worker"]).unwrap();
         let url = address(&mut worker);
         until_it_came(&url, 0).await;
@@ -294,7 +294,7 @@ fn a_canary_that_cannot_be_signed_is_told_of_at_the_start() {
     let ran = place.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("[canary] key: cannot read"), "{ran:?}");
-    place.file("no-such", "too-short").unwrap();
+    place.write_file("no-such", "too-short").unwrap();
     let ran = place.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("9 characters"), "{ran:?}");
@@ -320,12 +320,12 @@ async fn f32_a_worker_that_sends_none_knows_those_of_others_by_the_key() {
         keys: std::sync::Arc::new(|| Ok(KEY.into())),
     };
     let message = others.message(7, chrono::Utc::now()).unwrap();
-    let written = place.file("spool/tmp/canary", message).unwrap();
+    let written = place.write_file("spool/tmp/canary", message).unwrap();
     std::fs::create_dir_all(place.path().join("spool/new")).unwrap();
     std::fs::rename(written, place.path().join("spool/new/canary")).unwrap();
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    worker.until("a canary came through");
+    worker.wait_for_line("a canary came through");
     assert_eq!(canaries(&place).len(), 1);
     assert!(cases(&place).is_empty(), "nobody is told of a dead letter");
     let told = value(&url, "nightshift_dead_letters ").await;

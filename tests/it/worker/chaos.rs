@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tokio::process::Command;
 
-use nightshift_tests::program;
+use nightshift_tests::program_path;
 
 /// The seed that determines what is broken and when. Any other would do.
 const SEED: &str = "35";
@@ -24,7 +24,7 @@ async fn f35_workers_servers_and_passwords_that_go_lose_repeat_and_double_nothin
         .args(["--broker-kills", "1", "--rollouts", "1", "--rotations", "1"])
         .args(["--seed", SEED])
         .args(["--every-ms", "500", "--patience-secs", "300", "--untimed"])
-        .env("NIGHTSHIFT_BIN", program().unwrap())
+        .env("NIGHTSHIFT_BIN", program_path().unwrap())
         .output()
         .await
         .expect("`cargo build -p nightshift-chaos` has been run");

@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
-use nightshift_tests::{Place, Running};
+use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
+use nightshift_tests::{RunningProgram, Sandbox};
 
 use super::desk::{place_with, put};
 use super::reload::{RENEWED, change};
 use super::resume::HANGS;
-use crate::models::desk::ANTHROPIC;
 use crate::models::example;
+use crate::models::providers::ANTHROPIC;
 
 /// Starts a model that fails while the flag is set. With `told`, its first question hangs and notifies the test.
 async fn model(is_down: &Arc<AtomicBool>, told: Option<Sender<()>>) -> FakeModel {
     let (is_down, told) = (Arc::clone(is_down), std::sync::Mutex::new(told));
-    let script = Script::by(move |seen: &Seen| -> Reply {
+    let script = Script::from_fn(move |seen: &RecordedRequest| -> Reply {
         if let Some(told) = told.lock().unwrap().take() {
             told.send(()).unwrap();
             return Reply::Fault(Fault::Hang);
@@ -35,16 +35,16 @@ async fn model(is_down: &Arc<AtomicBool>, told: Option<Sender<()>>) -> FakeModel
 }
 
 /// Returns a worker with a case for this model, and the address of its metrics.
-fn worker(model: &FakeModel) -> (Place, Running, String) {
+fn worker(model: &FakeModel) -> (Sandbox, RunningProgram, String) {
     worker_of(&ANTHROPIC.table(model, ""))
 }
 
-fn worker_of(models: &str) -> (Place, Running, String) {
+fn worker_of(models: &str) -> (Sandbox, RunningProgram, String) {
     let place = place_with(|place| format!("{}\n{models}", example::logs(place)));
     change(&place, "warn,nightshift_pipeline=info", "info");
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.until("the cases are on http://127.0.0.1:");
+    let told = worker.wait_for_line("the cases are on http://127.0.0.1:");
     let (_, address) = told.split_once("http://").unwrap();
     let url = format!("http://{address}metrics");
     (place, worker, url)
@@ -88,7 +88,7 @@ async fn f21_a_configuration_that_cannot_be_taken_up_leaves_a_model_that_is_down
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     change(&place, "127.0.0.1:0", &address.to_string());
-    worker.until("cannot be taken up now");
+    worker.wait_for_line("cannot be taken up now");
     assert!(is_open(&url).await);
 }
 
@@ -101,12 +101,12 @@ async fn f21_what_a_case_finds_that_began_before_a_reload_is_not_told_of_another
     hears.recv_timeout(HANGS).unwrap();
     // To the worker this is another server.
     change(&place, "[[model]]\n", "[[model]]\nrequest_secs = 200\n");
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     is_down.store(true, Ordering::Relaxed);
     fake.release();
-    worker.until("case released");
+    worker.wait_for_line("case released");
     is_down.store(false, Ordering::Relaxed);
-    let ended = worker.until("case concluded");
+    let ended = worker.wait_for_line("case concluded");
     assert!(ended.contains("analyst=model"), "{ended}");
     assert!(!is_open(&url).await);
 }
@@ -123,7 +123,7 @@ async fn f21_a_model_that_another_stands_in_for_is_asked_whether_it_is_back_thou
     let models = format!("models = {{ {} }}", chains.join(", "));
     let profile = format!("[[profile]]\nname = \"default\"\nanalyst = \"model\"\n{models}\n");
     let (_place, mut worker, url) = worker_of(&[both, profile].concat());
-    let ended = worker.until("case concluded");
+    let ended = worker.wait_for_line("case concluded");
     assert!(ended.contains("analyst=model"), "{ended}");
     until_open(&url).await;
     is_down.store(false, Ordering::Relaxed);
@@ -137,10 +137,10 @@ async fn f21_a_model_that_is_down_is_told_for_down_after_a_reload_that_leaves_it
     let (place, mut worker, url) = worker(&fake);
     until_open(&url).await;
     change(&place, "path = \"reports\"", "path = \"others\"");
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     assert!(is_open(&url).await);
     is_down.store(false, Ordering::Relaxed);
-    let ended = worker.until("case concluded");
+    let ended = worker.wait_for_line("case concluded");
     assert!(ended.contains("analyst=model"), "{ended}");
     until(&url, false).await;
 }
@@ -153,7 +153,7 @@ async fn f21_a_model_that_no_profile_asks_any_more_is_not_told_for_down() {
     until_open(&url).await;
     let by_playbook = "[[profile]]\nname = \"default\"\nanalyst = \"playbook\"\n\n[[model]]\n";
     change(&place, "[[model]]\n", by_playbook);
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     // The model is still down, and no worker probes it.
     until(&url, false).await;
 }

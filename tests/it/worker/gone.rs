@@ -6,14 +6,14 @@ use super::reload::change;
 #[test]
 fn a_worker_tells_what_nobody_delivers_and_keeps_what_it_serves() {
     let place = place("");
-    place.file("a-file", "").unwrap();
+    place.write_file("a-file", "").unwrap();
     change(&place, "path = \"reports\"", "path = \"a-file/below\"");
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("a report was not delivered");
+    worker.wait_for_line("a report was not delivered");
     let text = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
     let renamed = text.replace("\"files\"", "\"archive\"");
-    place.file("renamed.toml", renamed).unwrap();
+    place.write_file("renamed.toml", renamed).unwrap();
     let drop = ["destinations", "drop", "files", "--config", "renamed.toml"];
     let served = place.run(&drop).unwrap();
     assert_eq!(served.code, Some(1), "{served:?}");
@@ -24,7 +24,8 @@ fn a_worker_tells_what_nobody_delivers_and_keeps_what_it_serves() {
         "{served:?}"
     );
     change(&place, "\"files\"", "\"archive\"");
-    let told = worker.until("reports are owed to a destination that this configuration has not");
+    let told =
+        worker.wait_for_line("reports are owed to a destination that this configuration has not");
     for word in [
         "WARN",
         "destination.name=files",
@@ -41,6 +42,6 @@ fn a_worker_tells_what_nobody_delivers_and_keeps_what_it_serves() {
         "{dropped:?}"
     );
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
 }

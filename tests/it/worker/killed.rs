@@ -4,8 +4,8 @@
 //! The loops are the real ones over a real store; a killed worker is one whose tasks have stopped. `resume` and
 //! `production` test SIGKILL of the process.
 
+mod fixture;
 mod killer;
-mod world;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use futures_util::StreamExt as _;
 use nightshift_engine::event::EventBody;
 use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::case::CaseStatus;
-use nightshift_store::{Options, PostgresStore, SqliteOptions, SqliteStore, Store};
+use nightshift_store::{PostgresStore, SqliteOptions, SqliteStore, Store, StoreOptions};
 
-use killer::{Deed, Killer, Side};
-use world::{LEASE, World};
+use fixture::{KillFixture, LEASE};
+use killer::{KillPoint, Killer, WorkerAction};
 
 /// The least number of journal appends that two playbook cases make.
 const APPENDS: usize = 8;
@@ -29,24 +29,32 @@ const CRASHED: Duration = Duration::from_secs(3);
 const TOGETHER: usize = 4;
 
 /// Returns every point where a worker can be killed.
-fn everywhere() -> Vec<(Deed, Side)> {
-    let appends = (1..=APPENDS).map(Deed::Append);
-    let deeds = [Deed::Accept, Deed::Claim, Deed::Conclude, Deed::Post];
+fn everywhere() -> Vec<(WorkerAction, KillPoint)> {
+    let appends = (1..=APPENDS).map(WorkerAction::Append);
+    let deeds = [
+        WorkerAction::Accept,
+        WorkerAction::Claim,
+        WorkerAction::Conclude,
+        WorkerAction::Post,
+    ];
     deeds
         .into_iter()
         .chain(appends)
-        .flat_map(|deed| [(deed, Side::Before), (deed, Side::After)])
+        .flat_map(|deed| [(deed, KillPoint::Before), (deed, KillPoint::After)])
         .collect()
 }
 
 /// Kills a worker at this point, lets the next one finish, and checks the invariants.
-async fn story(store: Arc<dyn Store>, deed: Deed, side: Side) {
+async fn story(store: Arc<dyn Store>, deed: WorkerAction, side: KillPoint) {
     let at = format!("{side:?} {deed:?}");
-    let world = World::new(store);
-    assert!(world.work(Killer::at(deed, side)).await, "{at} never came");
+    let world = KillFixture::new(store);
+    assert!(
+        world.run_worker(Killer::at(deed, side)).await,
+        "{at} never came"
+    );
     let finished = world.finished().await;
     let before = world.calls.lock().unwrap().len();
-    assert!(!world.work(Killer::default()).await);
+    assert!(!world.run_worker(Killer::default()).await);
 
     let calls = world.calls.lock().unwrap().clone();
     let again: Vec<_> = calls[before..]
@@ -102,14 +110,14 @@ async fn postgresql() -> Arc<dyn Store> {
 
 async fn postgresql_with(lease: Duration) -> Arc<dyn Store> {
     let url = super::production::database().await;
-    let options = Options::new(lease, AdmissionPolicy::default());
+    let options = StoreOptions::new(lease, AdmissionPolicy::default());
     Arc::new(PostgresStore::open(&url, options).await.unwrap())
 }
 
 /// Makes the store unavailable for longer than a lease, more often than a case may crash.
 async fn outages(store: Arc<dyn Store>) {
-    let world = World::new(store);
-    assert!(!world.work(Killer::cuts_off(4)).await);
+    let world = KillFixture::new(store);
+    assert!(!world.run_worker(Killer::with_outages(4)).await);
     let cases = world.cases().await;
     assert!(
         cases
@@ -121,11 +129,11 @@ async fn outages(store: Arc<dyn Store>) {
 
 /// Lets one case crash every worker that triages it, while another case waits.
 async fn poisoned(store: Arc<dyn Store>) {
-    let world = World::new(store);
+    let world = KillFixture::new(store);
     world.take_in().await;
     let suspect = world.cases().await.remove(0).id;
     let mut crashes = 0;
-    while world.work(Killer::of_case(&suspect)).await {
+    while world.run_worker(Killer::of_case(&suspect)).await {
         crashes += 1;
         assert!(crashes <= 3, "nobody gives it up");
     }
@@ -151,7 +159,7 @@ async fn poisoned(store: Arc<dyn Store>) {
 
     // The cause is fixed, and the next revision starts without counted crashes.
     world.store.retry(&suspect.0).await.unwrap();
-    assert!(!world.work(Killer::default()).await);
+    assert!(!world.run_worker(Killer::default()).await);
     let view = world.store.view(&suspect.0).await.unwrap();
     assert_eq!(
         (view.row.status, view.row.revision),
@@ -208,5 +216,9 @@ async fn f14_outages_longer_than_a_lease_fail_no_case_on_postgresql() {
 #[tokio::test]
 async fn a_renewal_of_leases_that_panics_is_begun_again() {
     let (_folder, store) = sqlite();
-    assert!(World::new(store).work(Killer::spoils_renewal()).await);
+    assert!(
+        KillFixture::new(store)
+            .run_worker(Killer::spoils_renewal())
+            .await
+    );
 }

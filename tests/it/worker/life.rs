@@ -2,7 +2,7 @@
 
 use std::net::{TcpListener, TcpStream};
 
-use nightshift_tests::{Place, Running, finding};
+use nightshift_tests::{RunningProgram, Sandbox, sample_finding};
 use serde_json::json;
 
 use super::desk::{cases, place, place_with, put, put_message, read_again_knowing_vendor, reports};
@@ -18,11 +18,11 @@ fn alerts_of_a_source_become_reports_at_a_destination() {
     put(&place, GUARDDUTY, "g1");
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until_many("report shown", 2);
+    worker.wait_for_lines("report shown", 2);
     put(&place, SCC, "s2");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    let (status, took, lines) = worker.ended();
+    let (status, took, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
     assert!(took.as_secs() < 60, "{took:?}");
     let cases = cases(&place);
@@ -39,13 +39,13 @@ fn g02_the_same_finding_again_is_a_sighting_after_a_restart_too() {
     let place = place("");
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     worker.kill();
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("messages accepted");
+    worker.wait_for_line("messages accepted");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     assert_eq!(cases(&place).len(), 1);
     assert_eq!(reports(&place).len(), 1);
 }
@@ -57,14 +57,14 @@ fn f03_a_worker_that_is_told_to_stop_under_load_ends_well_and_the_next_goes_on()
         put(&place, SCC, &format!("s{n}"));
     }
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("messages accepted");
+    worker.wait_for_line("messages accepted");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("works:");
-    worker.until_many("report shown", 20 - reports(&place).len());
+    worker.wait_for_line("works:");
+    worker.wait_for_lines("report shown", 20 - reports(&place).len());
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     let cases = cases(&place);
     assert_eq!(cases.len(), 20);
     assert!(
@@ -74,7 +74,7 @@ fn f03_a_worker_that_is_told_to_stop_under_load_ends_well_and_the_next_goes_on()
 }
 
 /// Starts a worker whose delivery waits for a receiver that accepts a connection and never answers.
-fn waits_for_a_silent_receiver() -> (Place, Running, TcpStream) {
+fn waits_for_a_silent_receiver() -> (Sandbox, RunningProgram, TcpStream) {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", silent.local_addr().unwrap());
     let mut place = place_with(|_| {
@@ -88,7 +88,7 @@ fn waits_for_a_silent_receiver() -> (Place, Running, TcpStream) {
         "destinations = [\"files\"]",
         "destinations = [\"soar\"]",
     );
-    place.set("HOOK_SECRET", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
+    place.set_env("HOOK_SECRET", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
     put(&place, SCC, "s1");
     let worker = place.start(&["worker"]).unwrap();
     let (connection, _) = silent.accept().unwrap();
@@ -99,9 +99,9 @@ fn waits_for_a_silent_receiver() -> (Place, Running, TcpStream) {
 fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
     let (place, mut worker, _connection) = waits_for_a_silent_receiver();
     worker.signal("TERM");
-    worker.until("told to stop");
+    worker.wait_for_line("told to stop");
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     // After one signal the worker would have waited for the receiver and exited with 0.
     assert_eq!(status.code(), Some(1), "{lines:#?}");
     let cases = cases(&place);
@@ -112,9 +112,9 @@ fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
 fn f03_told_to_stop_while_it_takes_up_a_configuration_a_worker_begins_nothing_more() {
     let (_place, mut worker, _connection) = waits_for_a_silent_receiver();
     worker.signal("HUP");
-    worker.until("the configuration is read again");
+    worker.wait_for_line("the configuration is read again");
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
     let renewed = lines.iter().any(|line| line.contains(RENEWED));
     assert!(!renewed, "it waited for the crew before: {lines:#?}");
@@ -128,7 +128,7 @@ fn a_destination_without_its_secret_is_told_of_at_the_start() {
     let ran = place.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("\"soar\": `secret`"), "{ran:?}");
-    place.set("HOOK_SECRET", "hush");
+    place.set_env("HOOK_SECRET", "hush");
     let ran = place.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(!ran.stderr.contains("hush"), "{ran:?}");
@@ -138,7 +138,7 @@ fn a_destination_without_its_secret_is_told_of_at_the_start() {
 
 #[test]
 fn what_is_wrong_from_the_start_is_told_before_anything_is_taken() {
-    let without = Place::new().unwrap();
+    let without = Sandbox::new().unwrap();
     let ran = without.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("there is no [[source]]"), "{ran:?}");
@@ -154,7 +154,7 @@ fn what_is_wrong_from_the_start_is_told_before_anything_is_taken() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let mut place = place("");
-    place.set("NIGHTSHIFT__WEB__LISTEN", &format!("127.0.0.1:{port}"));
+    place.set_env("NIGHTSHIFT__WEB__LISTEN", &format!("127.0.0.1:{port}"));
     let ran = place.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("[web]"), "{ran:?}");
@@ -165,12 +165,12 @@ fn parts_can_run_apart() {
     let place = place("");
     put(&place, SCC, "s1");
     let mut intake = place.start(&["worker", "--only", "intake"]).unwrap();
-    intake.until("messages accepted");
+    intake.wait_for_line("messages accepted");
     let mut triage = place.start(&["worker", "--only", "triage"]).unwrap();
-    triage.until("case concluded");
+    triage.wait_for_line("case concluded");
     assert!(reports(&place).is_empty());
     let mut delivery = place.start(&["worker", "--only", "delivery"]).unwrap();
-    delivery.until("report shown");
+    delivery.wait_for_line("report shown");
     assert_eq!(reports(&place).len(), 1);
 }
 
@@ -178,12 +178,14 @@ fn parts_can_run_apart() {
 fn a_message_that_cannot_be_read_has_one_line_also_where_its_case_is_open() {
     let place = place("");
     for name in ["m1", "m2"] {
-        place.file(&format!("spool/new/{name}"), "no JSON").unwrap();
+        place
+            .write_file(&format!("spool/new/{name}"), "no JSON")
+            .unwrap();
     }
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    let lines = worker.ended().2;
+    let lines = worker.wait_for_exit().2;
     let many = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
     let letters = many("it is a dead letter");
     assert_eq!((letters, many("opens no case")), (2, 0), "{lines:#?}");
@@ -206,15 +208,15 @@ fn a_message_that_cannot_be_read_has_one_line_also_where_its_case_is_open() {
 fn a_dead_letter_is_read_again_once_its_feed_is_known() {
     let place = place("");
     let message = r#"{"vendor": {"id": "e-1", "rule": "Execution:Host/Miner", "title": "A miner", "level": "high"}}"#;
-    place.file("spool/tmp/m.json", message).unwrap();
+    place.write_file("spool/tmp/m.json", message).unwrap();
     std::fs::create_dir_all(place.path().join("spool/new")).unwrap();
     let spool = |folder: &str| place.path().join("spool").join(folder).join("m.json");
     std::fs::rename(spool("tmp"), spool("new")).unwrap();
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.until("report shown");
+    let told = worker.wait_for_line("report shown");
     assert!(told.contains("files"), "{told}");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     let still = place.run(&["dead-letters", "retry", "--all"]).unwrap();
     assert_eq!(still.code, Some(1), "{still:?}");
     assert!(
@@ -244,19 +246,19 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
     change(&place, "warn,nightshift_pipeline=info", "info");
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     // The same alert again, in an event that is part of a trace.
     let event = json!({
         "specversion": "1.0", "id": "1", "source": "/edr", "type": "finding",
-        "traceparent": format!("00-{TRACE}-00f067aa0ba902b7-01"), "data": finding(SCC, "s1").unwrap(),
+        "traceparent": format!("00-{TRACE}-00f067aa0ba902b7-01"), "data": sample_finding(SCC, "s1").unwrap(),
     });
     put_message(&place, "s1", &event);
-    let sighting = worker.until("an alert opens no case");
+    let sighting = worker.wait_for_line("an alert opens no case");
     let trace = format!("trace.id={TRACE}");
     let tells = ["outcome=sighting", "alert.key=", "case.id=", &trace];
     assert!(tells.iter().all(|one| sighting.contains(one)), "{sighting}");
     worker.signal("TERM");
-    let (_, _, lines) = worker.ended();
+    let (_, _, lines) = worker.wait_for_exit();
     let said = lines.iter().filter_map(|line| line.split_once(" INFO "));
     let mut said: Vec<&str> = said.map(|(_, what)| what).collect();
     // The message of a line, without its fields.

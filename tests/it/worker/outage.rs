@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use nightshift_tests::Place;
-use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+use nightshift_tests::Sandbox;
+use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
 
 use super::desk::{cases, place_with, put};
-use crate::models::desk::ANTHROPIC;
 use crate::models::example;
+use crate::models::providers::ANTHROPIC;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when_they_are_back() {
@@ -24,7 +24,7 @@ async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when
     });
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    let ended = worker.until("case concluded");
+    let ended = worker.wait_for_line("case concluded");
     assert!(ended.contains("revision=1"), "{ended}");
     assert!(ended.contains("analyst=playbook"), "{ended}");
     let first = &cases(&place)[0];
@@ -32,13 +32,13 @@ async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when
     let shown = place.run(&["cases", "show", &id]).unwrap();
     assert!(shown.stdout.contains("the models are down"), "{shown:?}");
     is_down.store(false, Ordering::Relaxed);
-    worker.until("the models are back");
-    let ended = worker.until("case concluded");
+    worker.wait_for_line("the models are back");
+    let ended = worker.wait_for_line("case concluded");
     assert!(
         ended.contains("revision=2") && ended.contains("analyst=model"),
         "{ended}"
     );
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     let case = &cases(&place)[0];
     assert_eq!(case["revision"], 2, "{case}");
     assert_eq!(case["verdict"], "true_positive", "{case}");
@@ -56,7 +56,7 @@ async fn main_model() -> (FakeModel, Arc<AtomicBool>, mpsc::Receiver<()>) {
     let is_down = Arc::new(AtomicBool::new(true));
     let down = Arc::clone(&is_down);
     let (found, is_found) = mpsc::channel();
-    let script = Script::by(move |seen: &Seen| -> Reply {
+    let script = Script::from_fn(move |seen: &RecordedRequest| -> Reply {
         if down.load(Ordering::Relaxed) {
             return Reply::Fault(Fault::Unavailable);
         }
@@ -70,12 +70,12 @@ async fn main_model() -> (FakeModel, Arc<AtomicBool>, mpsc::Receiver<()>) {
 }
 
 /// Returns whether the request is not a probe.
-fn of_a_case(seen: &Seen) -> bool {
+fn of_a_case(seen: &RecordedRequest) -> bool {
     seen.text().contains("# Your task now: ")
 }
 
 /// Returns a place where the spare model is asked when the main one fails.
-fn with_a_spare(main: &FakeModel, spare: &FakeModel) -> Place {
+fn with_a_spare(main: &FakeModel, spare: &FakeModel) -> Sandbox {
     place_with(|place| {
         let tools = example::logs(place);
         let spare = ANTHROPIC.table(spare, "").replace("\"main\"", "\"spare\"");
@@ -91,12 +91,12 @@ fn with_a_spare(main: &FakeModel, spare: &FakeModel) -> Place {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f21_a_spare_model_that_refuses_burns_no_case_while_the_main_one_is_down() {
     let (main, is_down, _found) = main_model().await;
-    let script = Script::by(|_: &Seen| Reply::Fault(Fault::Unauthenticated));
+    let script = Script::from_fn(|_: &RecordedRequest| Reply::Fault(Fault::Unauthenticated));
     let spare = FakeModel::start(script).await.unwrap();
     let place = with_a_spare(&main, &spare);
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    let ended = worker.until("case concluded");
+    let ended = worker.wait_for_line("case concluded");
     assert!(
         ended.contains("revision=1") && ended.contains("analyst=playbook"),
         "{ended}"
@@ -106,8 +106,8 @@ async fn f21_a_spare_model_that_refuses_burns_no_case_while_the_main_one_is_down
     let asked = all.iter().filter(|seen| of_a_case(seen)).count();
     assert!(asked <= 3, "{asked} questions");
     is_down.store(false, Ordering::Relaxed);
-    worker.until("the models are back");
-    let ended = worker.until("case concluded");
+    worker.wait_for_line("the models are back");
+    let ended = worker.wait_for_line("case concluded");
     assert!(
         ended.contains("revision=2") && ended.contains("analyst=model"),
         "{ended}"
@@ -123,7 +123,7 @@ async fn f21_a_case_that_ends_without_models_after_they_are_back_has_a_revision_
     let was_asked = AtomicBool::new(false);
     // The spare model refuses the case's first question and leaves the second, that of its triage without models,
     // unanswered.
-    let script = Script::by(move |seen: &Seen| {
+    let script = Script::from_fn(move |seen: &RecordedRequest| {
         if of_a_case(seen) && was_asked.swap(true, Ordering::Relaxed) && hangs.send(()).is_ok() {
             return Reply::Fault(Fault::Hang);
         }
@@ -139,18 +139,18 @@ async fn f21_a_case_that_ends_without_models_after_they_are_back_has_a_revision_
     is_found.recv_timeout(PATIENCE).unwrap();
     // The worker looks for cases that wait for models before it triages this case with models.
     put(&place, "scc-crypto-miner", "s2");
-    let ended = worker.until("case concluded");
+    let ended = worker.wait_for_line("case concluded");
     assert!(
         ended.contains("revision=1") && ended.contains("analyst=model"),
         "{ended}"
     );
     spare.release();
-    let ended = worker.until("case concluded");
+    let ended = worker.wait_for_line("case concluded");
     assert!(
         ended.contains("revision=1") && ended.contains("analyst=playbook"),
         "{ended}"
     );
-    let ended = worker.until("case concluded");
+    let ended = worker.wait_for_line("case concluded");
     assert!(
         ended.contains("revision=2") && ended.contains("analyst=model"),
         "{ended}"

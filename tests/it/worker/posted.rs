@@ -1,22 +1,22 @@
 //! Tests alerts that are posted to the worker, as a program and an operator see it.
 
-use nightshift_tests::{Place, Running, finding};
+use nightshift_tests::{RunningProgram, Sandbox, sample_finding};
 
 use super::desk::{cases, place, reports};
 
 const TOKEN: &str = "0123456789abcdef-intake";
 
 /// Returns a place whose worker has an HTTP source on its own address.
-fn posted_to() -> Place {
+fn posted_to() -> Sandbox {
     let mut place =
         place("[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n");
-    place.set("INTAKE_TOKEN", TOKEN);
-    place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
+    place.set_env("INTAKE_TOKEN", TOKEN);
+    place.set_env("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
     place
 }
 
-fn address(worker: &mut Running) -> String {
-    let line = worker.until("alerts are posted to");
+fn address(worker: &mut RunningProgram) -> String {
+    let line = worker.wait_for_line("alerts are posted to");
     line.rsplit(' ').next().unwrap().to_owned()
 }
 
@@ -32,7 +32,9 @@ async fn g01_g02_what_was_answered_with_200_is_there_after_a_kill_and_its_replay
     let place = posted_to();
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    let first = finding("scc-crypto-miner", "p1").unwrap().to_string();
+    let first = sample_finding("scc-crypto-miner", "p1")
+        .unwrap()
+        .to_string();
     assert_eq!(
         post(&url, "no-token-of-anybody", first.clone()).await.0,
         401
@@ -43,13 +45,16 @@ async fn g01_g02_what_was_answered_with_200_is_there_after_a_kill_and_its_replay
     assert_eq!(cases(&place).len(), 1);
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    let both = format!("{first}\n{}\n", finding("scc-crypto-miner", "p2").unwrap());
+    let both = format!(
+        "{first}\n{}\n",
+        sample_finding("scc-crypto-miner", "p2").unwrap()
+    );
     assert_eq!(post(&url, TOKEN, both).await.0, 200);
     let (status, told) = post(&url, TOKEN, "no json".to_owned()).await;
     assert_eq!(status, 200);
     assert!(told.contains("dead_letter"), "{told}");
     // The alert about the dead letter is a case too.
-    worker.until_many("report shown", 3);
+    worker.wait_for_lines("report shown", 3);
     let health = url.replace("/v1/alerts", "/healthz");
     assert_eq!(reqwest::get(&health).await.unwrap().status(), 200);
     let pages = url.replace("/v1/alerts", "/");
@@ -59,7 +64,7 @@ async fn g01_g02_what_was_answered_with_200_is_there_after_a_kill_and_its_replay
         "no pages there"
     );
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     assert_eq!(cases(&place).len(), 3);
     assert_eq!(reports(&place).len(), 3);
 }
@@ -70,14 +75,14 @@ fn a_source_that_nobody_would_serve_or_could_use_is_told_of_at_the_start() {
     let ran = place.run(&["worker", "--only", "intake,triage"]).unwrap();
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("--only intake,web"), "{ran:?}");
-    place.set("INTAKE_TOKEN", "short");
+    place.set_env("INTAKE_TOKEN", "short");
     let ran = place.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("shorter than 20 characters"), "{ran:?}");
     assert!(!ran.stderr.contains("\"short\""), "{ran:?}");
     let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
     let config = config.replace("tokens = [\"env:INTAKE_TOKEN\"]", "feeds = [\"scc\"]");
-    place.file("nightshift.toml", config).unwrap();
+    place.write_file("nightshift.toml", config).unwrap();
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(
@@ -90,7 +95,7 @@ fn a_source_that_nobody_would_serve_or_could_use_is_told_of_at_the_start() {
 #[tokio::test(flavor = "multi_thread")]
 async fn f32_what_is_posted_to_a_worker_that_was_told_to_stop_is_taken_while_it_lingers() {
     let mut place = posted_to();
-    place.set("NIGHTSHIFT__WEB__LINGER_SECS", "60");
+    place.set_env("NIGHTSHIFT__WEB__LINGER_SECS", "60");
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
     let readiness = url.replace("/v1/alerts", "/readyz");
@@ -98,22 +103,28 @@ async fn f32_what_is_posted_to_a_worker_that_was_told_to_stop_is_taken_while_it_
     assert_eq!(ready().await, 200);
     worker.signal("TERM");
     while ready().await != 503 {}
-    let alert = finding("scc-crypto-miner", "p1").unwrap().to_string();
+    let alert = sample_finding("scc-crypto-miner", "p1")
+        .unwrap()
+        .to_string();
     let (status, told) = post(&url, TOKEN, alert).await;
     assert_eq!((status, told.as_str()), (200, r#"{"outcome":"accepted"}"#));
     worker.signal("TERM");
     assert_eq!(
-        worker.ended().0.code(),
+        worker.wait_for_exit().0.code(),
         Some(1),
         "told twice, it ends at once"
     );
     assert_eq!(cases(&place).len(), 1);
-    place.set("NIGHTSHIFT__WEB__LINGER_SECS", "1");
+    place.set_env("NIGHTSHIFT__WEB__LINGER_SECS", "1");
     let mut worker = place.start(&["worker"]).unwrap();
     address(&mut worker);
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0), "it ends by itself");
-    place.set("NIGHTSHIFT__WEB__LINGER_SECS", "61");
+    assert_eq!(
+        worker.wait_for_exit().0.code(),
+        Some(0),
+        "it ends by itself"
+    );
+    place.set_env("NIGHTSHIFT__WEB__LINGER_SECS", "61");
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("[web] linger_secs = 61"), "{ran:?}");

@@ -1,6 +1,6 @@
 //! Tests several workers on PostgreSQL and RabbitMQ, as in production.
 
-use nightshift_tests::{Place, Publisher, finding};
+use nightshift_tests::{Publisher, Sandbox, sample_finding};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
@@ -37,7 +37,7 @@ pub(crate) async fn database() -> String {
 async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed() {
     const ALERTS: usize = 30;
     let queue = format!("it-{}", uuid::Uuid::new_v4().simple());
-    let place = Place::new().unwrap();
+    let place = Sandbox::new().unwrap();
     let config = format!(
         "log = {{ level = \"warn,nightshift_pipeline=info\", format = \"text\" }}\n\
          store = {{ url = \"{}\" }}\nworker = {{ max_cases = 4, lease_secs = 15 }}\n\
@@ -48,9 +48,9 @@ async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed(
         database().await,
         service("RABBITMQ"),
     );
-    place.file("nightshift.toml", config).unwrap();
+    place.write_file("nightshift.toml", config).unwrap();
     let alert = |n| {
-        finding("scc-crypto-miner", &format!("p{n}"))
+        sample_finding("scc-crypto-miner", &format!("p{n}"))
             .unwrap()
             .to_string()
     };
@@ -58,15 +58,15 @@ async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed(
     let publisher = Publisher::connect(&service("RABBITMQ"), &queue).await;
     publisher.unwrap().publish(&alerts).await.unwrap();
     let mut dies = place.start(&["worker", "--only", "intake,triage"]).unwrap();
-    dies.until_many("case concluded", 3);
+    dies.wait_for_lines("case concluded", 3);
     dies.kill();
     // The killed worker had claimed further cases, which are taken over when their leases end.
     let mut lives = place
         .start(&["worker", "--only", "intake,triage,delivery"])
         .unwrap();
-    lives.until_many("report shown", ALERTS);
+    lives.wait_for_lines("report shown", ALERTS);
     lives.signal("TERM");
-    let (status, _, lines) = lives.ended();
+    let (status, _, lines) = lives.wait_for_exit();
     assert_eq!(status.code(), Some(0));
     let alarms = lines.iter().filter(|line| line.contains("cannot be read"));
     assert_eq!(alarms.count(), 0, "it was told to end: {lines:#?}");

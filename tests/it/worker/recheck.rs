@@ -1,6 +1,6 @@
 //! Tests the re-evaluation of benign cases with the register that cleared them.
 
-use nightshift_tests::Place;
+use nightshift_tests::Sandbox;
 use serde_json::{Value, json};
 
 use super::desk::place;
@@ -31,17 +31,19 @@ fn call(name: &str, time: &str) -> Value {
 }
 
 /// Returns a place with a case of this verdict.
-fn case(tools: &str, trail: &[Value], verdict: &str) -> Place {
+fn case(tools: &str, trail: &[Value], verdict: &str) -> Sandbox {
     let place = place(tools);
     let records = json!({ "Records": trail });
-    place.file("trail/day.json", records.to_string()).unwrap();
+    place
+        .write_file("trail/day.json", records.to_string())
+        .unwrap();
     let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
     let told = config.replace("nightshift_pipeline=info", "nightshift_pipeline=debug");
-    place.file("nightshift.toml", told).unwrap();
-    place.file("identities.csv", ROLE).unwrap();
+    place.write_file("nightshift.toml", told).unwrap();
+    place.write_file("identities.csv", ROLE).unwrap();
     let alert = discovery().to_string();
     let run = ["run", "-", "--format", "json", "--quiet"];
-    let ran = place.feed(&run, alert.as_bytes()).unwrap();
+    let ran = place.run_with_input(&run, alert.as_bytes()).unwrap();
     let report: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(report["verdict"], verdict, "{report}");
     place
@@ -50,13 +52,13 @@ fn case(tools: &str, trail: &[Value], verdict: &str) -> Place {
 const IDENTITIES: &str =
     "[[tool]]\nname = \"identities\"\nkind = \"identity_lookup\"\npath = \"identities.csv\"\n";
 
-fn benign_case() -> Place {
+fn benign_case() -> Sandbox {
     case(IDENTITIES, &[], "benign_true_positive")
 }
 
 /// Writes this register and makes the re-evaluation of the case due.
-fn changed(place: &Place, register: &str) {
-    place.file("identities.csv", register).unwrap();
+fn changed(place: &Sandbox, register: &str) {
+    place.write_file("identities.csv", register).unwrap();
     let database = place.path().join("nightshift-data/nightshift.db");
     let connection = rusqlite::Connection::open(database).unwrap();
     let due = "UPDATE cases SET recheck_at = '2026-11-26T00:00:00.000000Z'";
@@ -64,7 +66,7 @@ fn changed(place: &Place, register: &str) {
 }
 
 /// Returns revision and verdict of the only case.
-fn standing(place: &Place) -> (u32, String) {
+fn standing(place: &Sandbox) -> (u32, String) {
     let database = place.path().join("nightshift-data/nightshift.db");
     let connection = rusqlite::Connection::open(database).unwrap();
     let sql = "SELECT revision, verdict FROM cases WHERE status = 'concluded'";
@@ -80,18 +82,18 @@ fn withdrawn_row_makes_a_revision_and_an_unrelated_row_none() {
         format!("{ROLE}mallory,444455556666,any,Discovery:*,grace,2026-01-01,2026-12-31,active\n");
     changed(&place, &more);
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("benign case evaluated again: still covered");
+    worker.wait_for_line("benign case evaluated again: still covered");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     assert_eq!(standing(&place), (1, "benign_true_positive".to_owned()));
     changed(&place, &more.replacen("active", "withdrawn", 1));
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.until("benign case is triaged again");
+    let told = worker.wait_for_line("benign case is triaged again");
     assert!(told.contains("ci-inventory"), "{told}");
-    worker.until("case concluded");
-    worker.until("report shown");
+    worker.wait_for_line("case concluded");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     assert_eq!(standing(&place), (2, "inconclusive".to_owned()));
     let shown = super::desk::reports(&place);
     let report = std::fs::read_to_string(&shown[0]).unwrap();
@@ -112,13 +114,15 @@ fn case_that_a_late_log_held_up_is_looked_at_once_more() {
         call("ListRoles", "10:30:00"),
     ];
     let records = json!({ "Records": delivered });
-    place.file("trail/day.json", records.to_string()).unwrap();
+    place
+        .write_file("trail/day.json", records.to_string())
+        .unwrap();
     changed(&place, ROLE);
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("case is triaged again: a look-up that held it up is whole");
-    worker.until("case concluded");
-    worker.until("report shown");
+    worker.wait_for_line("case is triaged again: a look-up that held it up is whole");
+    worker.wait_for_line("case concluded");
+    worker.wait_for_line("report shown");
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     assert_eq!(standing(&place), (2, "benign_true_positive".to_owned()));
 }

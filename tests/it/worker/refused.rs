@@ -12,20 +12,20 @@ async fn a_configuration_that_is_refused_tells_metrics_nothing_of_itself() {
     let place = place("[limits]\nday_usd = 5.0\n");
     change(&place, "warn,nightshift_pipeline=info", "info");
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.until("the cases are on http://127.0.0.1:");
+    let told = worker.wait_for_line("the cases are on http://127.0.0.1:");
     let (_, address) = told.split_once("http://").unwrap();
     let url = format!("http://{address}metrics");
     let metrics = async || reqwest::get(&url).await.unwrap().text().await.unwrap();
     let cap = |usd: u32| format!("nightshift_budget_day_usd{{state=\"cap\"}} {usd}\n");
-    worker.until("works:");
+    worker.wait_for_line("works:");
     assert!(metrics().await.contains(&cap(5)));
     change(&place, "day_usd = 5.0\n", &format!("day_usd = 9.0\n{NEW}"));
-    let told = worker.until("changes nothing");
+    let told = worker.wait_for_line("changes nothing");
     assert!(told.contains("no-such-file"), "{told}");
     let text = metrics().await;
     assert!(text.contains(&cap(5)), "{text}");
     assert!(!text.contains("source=\"new\""), "{text}");
     change(&place, NEW, "");
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     assert!(metrics().await.contains("nightshift_source_up"));
 }

@@ -8,30 +8,32 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use nightshift_tests::Place;
-use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+use nightshift_tests::Sandbox;
+use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
 use super::desk::{cases, place, place_with, put, reports};
 use super::production::database;
-use crate::models::desk::ANTHROPIC;
 use crate::models::example;
+use crate::models::providers::ANTHROPIC;
 
 const SCC: &str = "scc-crypto-miner";
 /// The log text once the new generation has started.
 pub(crate) const RENEWED: &str = "new cases follow the configuration as it is now";
 
 /// Changes the configuration by replacing the whole file at once, as an editor does.
-pub(crate) fn change(place: &Place, from: &str, to: &str) {
+pub(crate) fn change(place: &Sandbox, from: &str, to: &str) {
     let path = place.path().join("nightshift.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "{text}");
-    let new = place.file("new.toml", text.replace(from, to)).unwrap();
+    let new = place
+        .write_file("new.toml", text.replace(from, to))
+        .unwrap();
     std::fs::rename(new, path).unwrap();
 }
 
-fn logged(more: &str) -> Place {
+fn logged(more: &str) -> Sandbox {
     let place = place(more);
     change(&place, "warn,nightshift_pipeline=info", "info");
     place
@@ -42,13 +44,13 @@ fn a_file_that_has_changed_counts_for_new_cases_and_the_pages_stay() {
     let place = logged("");
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     change(&place, "path = \"reports\"", "path = \"others\"");
-    worker.until("a file has changed");
-    worker.until("the cases are on http://127.0.0.1:");
-    worker.until(RENEWED);
+    worker.wait_for_line("a file has changed");
+    worker.wait_for_line("the cases are on http://127.0.0.1:");
+    worker.wait_for_line(RENEWED);
     put(&place, SCC, "s2");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     assert_eq!(reports(&place).len(), 1);
     assert_eq!(
         std::fs::read_dir(place.path().join("others"))
@@ -57,7 +59,7 @@ fn a_file_that_has_changed_counts_for_new_cases_and_the_pages_stay() {
         1
     );
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
 }
 
@@ -66,7 +68,7 @@ async fn metrics_tell_of_no_source_that_is_not_configured_any_more() {
     const GONE: &str = "[[source]]\nname = \"gone\"\nkind = \"spool\"\ndir = \"gone\"\n";
     let place = logged(GONE);
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.until("the cases are on http://127.0.0.1:");
+    let told = worker.wait_for_line("the cases are on http://127.0.0.1:");
     let (_, address) = told.split_once("http://").unwrap();
     let url = format!("http://{address}metrics");
     let silent = || async {
@@ -77,7 +79,7 @@ async fn metrics_tell_of_no_source_that_is_not_configured_any_more() {
     };
     assert_eq!(silent().await.len(), 2);
     change(&place, GONE, "");
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     assert_eq!(
         silent().await,
         ["nightshift_last_alert_timestamp_seconds{source=\"drop\"} 0"]
@@ -96,10 +98,10 @@ async fn metrics_tell_of_no_source_that_is_not_configured_any_more() {
 async fn f33_a_token_of_the_pages_that_was_changed_lets_nobody_in_any_more() {
     let place = logged("");
     let (leaked, new) = ("a-token-that-leaked-01", "a-token-that-is-new-02");
-    place.file("token", leaked).unwrap();
+    place.write_file("token", leaked).unwrap();
     change(&place, "web = { ", "web = { tokens = [\"file:token\"], ");
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.until("the cases are on http://127.0.0.1:");
+    let told = worker.wait_for_line("the cases are on http://127.0.0.1:");
     let (_, address) = told.split_once("http://").unwrap();
     let url = format!("http://{address}api/v1/cases");
     let client = reqwest::Client::new();
@@ -108,8 +110,8 @@ async fn f33_a_token_of_the_pages_that_was_changed_lets_nobody_in_any_more() {
         async move { request.send().await.unwrap().status().as_u16() }
     };
     assert_eq!((asked(leaked).await, asked(new).await), (200, 401));
-    place.file("token", new).unwrap();
-    worker.until(RENEWED);
+    place.write_file("token", new).unwrap();
+    worker.wait_for_line(RENEWED);
     assert_eq!((asked(leaked).await, asked(new).await), (401, 200));
 }
 
@@ -124,7 +126,7 @@ fn a_worker_that_waits_for_its_database_hears_sighup() {
     let _asking = silent.accept().unwrap();
     worker.signal("HUP");
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_ne!(status.signal(), Some(1), "SIGHUP ended it: {lines:#?}");
 }
 
@@ -132,27 +134,27 @@ fn a_worker_that_waits_for_its_database_hears_sighup() {
 async fn what_is_wrong_changes_nothing_and_is_told_aloud() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.until("the cases are on http://127.0.0.1:");
+    let told = worker.wait_for_line("the cases are on http://127.0.0.1:");
     let (_, address) = told.split_once("http://").unwrap();
     let url = format!("http://{address}metrics");
     let is_refused = async |value: &str| {
         let text = reqwest::get(&url).await.unwrap().text().await.unwrap();
         text.contains(&format!("\nnightshift_configuration_refused {value}\n"))
     };
-    worker.until("works:");
+    worker.wait_for_line("works:");
     assert!(is_refused("0").await);
     change(&place, "path = \"reports\"", "pathh = \"others\"");
-    let told = worker.until("changes nothing");
+    let told = worker.wait_for_line("changes nothing");
     assert!(told.contains("ERROR") && told.contains("pathh"), "{told}");
     assert!(is_refused("1").await, "until it is mended");
     put(&place, SCC, "s1");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     assert_eq!(reports(&place).len(), 1);
     change(&place, "pathh = \"others\"", "path = \"others\"");
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     assert!(is_refused("0").await);
     put(&place, SCC, "s2");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     assert_eq!(reports(&place).len(), 1);
 }
 
@@ -160,35 +162,35 @@ async fn what_is_wrong_changes_nothing_and_is_told_aloud() {
 fn what_is_wrong_where_only_the_new_configuration_points_is_mended_there() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("works:");
+    worker.wait_for_line("works:");
     std::fs::create_dir(place.path().join("others")).unwrap();
-    let wrong = place.file("others/mine.toml", "name = \"").unwrap();
+    let wrong = place.write_file("others/mine.toml", "name = \"").unwrap();
     change(
         &place,
         "web = {",
         "playbooks = { dir = \"others\" }\nweb = {",
     );
-    let told = worker.until("changes nothing");
+    let told = worker.wait_for_line("changes nothing");
     assert!(told.contains("mine.toml"), "{told}");
     std::fs::remove_file(wrong).unwrap();
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
 }
 
 #[test]
 fn what_cannot_be_taken_up_now_is_tried_again_without_another_change() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("works:");
+    worker.wait_for_line("works:");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     change(&place, "127.0.0.1:0", &address.to_string());
-    let told = worker.until("cannot be taken up now");
+    let told = worker.wait_for_line("cannot be taken up now");
     assert!(told.contains("ERROR"), "{told}");
     put(&place, SCC, "s1");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     drop(taken);
-    worker.until("it could not be taken up before");
-    worker.until(RENEWED);
+    worker.wait_for_line("it could not be taken up before");
+    worker.wait_for_line(RENEWED);
 }
 
 #[test]
@@ -196,16 +198,16 @@ fn a_signal_has_playbooks_read_again_where_they_are_read_from() {
     let place = logged("[playbooks]\ndir = \"books\"\n");
     std::fs::create_dir_all(place.path().join("books")).unwrap();
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("works:");
-    let broken = place.file("books/ours.toml", "id = 7").unwrap();
+    worker.wait_for_line("works:");
+    let broken = place.write_file("books/ours.toml", "id = 7").unwrap();
     worker.signal("HUP");
-    let told = worker.until("changes nothing");
+    let told = worker.wait_for_line("changes nothing");
     assert!(told.contains("ours.toml"), "{told}");
     std::fs::remove_file(broken).unwrap();
     worker.signal("HUP");
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     put(&place, SCC, "s1");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -213,14 +215,14 @@ async fn a_case_that_runs_ends_as_it_began_and_no_question_is_asked_twice() {
     let plans = Arc::new(AtomicUsize::new(0));
     let (asked, is_asked) = mpsc::channel();
     let counted = Arc::clone(&plans);
-    let script = Script::by(move |seen: &Seen| {
+    let script = Script::from_fn(move |seen: &RecordedRequest| {
         if seen.text().contains("# Your task now: plan") {
             counted.fetch_add(1, Ordering::Relaxed);
             asked.send(()).ok();
         }
         example::answer(seen)
     });
-    let fake = FakeModel::start(script.latency(Duration::from_secs(2)))
+    let fake = FakeModel::start(script.with_latency(Duration::from_secs(2)))
         .await
         .unwrap();
     let place = place_with(|place| {
@@ -234,8 +236,8 @@ async fn a_case_that_runs_ends_as_it_began_and_no_question_is_asked_twice() {
     is_asked.recv_timeout(Duration::from_secs(60)).unwrap();
     change(&place, "path = \"reports\"", "path = \"others\"");
     worker.signal("HUP");
-    worker.until(RENEWED);
-    worker.until("report shown");
+    worker.wait_for_line(RENEWED);
+    worker.wait_for_line("report shown");
     assert_eq!(plans.load(Ordering::Relaxed), 1);
     assert_eq!(cases(&place)[0]["verdict"], "true_positive");
     assert_eq!(fake.refusals(), []);
@@ -245,21 +247,21 @@ async fn a_case_that_runs_ends_as_it_began_and_no_question_is_asked_twice() {
 fn a_file_that_was_cut_off_or_emptied_changes_nothing_and_makes_no_database() {
     let place = logged("[store]\nurl = \"sqlite:ours.db\"\n");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("works:");
+    worker.wait_for_line("works:");
     let path = place.path().join("nightshift.toml");
     let whole = std::fs::read_to_string(&path).unwrap();
     let (cut, _) = whole.split_once("[[destination]]").unwrap();
     std::fs::write(&path, cut).unwrap();
-    let told = worker.until("changes nothing");
+    let told = worker.wait_for_line("changes nothing");
     assert!(told.contains("[[destination]]"), "{told}");
     put(&place, SCC, "s1");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     std::fs::write(&path, "").unwrap();
-    let told = worker.until("changes nothing");
+    let told = worker.wait_for_line("changes nothing");
     assert!(told.contains("the file is empty"), "{told}");
     assert!(!place.path().join("nightshift-data").exists());
     std::fs::write(&path, whole).unwrap();
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
 }
 
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
@@ -268,7 +270,7 @@ async fn several_changes_while_cases_run_need_no_more_connections() {
     const CASES: usize = 12;
     const CHANGES: usize = 4;
     let (asked, is_asked) = mpsc::channel();
-    let script = Script::by(move |seen: &Seen| -> Reply {
+    let script = Script::from_fn(move |seen: &RecordedRequest| -> Reply {
         asked.send(()).ok();
         match seen.text().contains("# Your task now: ") {
             true => Reply::Fault(Fault::Hang),
@@ -284,7 +286,7 @@ async fn several_changes_while_cases_run_need_no_more_connections() {
     });
     change(&place, "warn,nightshift_pipeline=info", "info");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("works:");
+    worker.wait_for_line("works:");
     for renewed in 0..CHANGES {
         for case in 0..CASES {
             put(&place, SCC, &format!("s{renewed}-{case}"));
@@ -293,7 +295,7 @@ async fn several_changes_while_cases_run_need_no_more_connections() {
             is_asked.recv_timeout(Duration::from_secs(60)).unwrap();
         }
         worker.signal("HUP");
-        worker.until(RENEWED);
+        worker.wait_for_line(RENEWED);
     }
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     let mut tasks = JoinSet::new();

@@ -4,12 +4,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nightshift_tests::Place;
-use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+use nightshift_tests::Sandbox;
+use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
 
 use super::desk::{cases, place_with, put, reports};
-use crate::models::desk::ANTHROPIC;
 use crate::models::example::{self, Question};
+use crate::models::providers::ANTHROPIC;
 
 /// The longest wait for an event; bounds a hang.
 pub(crate) const HANGS: Duration = Duration::from_secs(300);
@@ -17,9 +17,9 @@ pub(crate) const HANGS: Duration = Duration::from_secs(300);
 /// Answers as the worked example does. The first conclusion hangs and notifies the test.
 pub(crate) fn hanging(told: Sender<()>) -> Script {
     let told = Mutex::new(Some(told));
-    Script::by(move |seen: &Seen| -> Reply {
+    Script::from_fn(move |seen: &RecordedRequest| -> Reply {
         let answer: Answer = example::answer(seen);
-        if Question::of(seen) == Question::Conclude
+        if Question::from_request(seen) == Question::Conclude
             && let Some(told) = told.lock().unwrap().take()
         {
             told.send(()).unwrap();
@@ -29,7 +29,7 @@ pub(crate) fn hanging(told: Sender<()>) -> Script {
     })
 }
 
-fn with_model(fake: &FakeModel) -> Place {
+fn with_model(fake: &FakeModel) -> Sandbox {
     let model = ANTHROPIC.table(fake, "");
     place_with(|place| {
         let tools = example::logs(place);
@@ -44,15 +44,15 @@ async fn f01_a_case_goes_on_at_its_turn_and_no_finished_step_is_asked_for_again(
     let place = with_model(&fake);
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("messages accepted");
+    worker.wait_for_line("messages accepted");
     hears.recv_timeout(HANGS).unwrap();
     worker.kill();
     let before = fake.requests().len();
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
     let after: Vec<Question> = fake.requests()[before..]
         .iter()
-        .map(|seen| Question::of(seen))
+        .map(|seen| Question::from_request(seen))
         .collect();
     assert_eq!(after, [Question::Conclude]);
     assert_eq!(fake.refusals(), []);
@@ -71,18 +71,18 @@ async fn f02_a_frozen_worker_writes_nothing_after_its_lease_and_no_report_is_sho
     let mut frozen = place
         .start(&["worker", "--only", "intake,triage,delivery"])
         .unwrap();
-    frozen.until("messages accepted");
+    frozen.wait_for_line("messages accepted");
     hears.recv_timeout(HANGS).unwrap();
     frozen.signal("STOP");
     let mut other = place
         .start(&["worker", "--only", "triage,delivery"])
         .unwrap();
-    other.until("report shown");
+    other.wait_for_line("report shown");
     fake.release();
     frozen.signal("CONT");
-    frozen.until("a case could not go on");
+    frozen.wait_for_line("a case could not go on");
     frozen.signal("TERM");
-    assert_eq!(frozen.ended().0.code(), Some(0));
+    assert_eq!(frozen.wait_for_exit().0.code(), Some(0));
     let cases = cases(&place);
     assert_eq!(cases.len(), 1);
     assert_eq!(cases[0]["revision"], 1);
@@ -90,7 +90,7 @@ async fn f02_a_frozen_worker_writes_nothing_after_its_lease_and_no_report_is_sho
     let id = cases[0]["id"].as_str().unwrap();
     let export = place.run(&["cases", "export", id]).unwrap();
     let verified = place
-        .feed(&["cases", "verify", "-"], export.stdout.as_bytes())
+        .run_with_input(&["cases", "verify", "-"], export.stdout.as_bytes())
         .unwrap();
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
@@ -102,15 +102,15 @@ async fn a_case_that_is_called_off_while_it_runs_is_told_and_counted_as_such() {
     let place = with_model(&fake);
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    let listening = worker.until("the cases are on ");
+    let listening = worker.wait_for_line("the cases are on ");
     let url = listening.rsplit(' ').next().unwrap().to_owned();
-    worker.until("messages accepted");
+    worker.wait_for_line("messages accepted");
     hears.recv_timeout(HANGS).unwrap();
     let id = cases(&place)[0]["id"].as_str().unwrap().to_owned();
     let off = place.run(&["cases", "cancel", &id, "--by", "ana"]).unwrap();
     assert_eq!(off.code, Some(0), "{off:?}");
     fake.release();
-    let line = worker.until("case cancelled");
+    let line = worker.wait_for_line("case cancelled");
     assert!(line.contains("ana"), "{line}");
     let metrics = reqwest::get(format!("{url}metrics")).await.unwrap();
     let metrics = metrics.text().await.unwrap();
@@ -125,7 +125,7 @@ async fn a_case_that_is_called_off_while_it_runs_is_told_and_counted_as_such() {
         "{metrics}"
     );
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0));
     assert!(
         !lines.iter().any(|line| line.contains("taken up again")),

@@ -13,11 +13,11 @@ fn each_line_is_json_where_the_log_is() {
     let place = place("");
     change(&place, "\"text\"", "\"json\"");
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.until("works:");
+    let told = worker.wait_for_line("works:");
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["level"], "INFO", "{told}");
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
     for line in &lines {
         assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
@@ -47,11 +47,11 @@ fn why_it_ends_is_json_too_where_the_log_is() {
 #[test]
 fn a_worker_that_takes_nothing_does_not_say_where_alerts_are_posted() {
     let mut place = place(POSTED);
-    place.set("INTAKE_TOKEN", "0123456789abcdef-intake");
+    place.set_env("INTAKE_TOKEN", "0123456789abcdef-intake");
     let mut worker = place.start(&["worker", "--only", "web"]).unwrap();
-    worker.until("works: web");
+    worker.wait_for_line("works: web");
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
     let posted = lines.iter().find(|line| line.contains("posted to"));
     assert_eq!(posted, None);

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::admission::AdmissionPolicy;
-use nightshift_pipeline::canary::{Canary, CanaryEnding, CanarySending};
-use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
-use nightshift_store::{Options, Store};
+use nightshift_pipeline::canary::{Canary, CanaryCloser, CanaryLoop};
+use nightshift_pipeline::port::{OutgoingMessage, Publish, PublishError};
+use nightshift_store::{Store, StoreOptions};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 const EVERY: Duration = Duration::from_secs(900);
 
 /// A clock that follows tokio's paused time and starts within an interval.
-struct Paused(Instant);
+struct PausedClock(Instant);
 
-impl Clock for Paused {
+impl Clock for PausedClock {
     fn now(&self) -> DateTime<Utc> {
         let begun: DateTime<Utc> = "2026-11-20T12:05:00Z".parse().unwrap();
         begun + TimeDelta::from_std(self.0.elapsed()).unwrap()
@@ -27,23 +27,23 @@ impl Clock for Paused {
 }
 
 /// A queue that is unavailable at times and ends the test after a number of canaries.
-struct Queue {
-    clock: Arc<Paused>,
-    away: fn(u64) -> bool,
-    taken: Mutex<Vec<(u64, i64)>>,
-    enough: usize,
+struct FlakyQueue {
+    clock: Arc<PausedClock>,
+    is_away: fn(u64) -> bool,
+    published: Mutex<Vec<(u64, i64)>>,
+    limit: usize,
     stop: CancellationToken,
 }
 
 #[async_trait]
-impl Publish for Queue {
+impl Publish for FlakyQueue {
     fn name(&self) -> &str {
         "siem"
     }
 
-    async fn publish(&self, message: &Outgoing) -> Result<(), PublishError> {
+    async fn publish(&self, message: &OutgoingMessage) -> Result<(), PublishError> {
         let now = self.clock.0.elapsed().as_secs();
-        if (self.away)(now) {
+        if (self.is_away)(now) {
             return Err(PublishError {
                 source_name: "siem".to_owned(),
                 what: "nobody answers".to_owned(),
@@ -52,9 +52,9 @@ impl Publish for Queue {
         let said: Value = serde_json::from_slice(&message.bytes).unwrap();
         let number = said["nightshift-canary"]["n"].as_i64().unwrap();
         assert_eq!(message.id, format!("nightshift-canary-{number}"));
-        let mut taken = self.taken.lock().unwrap();
+        let mut taken = self.published.lock().unwrap();
         taken.push((now, number));
-        if taken.len() >= self.enough {
+        if taken.len() >= self.limit {
             self.stop.cancel();
         }
         Ok(())
@@ -63,7 +63,7 @@ impl Publish for Queue {
 
 async fn store(folder: &tempfile::TempDir) -> Arc<dyn Store> {
     let url = format!("sqlite:{}/cases.db", folder.path().display());
-    let options = Options::new(Duration::from_secs(30), AdmissionPolicy::default());
+    let options = StoreOptions::new(Duration::from_secs(30), AdmissionPolicy::default());
     nightshift_store::open(&url, options).await.unwrap()
 }
 
@@ -72,26 +72,26 @@ async fn sent(processes: usize, enough: usize, away: fn(u64) -> bool) -> Vec<(u6
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder).await;
     tokio::time::pause();
-    let clock = Arc::new(Paused(Instant::now()));
-    let queue = Arc::new(Queue {
+    let clock = Arc::new(PausedClock(Instant::now()));
+    let queue = Arc::new(FlakyQueue {
         clock: Arc::clone(&clock),
-        away,
-        taken: Mutex::default(),
-        enough,
+        is_away: away,
+        published: Mutex::default(),
+        limit: enough,
         stop: CancellationToken::new(),
     });
     let first = clock.now().timestamp().div_euclid(900);
-    let sendings = (0..processes).map(|number| CanarySending {
+    let sendings = (0..processes).map(|number| CanaryLoop {
         canary: Canary {
             source: "siem".to_owned(),
             every: EVERY,
             keys: Arc::new(|| Ok("00112233445566778899aabbccddeeff".into())),
         },
-        to: queue.clone(),
+        publisher: queue.clone(),
         outbox: store.clone(),
         cases: store.clone(),
-        ending: CanaryEnding {
-            desk: store.clone(),
+        closer: CanaryCloser {
+            feedback: store.clone(),
             clock: clock.clone(),
             every: EVERY,
         },
@@ -100,7 +100,7 @@ async fn sent(processes: usize, enough: usize, away: fn(u64) -> bool) -> Vec<(u6
     let sendings: Vec<_> = sendings.collect();
     let runs = sendings.iter().map(|one| one.run(&queue.stop));
     futures_util::future::join_all(runs).await;
-    let taken = queue.taken.lock().unwrap().clone();
+    let taken = queue.published.lock().unwrap().clone();
     let numbered = taken.into_iter().map(|(at, number)| (at, number - first));
     numbered.collect()
 }

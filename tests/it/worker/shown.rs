@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use nightshift_tests::model::FakeModel;
-use nightshift_tests::{Place, Running};
+use nightshift_tests::{RunningProgram, Sandbox};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
@@ -16,8 +16,8 @@ use tokio_postgres::NoTls;
 use super::desk::{cases, put};
 use super::production::database;
 use super::resume::{HANGS, hanging};
-use crate::models::desk::ANTHROPIC;
 use crate::models::example;
+use crate::models::providers::ANTHROPIC;
 use crate::vendors::{
     CHANNEL, Fake, Fault, Instance, Repo, Service, Site, Slack, SlackFault, TOKEN, Tickets,
 };
@@ -28,12 +28,12 @@ const MINER: &str = "scc-crypto-miner";
 const EVERYWHERE: [&str; 5] = ["soc", "jira", "snow", "pager", "issues"];
 
 /// The database of the worker, in which the test lets time pass.
-enum Stored {
+enum StoreLocation {
     Sqlite(PathBuf),
     Postgres(String),
 }
 
-impl Stored {
+impl StoreLocation {
     async fn execute(&self, sqlite: &str, postgres: &str) {
         match self {
             Self::Sqlite(path) => {
@@ -51,7 +51,7 @@ impl Stored {
     }
 
     /// Makes all postponed deliveries due and moves ambiguous sends back far enough for every vendor to have settled.
-    async fn minutes_pass(&self) {
+    async fn advance_time(&self) {
         self.execute(
             "UPDATE deliveries SET retry_at = NULL;
              UPDATE deliveries SET begun_at = strftime('%Y-%m-%dT%H:%M:%f000Z', begun_at, '-400 seconds')
@@ -65,9 +65,9 @@ impl Stored {
 }
 
 /// The real time, for the vendor that checks it.
-struct Now;
+struct SystemClock;
 
-impl nightshift_engine::port::Clock for Now {
+impl nightshift_engine::port::Clock for SystemClock {
     #[expect(
         clippy::disallowed_methods,
         reason = "the program under test has the real clock too"
@@ -91,7 +91,7 @@ struct Vendors {
 impl Vendors {
     async fn start() -> Self {
         Self {
-            slack: Slack::start(Arc::new(Now)).await,
+            slack: Slack::start(Arc::new(SystemClock)).await,
             jira: Fake::start(Site::new(0)).await,
             cleared: Fake::start(Site::new(0)).await,
             snow: Fake::start(Instance::new()).await,
@@ -138,7 +138,7 @@ impl Vendors {
         self.issues.breaks([Fault::None, Fault::Done]);
     }
 
-    fn message(&self, case: &str) -> crate::vendors::Kept {
+    fn message(&self, case: &str) -> crate::vendors::PostedMessage {
         let mut all = self.slack.channel();
         all.retain(|one| one.key("case") == case);
         assert_eq!(all.len(), 1, "{case}: {all:#?}");
@@ -148,15 +148,15 @@ impl Vendors {
     /// Checks that each vendor has one ticket in this state, and PagerDuty one page.
     fn check(&self, case: &str, is_open: bool) {
         let tickets = [
-            self.jira.with(|site| site.of(case)),
-            self.snow.with(|instance| instance.of(case)),
-            self.issues.with(|repo| repo.of(case)),
+            self.jira.with(|site| site.tickets_of(case)),
+            self.snow.with(|instance| instance.tickets_of(case)),
+            self.issues.with(|repo| repo.tickets_of(case)),
         ];
         for of_vendor in tickets {
             let states: Vec<bool> = of_vendor.iter().map(|one| one.is_open).collect();
             assert_eq!(states, [is_open], "{case}: {of_vendor:#?}");
         }
-        assert_eq!(self.cleared.with(|site| site.of(case)).len(), 0);
+        assert_eq!(self.cleared.with(|site| site.tickets_of(case)).len(), 0);
         let page = self.pager.with(|service| service.alerts[case].clone());
         let state = if is_open { "triggered" } else { "resolved" };
         assert_eq!((page.incidents, page.state), (1, state), "{page:?}");
@@ -164,29 +164,29 @@ impl Vendors {
 }
 
 /// Waits until each of these destinations has logged the text.
-fn until_each(worker: &mut Running, text: &str, names: &[&str]) {
+fn until_each(worker: &mut RunningProgram, text: &str, names: &[&str]) {
     let mut left: BTreeSet<&str> = names.iter().copied().collect();
     while !left.is_empty() {
-        let line = worker.until(text);
+        let line = worker.wait_for_line(text);
         left.retain(|name| !line.contains(&format!(" destination.name={name} ")));
     }
 }
 
 /// A worker with a model that hangs at its first conclusion, and all vendors.
-struct Night {
+struct DeliveryFixture {
     vendors: Vendors,
     model: Arc<FakeModel>,
     hangs: Receiver<()>,
-    place: Place,
-    stored: Stored,
+    place: Sandbox,
+    store: StoreLocation,
 }
 
-impl Night {
+impl DeliveryFixture {
     async fn new(postgres: Option<String>) -> Self {
         let (told, hangs) = channel();
         let model = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
         let vendors = Vendors::start().await;
-        let mut place = Place::new().unwrap();
+        let mut place = Sandbox::new().unwrap();
         let store = postgres.as_ref().map_or_else(String::new, |url| {
             format!("store = {{ url = \"{url}\" }}\n")
         });
@@ -198,20 +198,20 @@ impl Night {
             example::logs(&place),
             ANTHROPIC.table(&model, ""),
         );
-        place.file("nightshift.toml", config).unwrap();
-        place.set("NO_COLOR", "1");
+        place.write_file("nightshift.toml", config).unwrap();
+        place.set_env("NO_COLOR", "1");
         let file = place.path().join("nightshift-data/nightshift.db");
         Self {
             vendors,
             model,
             hangs,
             place,
-            stored: postgres.map_or(Stored::Sqlite(file), Stored::Postgres),
+            store: postgres.map_or(StoreLocation::Sqlite(file), StoreLocation::Postgres),
         }
     }
 
     /// Returns the only case that is not among these.
-    fn case_but(&self, known: &[&str]) -> String {
+    fn other_case(&self, known: &[&str]) -> String {
         let mut ids = Vec::new();
         for case in cases(&self.place) {
             let id = case["id"].as_str().unwrap().to_owned();
@@ -236,7 +236,7 @@ impl Night {
     /// Lets time pass until no delivery of a case is pending.
     async fn until_all_is_shown(&self, case: &str) {
         for _ in 0..HANGS.as_secs() {
-            self.stored.minutes_pass().await;
+            self.store.advance_time().await;
             if self.is_all_shown(case) {
                 return;
             }
@@ -245,15 +245,19 @@ impl Night {
     }
 
     /// Checks a case that is triaged, reported, seen again and closed, with each update at each vendor.
-    async fn goes_well(&self, worker: &mut Running) -> String {
+    async fn goes_well(&self, worker: &mut RunningProgram) -> String {
         let soc = &self.vendors;
         put(&self.place, MINER, "s1");
         self.hangs.recv_timeout(HANGS).unwrap();
         until_each(worker, "report shown", &["soc"]);
-        let case = self.case_but(&[]);
+        let case = self.other_case(&[]);
         let early = soc.message(&case);
         assert!(early.text().contains("Investigating"), "{}", early.text());
-        assert_eq!(soc.jira.with(|site| site.of(&case)).len(), 0, "not yet");
+        assert_eq!(
+            soc.jira.with(|site| site.tickets_of(&case)).len(),
+            0,
+            "not yet"
+        );
 
         self.model.release();
         until_each(worker, "report shown", &EVERYWHERE);
@@ -264,8 +268,8 @@ impl Night {
         let edits = report.edits;
 
         put(&self.place, MINER, "s1");
-        worker.until("messages accepted");
-        self.stored.minutes_pass().await;
+        worker.wait_for_line("messages accepted");
+        self.store.advance_time().await;
         until_each(worker, "report shown", &["soc"]);
         let seen = soc.message(&case);
         assert!(seen.edits > edits, "{seen:?}");
@@ -275,8 +279,11 @@ impl Night {
                 .contains("arrived again 1 time"),
             "{seen:?}"
         );
-        let says =
-            |comments: usize| soc.jira.with(|site| site.of(&case)[0].comments.len()) == comments;
+        let says = |comments: usize| {
+            soc.jira
+                .with(|site| site.tickets_of(&case)[0].comments.len())
+                == comments
+        };
         assert!(says(0), "a ticket is not told of a count");
 
         let close = ["cases", "close", &case, "--by", "ana", "--note", "rebuilt"];
@@ -296,11 +303,11 @@ impl Night {
     }
 
     /// Checks a case for which every vendor performs the request and then closes the connection.
-    async fn answers_are_lost(&self, worker: &mut Running, known: &str) {
+    async fn answers_are_lost(&self, worker: &mut RunningProgram, known: &str) {
         self.vendors.hang_up_once();
         put(&self.place, MINER, "s2");
         until_each(worker, "was not delivered", &EVERYWHERE);
-        let case = self.case_but(&[known]);
+        let case = self.other_case(&[known]);
         // All are looked up except the page, because PagerDuty deduplicates it.
         self.until_all_is_shown(&case).await;
         self.vendors.check(&case, true);
@@ -314,13 +321,13 @@ impl Night {
 }
 
 async fn told_once_and_all_of_it(postgres: Option<String>) {
-    let night = Night::new(postgres).await;
+    let night = DeliveryFixture::new(postgres).await;
     let mut worker = night.place.start(&["worker"]).unwrap();
-    worker.until("works:");
+    worker.wait_for_line("works:");
     let first = night.goes_well(&mut worker).await;
     night.answers_are_lost(&mut worker, &first).await;
     worker.signal("TERM");
-    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     assert_eq!(
         night.vendors.slack.channel().len(),
         2,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use nightshift_tests::{Place, Running, finding};
+use nightshift_tests::{RunningProgram, Sandbox, sample_finding};
 use reqwest::{Client, RequestBuilder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -20,13 +20,13 @@ const RELOADS: usize = 6;
 const HANGS: Duration = Duration::from_secs(60);
 
 /// Starts a worker with an HTTP source and a detailed log, and returns the addresses of its pages and of its intake.
-fn started(place: &mut Place) -> (Running, String, String) {
-    place.set("INTAKE_TOKEN", TOKEN);
-    place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
+fn started(place: &mut Sandbox) -> (RunningProgram, String, String) {
+    place.set_env("INTAKE_TOKEN", TOKEN);
+    place.set_env("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
     change(place, "warn,nightshift_pipeline=info", "info");
     let mut worker = place.start(&["worker"]).unwrap();
     let mut last_word = |text: &str| {
-        let line = worker.until(text);
+        let line = worker.wait_for_line(text);
         line.rsplit(' ').next().unwrap().to_owned()
     };
     let pages = last_word("the cases are on");
@@ -34,13 +34,13 @@ fn started(place: &mut Place) -> (Running, String, String) {
     (worker, pages, posts)
 }
 
-fn posted_to() -> Place {
+fn posted_to() -> Sandbox {
     place("[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n")
 }
 
 fn alert(number: usize) -> String {
     let id = format!("r{}", number % 10);
-    finding("scc-crypto-miner", &id).unwrap().to_string()
+    sample_finding("scc-crypto-miner", &id).unwrap().to_string()
 }
 
 /// Repeats a request until told to stop, counts the answers, and panics unless each status is 200.
@@ -89,7 +89,7 @@ async fn no_post_and_no_page_is_refused_while_configurations_are_taken_up() {
         };
         change(&place, &before, &path(round));
         worker.signal("HUP");
-        worker.until(RENEWED);
+        worker.wait_for_line(RENEWED);
         // Every client must get further answers after the reload.
         for count in &mut counts {
             let seen = *count.borrow();
@@ -103,7 +103,7 @@ async fn no_post_and_no_page_is_refused_while_configurations_are_taken_up() {
         ended.unwrap();
     }
     worker.signal("TERM");
-    let (status, _, lines) = worker.ended();
+    let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
 }
 
@@ -124,12 +124,12 @@ async fn a_post_that_comes_slowly_is_taken_by_whom_it_came_to() {
     stream.write_all(head.as_bytes()).await.unwrap();
     change(&place, "path = \"reports\"", "path = \"others\"");
     worker.signal("HUP");
-    worker.until(RENEWED);
+    worker.wait_for_line(RENEWED);
     stream.write_all(rest.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -144,10 +144,14 @@ async fn an_address_that_has_changed_is_left_and_the_others_stay() {
         "listen = \"127.0.0.1:0\"",
         &format!("listen = \"{next}\""),
     );
-    worker.until("a file has changed");
-    worker.until(&format!("the cases are on http://{next}/"));
-    assert!(worker.until("alerts are posted to").ends_with(&posts));
-    worker.until(RENEWED);
+    worker.wait_for_line("a file has changed");
+    worker.wait_for_line(&format!("the cases are on http://{next}/"));
+    assert!(
+        worker
+            .wait_for_line("alerts are posted to")
+            .ends_with(&posts)
+    );
+    worker.wait_for_line(RENEWED);
     let client = Client::builder().no_proxy().build().unwrap();
     assert!(client.get(&pages).send().await.is_err(), "nobody is there");
     let there = client.get(format!("http://{next}/")).send().await.unwrap();

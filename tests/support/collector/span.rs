@@ -39,12 +39,12 @@ pub struct Span {
 impl Span {
     /// Returns an attribute, or an empty text.
     #[must_use]
-    pub fn get(&self, name: &str) -> &str {
+    pub fn attribute(&self, name: &str) -> &str {
         self.attributes.get(name).map_or("", String::as_str)
     }
 
     /// Parses a span, or says what is wrong with it.
-    pub(super) fn read(span: &otlp::Span) -> Result<Self, String> {
+    pub(super) fn from_otlp(span: &otlp::Span) -> Result<Self, String> {
         let is_remote = span.flags & 0x200 != 0;
         if span.flags & 0x101 != 0x101 {
             return Err(format!("flags {:#x}", span.flags));

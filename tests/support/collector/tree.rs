@@ -17,7 +17,7 @@ const VARIES: [&str; 7] = [
 ];
 
 /// Renders one tree for each trace, in the order of their first spans.
-pub(super) fn trees(spans: &[Span]) -> String {
+pub(super) fn render_trees(spans: &[Span]) -> String {
     let mut known = HashMap::new();
     for span in spans {
         let id = (span.trace_id.as_str(), span.span_id.as_str());
@@ -48,12 +48,12 @@ pub(super) fn trees(spans: &[Span]) -> String {
             text.push_str("trace\n");
             trace = Some(&root.trace_id);
         }
-        show(root, &below, 1, &mut text);
+        render_span(root, &below, 1, &mut text);
     }
     text
 }
 
-fn show(span: &Span, below: &BTreeMap<&str, Vec<&Span>>, depth: usize, text: &mut String) {
+fn render_span(span: &Span, below: &BTreeMap<&str, Vec<&Span>>, depth: usize, text: &mut String) {
     let indent = "  ".repeat(depth);
     let remote = if span.is_remote {
         " (from elsewhere)"
@@ -85,13 +85,17 @@ fn show(span: &Span, below: &BTreeMap<&str, Vec<&Span>>, depth: usize, text: &mu
         .unwrap_or_default();
     // Concurrent spans begin in any order, so they are sorted by their command ids.
     children.sort_by_key(|child| {
-        let command = [child.get("command"), child.get("gen_ai.tool.call.id")].concat();
+        let command = [
+            child.attribute("command"),
+            child.attribute("gen_ai.tool.call.id"),
+        ]
+        .concat();
         // The steps of a wave run concurrently, too.
-        let step = child.get("step.id").to_owned();
+        let step = child.attribute("step.id").to_owned();
         (order(&command), step, child.begun)
     });
     for child in children {
-        show(child, below, depth + 1, text);
+        render_span(child, below, depth + 1, text);
     }
 }
 

@@ -8,9 +8,9 @@ mod validate;
 
 use serde_json::json;
 
-use super::check::{What, Wrong};
-use super::wire::{Refused, Request, is_wrong_key};
-use super::{Kind, Trouble};
+use super::check::{ValidationError, Violation};
+use super::wire::{ErrorResponse, Request, is_wrong_key};
+use super::{ProviderError, ProviderErrorKind};
 
 pub(super) use render::render;
 pub(super) use validate::check;
@@ -19,81 +19,84 @@ pub(super) use validate::check;
 const NEWEST: &str = "2026-10-21";
 const VERSIONS: [&str; 3] = [NEWEST, "2023-06-01", "2023-01-01"];
 
-fn authenticate(request: &Request) -> Result<(), Wrong> {
+fn authenticate(request: &Request) -> Result<(), ValidationError> {
     let key = request.header("x-api-key").or_else(|| request.bearer());
     match key {
-        Some(key) if is_wrong_key(key) => {
-            Err(Wrong::request(Kind::Unauthenticated, "invalid x-api-key"))
-        }
+        Some(key) if is_wrong_key(key) => Err(ValidationError::request(
+            ProviderErrorKind::Unauthenticated,
+            "invalid x-api-key",
+        )),
         Some(_) => Ok(()),
-        None => Err(Wrong::request(
-            Kind::Unauthenticated,
+        None => Err(ValidationError::request(
+            ProviderErrorKind::Unauthenticated,
             "x-api-key header is required",
         )),
     }
 }
 
 /// Returns whether the request has the newest version.
-fn is_newest(request: &Request) -> Result<bool, Wrong> {
+fn is_newest(request: &Request) -> Result<bool, ValidationError> {
     match request.header("anthropic-version") {
         Some(version) if VERSIONS.contains(&version) => Ok(version == NEWEST),
-        Some(version) => Err(Wrong::request(
-            Kind::BadRequest,
+        Some(version) => Err(ValidationError::request(
+            ProviderErrorKind::BadRequest,
             format!("anthropic-version: \"{version}\" is not a valid version"),
         )),
-        None => Err(Wrong::request(
-            Kind::BadRequest,
+        None => Err(ValidationError::request(
+            ProviderErrorKind::BadRequest,
             "anthropic-version: header is required",
         )),
     }
 }
 
 /// Converts an error into Anthropic's words.
-pub(super) fn worded(wrong: &Wrong) -> Trouble {
-    let at = wrong.dotted();
-    let why = match &wrong.what {
-        What::Unknown => "Extra inputs are not permitted".to_owned(),
-        What::Missing => "Field required".to_owned(),
-        What::Not(kind) => format!("Input should be a valid {kind}"),
-        What::Empty => {
+pub(super) fn to_provider_error(wrong: &ValidationError) -> ProviderError {
+    let at = wrong.dotted_path();
+    let why = match &wrong.violation {
+        Violation::Unknown => "Extra inputs are not permitted".to_owned(),
+        Violation::Missing => "Field required".to_owned(),
+        Violation::Not(kind) => format!("Input should be a valid {kind}"),
+        Violation::Empty => {
             "List should have at least 1 item, String should have at least 1 character".to_owned()
         }
-        What::Rule(message, _) | What::Request(_, message) => message.clone(),
+        Violation::Rule(message, _) | Violation::Request(_, message) => message.clone(),
     };
     let message = if at.is_empty() {
         why
     } else {
         format!("{at}: {why}")
     };
-    Trouble::new(Kind::BadRequest, message)
+    ProviderError::new(ProviderErrorKind::BadRequest, message)
 }
 
 /// Renders an error in Anthropic's format.
-pub(super) fn refuse(trouble: &Trouble, id: &str) -> Refused {
+pub(super) fn error_response(trouble: &ProviderError, id: &str) -> ErrorResponse {
     let (status, kind) = match trouble.kind {
-        Kind::BadRequest | Kind::ContextTooLong | Kind::Filtered => (400, "invalid_request_error"),
-        Kind::Unauthenticated => (401, "authentication_error"),
-        Kind::Forbidden => (403, "permission_error"),
-        Kind::NotFound => (404, "not_found_error"),
-        Kind::TooLarge => (413, "request_too_large"),
-        Kind::RateLimited | Kind::SpendLimit => (429, "rate_limit_error"),
-        Kind::Overloaded => (529, "overloaded_error"),
-        Kind::Unavailable => (503, "api_error"),
-        Kind::Internal => (500, "api_error"),
+        ProviderErrorKind::BadRequest
+        | ProviderErrorKind::ContextTooLong
+        | ProviderErrorKind::Filtered => (400, "invalid_request_error"),
+        ProviderErrorKind::Unauthenticated => (401, "authentication_error"),
+        ProviderErrorKind::Forbidden => (403, "permission_error"),
+        ProviderErrorKind::NotFound => (404, "not_found_error"),
+        ProviderErrorKind::TooLarge => (413, "request_too_large"),
+        ProviderErrorKind::RateLimited | ProviderErrorKind::SpendLimit => (429, "rate_limit_error"),
+        ProviderErrorKind::Overloaded => (529, "overloaded_error"),
+        ProviderErrorKind::Unavailable => (503, "api_error"),
+        ProviderErrorKind::Internal => (500, "api_error"),
     };
     let mut error = json!({"type": kind, "message": trouble.message});
-    if trouble.kind == Kind::SpendLimit
+    if trouble.kind == ProviderErrorKind::SpendLimit
         && let Some(fields) = error.as_object_mut()
     {
         let details = json!({"error_code": "enforced_spend_limit_reached"});
         fields.insert("details".to_owned(), details);
     }
-    let mut headers = trouble.wait.headers();
+    let mut headers = trouble.retry_after.headers();
     headers.push(("request-id", format!("req_{id}")));
-    if trouble.kind == Kind::SpendLimit {
+    if trouble.kind == ProviderErrorKind::SpendLimit {
         headers.push(("x-should-retry", "false".to_owned()));
     }
-    Refused {
+    ErrorResponse {
         status,
         headers,
         body: json!({"type": "error", "error": error, "request_id": format!("req_{id}")}),

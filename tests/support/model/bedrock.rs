@@ -8,20 +8,20 @@ mod validate;
 
 use serde_json::json;
 
-use super::check::{What, Wrong};
-use super::wire::{Refused, Request, is_wrong_key};
-use super::{Kind, Trouble};
+use super::check::{ValidationError, Violation};
+use super::wire::{ErrorResponse, Request, is_wrong_key};
+use super::{ProviderError, ProviderErrorKind};
 
 pub(super) use render::render;
 pub(super) use validate::check;
 
 /// Checks for a bearer token, or for a signature that covers the required headers. The signature itself is not
 /// computed, since the AWS SDKs make it and the fake does not have the secret.
-fn authenticate(request: &Request) -> Result<(), Wrong> {
+fn authenticate(request: &Request) -> Result<(), ValidationError> {
     if let Some(token) = request.bearer() {
         return if is_wrong_key(token) {
-            Err(Wrong::request(
-                Kind::Forbidden,
+            Err(ValidationError::request(
+                ProviderErrorKind::Forbidden,
                 "The security token included in the request is invalid.",
             ))
         } else {
@@ -29,8 +29,8 @@ fn authenticate(request: &Request) -> Result<(), Wrong> {
         };
     }
     let Some(header) = request.header("authorization") else {
-        return Err(Wrong::request(
-            Kind::Forbidden,
+        return Err(ValidationError::request(
+            ProviderErrorKind::Forbidden,
             "Missing Authentication Token",
         ));
     };
@@ -49,43 +49,50 @@ fn authenticate(request: &Request) -> Result<(), Wrong> {
     if signed {
         return Ok(());
     }
-    Err(Wrong::request(
-        Kind::Forbidden,
+    Err(ValidationError::request(
+        ProviderErrorKind::Forbidden,
         "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.",
     ))
 }
 
 /// Converts an error into Amazon's words.
-pub(super) fn worded(wrong: &Wrong) -> Trouble {
-    let at = wrong.dotted();
-    let message = match &wrong.what {
-        What::Unknown => format!(
+pub(super) fn to_provider_error(wrong: &ValidationError) -> ProviderError {
+    let at = wrong.dotted_path();
+    let message = match &wrong.violation {
+        Violation::Unknown => format!(
             "The model returned the following errors: #/{at}: extraneous key [{}] is not permitted",
             wrong.name()
         ),
-        What::Missing => format!(
+        Violation::Missing => format!(
             "1 validation error detected: Value null at '{at}' failed to satisfy constraint: Member must not be null"
         ),
-        What::Not(kind) => format!("{at}: expected {kind}"),
-        What::Empty => format!(
+        Violation::Not(kind) => format!("{at}: expected {kind}"),
+        Violation::Empty => format!(
             "1 validation error detected: Value at '{at}' failed to satisfy constraint: Member must have length greater than or equal to 1"
         ),
-        What::Rule(message, _) | What::Request(_, message) => message.clone(),
+        Violation::Rule(message, _) | Violation::Request(_, message) => message.clone(),
     };
-    Trouble::new(Kind::BadRequest, message)
+    ProviderError::new(ProviderErrorKind::BadRequest, message)
 }
 
 /// Renders an error in Amazon's format, with its type in a header.
-pub(super) fn refuse(trouble: &Trouble, id: &str) -> Refused {
+pub(super) fn error_response(trouble: &ProviderError, id: &str) -> ErrorResponse {
     let (status, kind) = match trouble.kind {
-        Kind::BadRequest | Kind::ContextTooLong | Kind::Filtered | Kind::TooLarge => {
-            (400, "ValidationException")
+        ProviderErrorKind::BadRequest
+        | ProviderErrorKind::ContextTooLong
+        | ProviderErrorKind::Filtered
+        | ProviderErrorKind::TooLarge => (400, "ValidationException"),
+        ProviderErrorKind::Unauthenticated | ProviderErrorKind::Forbidden => {
+            (403, "AccessDeniedException")
         }
-        Kind::Unauthenticated | Kind::Forbidden => (403, "AccessDeniedException"),
-        Kind::NotFound => (404, "ResourceNotFoundException"),
-        Kind::RateLimited | Kind::SpendLimit => (429, "ThrottlingException"),
-        Kind::Overloaded | Kind::Unavailable => (503, "ServiceUnavailableException"),
-        Kind::Internal => (500, "InternalServerException"),
+        ProviderErrorKind::NotFound => (404, "ResourceNotFoundException"),
+        ProviderErrorKind::RateLimited | ProviderErrorKind::SpendLimit => {
+            (429, "ThrottlingException")
+        }
+        ProviderErrorKind::Overloaded | ProviderErrorKind::Unavailable => {
+            (503, "ServiceUnavailableException")
+        }
+        ProviderErrorKind::Internal => (500, "InternalServerException"),
     };
     let kind = match trouble.message.as_str() {
         "Missing Authentication Token" => "MissingAuthenticationTokenException",
@@ -93,10 +100,10 @@ pub(super) fn refuse(trouble: &Trouble, id: &str) -> Refused {
         text if text.starts_with("The request signature") => "InvalidSignatureException",
         _ => kind,
     };
-    let mut headers = trouble.wait.headers();
+    let mut headers = trouble.retry_after.headers();
     headers.push(("x-amzn-errortype", kind.to_owned()));
     headers.push(("x-amzn-requestid", id.to_owned()));
-    Refused {
+    ErrorResponse {
         status,
         headers,
         body: json!({"message": trouble.message}),

@@ -16,7 +16,7 @@ const TOKEN_BYTES: usize = 4;
 
 /// Providers cache blocks of 128 tokens, and nothing below 1,024.
 const BLOCK_BYTES: usize = 128 * TOKEN_BYTES;
-const LEAST_BYTES: usize = 1024 * TOKEN_BYTES;
+const MIN_BYTES: usize = 1024 * TOKEN_BYTES;
 
 /// The bytes of a prompt, and its cache marks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,14 +27,14 @@ pub(super) struct Prompt {
 
 /// The prefixes that were sent before.
 #[derive(Debug, Default)]
-pub(super) struct Cache(Mutex<HashSet<u64>>);
+pub(super) struct PromptCache(Mutex<HashSet<u64>>);
 
 impl Prompt {
     /// Adds a part of the body. Marks within the part count at its end.
     pub(super) fn push(&mut self, value: Option<&Value>) {
         let Some(value) = value else { return };
         let mut value = value.clone();
-        let marked = unmark(&mut value);
+        let marked = remove_marks(&mut value);
         self.bytes.extend_from_slice(value.to_string().as_bytes());
         if marked {
             self.mark();
@@ -56,7 +56,7 @@ impl Prompt {
 }
 
 /// Removes marks from a value, since they are no part of the prompt. Returns whether there was one.
-fn unmark(value: &mut Value) -> bool {
+fn remove_marks(value: &mut Value) -> bool {
     match value {
         Value::Object(map) => {
             let mut marked = map
@@ -64,14 +64,14 @@ fn unmark(value: &mut Value) -> bool {
                 .is_some_and(|mark| !mark.is_null());
             marked |= map.contains_key("cachePoint");
             for inner in map.values_mut() {
-                marked |= unmark(inner);
+                marked |= remove_marks(inner);
             }
             marked
         }
         Value::Array(items) => {
             let mut marked = false;
             for item in items {
-                marked |= unmark(item);
+                marked |= remove_marks(item);
             }
             marked
         }
@@ -80,13 +80,13 @@ fn unmark(value: &mut Value) -> bool {
 }
 
 /// Returns the number of tokens for this many bytes.
-pub(super) fn tokens(bytes: usize) -> u64 {
+pub(super) fn tokens_from_bytes(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(TOKEN_BYTES)).unwrap_or(u64::MAX)
 }
 
-impl Cache {
+impl PromptCache {
     /// Returns the usage of a prompt and adds the prompt to the cache.
-    pub(super) fn take(&self, provider: Provider, model: &str, prompt: &Prompt) -> Usage {
+    pub(super) fn record_prompt(&self, provider: Provider, model: &str, prompt: &Prompt) -> Usage {
         let ends = if provider.caches_by_marks() {
             prompt.marks.clone()
         } else {
@@ -96,7 +96,7 @@ impl Cache {
         };
         let keys = keys(provider, model, &prompt.bytes, &ends);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = keys.iter().filter(|(end, _)| *end >= LEAST_BYTES);
+        let kept = keys.iter().filter(|(end, _)| *end >= MIN_BYTES);
         let (mut read, mut most) = (0, 0);
         for (end, key) in kept {
             most = *end;
@@ -105,13 +105,13 @@ impl Cache {
             }
         }
         let written = if provider.caches_by_marks() {
-            tokens(most - read)
+            tokens_from_bytes(most - read)
         } else {
             0
         };
         Usage {
-            input: tokens(prompt.bytes.len()),
-            cached: tokens(read),
+            input: tokens_from_bytes(prompt.bytes.len()),
+            cached: tokens_from_bytes(read),
             written,
             ..Usage::default()
         }
@@ -146,39 +146,40 @@ mod tests {
 
     #[test]
     fn what_two_prompts_share_is_cached_in_blocks() {
-        let cache = Cache::default();
+        let cache = PromptCache::default();
         let shared = json!("s".repeat(8000));
-        let first = cache.take(
+        let first = cache.record_prompt(
             Provider::OpenAi,
             "m",
             &prompt(&[shared.clone(), json!("one")]),
         );
         assert_eq!((first.cached, first.input), (0, 2002));
-        let second = cache.take(
+        let second = cache.record_prompt(
             Provider::OpenAi,
             "m",
             &prompt(&[shared.clone(), json!("two")]),
         );
         assert_eq!(second.cached, 1920, "15 whole blocks of 128");
-        let other = cache.take(Provider::OpenAi, "n", &prompt(&[shared]));
+        let other = cache.record_prompt(Provider::OpenAi, "n", &prompt(&[shared]));
         assert_eq!(other.cached, 0, "models share nothing");
     }
 
     #[test]
     fn anthropic_caches_up_to_marks_and_only_there() {
-        let cache = Cache::default();
+        let cache = PromptCache::default();
         let text = "s".repeat(8000);
         let marked = json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}});
         let bare = json!({"type": "text", "text": text});
-        let first = cache.take(
+        let first = cache.record_prompt(
             Provider::Anthropic,
             "m",
             &prompt(std::slice::from_ref(&marked)),
         );
         assert_eq!((first.cached, first.written), (0, first.input));
-        let second = cache.take(Provider::Anthropic, "m", &prompt(&[marked, json!("more")]));
+        let second =
+            cache.record_prompt(Provider::Anthropic, "m", &prompt(&[marked, json!("more")]));
         assert_eq!((second.cached, second.written), (first.input, 0));
-        let third = cache.take(Provider::Anthropic, "m", &prompt(&[bare]));
+        let third = cache.record_prompt(Provider::Anthropic, "m", &prompt(&[bare]));
         assert_eq!(
             (third.cached, third.written),
             (0, 0),

@@ -1,21 +1,21 @@
 //! Strict reading of a request: unknown fields are refused, and errors contain the place of the problem.
 //!
-//! This module knows no provider. Each provider converts a [`Wrong`] into its own message, code and status.
+//! This module knows no provider. Each provider converts a [`ValidationError`] into its own message, code and status.
 
 use serde_json::{Map, Value};
 
-use super::trouble::Kind;
+use super::provider_error::ProviderErrorKind;
 
 /// A problem of a request and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct ValidationError {
     /// JSON pointer into the body; empty for the whole request.
     pub(super) at: String,
-    pub(super) what: What,
+    pub(super) violation: Violation,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Violation {
     /// The provider has no such field.
     Unknown,
     /// A required field is missing.
@@ -27,28 +27,28 @@ pub(super) enum What {
     /// A rule of the provider is broken: its message, and its code if there is one.
     Rule(String, Option<&'static str>),
     /// A problem of keys, headers or paths.
-    Request(Kind, String),
+    Request(ProviderErrorKind, String),
 }
 
-impl Wrong {
+impl ValidationError {
     /// Creates an error about the whole request.
-    pub(super) fn request(kind: Kind, message: impl Into<String>) -> Self {
+    pub(super) fn request(kind: ProviderErrorKind, message: impl Into<String>) -> Self {
         Self {
             at: String::new(),
-            what: What::Request(kind, message.into()),
+            violation: Violation::Request(kind, message.into()),
         }
     }
 
     /// Adds a code of the provider.
-    pub(super) fn coded(mut self, code: &'static str) -> Self {
-        if let What::Rule(_, known) = &mut self.what {
+    pub(super) fn with_code(mut self, code: &'static str) -> Self {
+        if let Violation::Rule(_, known) = &mut self.violation {
             *known = Some(code);
         }
         self
     }
 
     /// Returns the place with brackets: `messages[0].content`.
-    pub(super) fn bracketed(&self) -> String {
+    pub(super) fn bracketed_path(&self) -> String {
         let mut path = String::new();
         for segment in self.at.split('/').filter(|segment| !segment.is_empty()) {
             if segment.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -64,7 +64,7 @@ impl Wrong {
     }
 
     /// Returns the place with dots: `messages.0.content`.
-    pub(super) fn dotted(&self) -> String {
+    pub(super) fn dotted_path(&self) -> String {
         self.at.trim_start_matches('/').replace('/', ".")
     }
 
@@ -76,19 +76,19 @@ impl Wrong {
 
 /// A value of the body and its place.
 #[derive(Debug, Clone)]
-pub(super) struct At<'a> {
+pub(super) struct JsonNode<'a> {
     pub(super) value: &'a Value,
     pub(super) at: String,
 }
 
 /// The fields of an object, all of which are known.
 #[derive(Debug, Clone)]
-pub(super) struct Fields<'a> {
+pub(super) struct JsonFields<'a> {
     map: &'a Map<String, Value>,
     at: String,
 }
 
-impl<'a> At<'a> {
+impl<'a> JsonNode<'a> {
     /// Creates the root from the body.
     pub(super) fn root(value: &'a Value) -> Self {
         Self {
@@ -97,62 +97,62 @@ impl<'a> At<'a> {
         }
     }
 
-    fn fails(&self, what: What) -> Wrong {
-        Wrong {
+    fn error(&self, what: Violation) -> ValidationError {
+        ValidationError {
             at: self.at.clone(),
-            what,
+            violation: what,
         }
     }
 
     /// Creates an error for a broken rule at this place.
-    pub(super) fn wrong(&self, message: impl Into<String>) -> Wrong {
-        self.fails(What::Rule(message.into(), None))
+    pub(super) fn rule_error(&self, message: impl Into<String>) -> ValidationError {
+        self.error(Violation::Rule(message.into(), None))
     }
 
     /// Creates an error for a field that is known elsewhere, or for another type.
-    pub(super) fn unknown(&self) -> Wrong {
-        self.fails(What::Unknown)
+    pub(super) fn unknown_field(&self) -> ValidationError {
+        self.error(Violation::Unknown)
     }
 
     /// Reads an object that has no other fields than these.
-    pub(super) fn fields(&self, known: &[&str]) -> Result<Fields<'a>, Wrong> {
+    pub(super) fn fields(&self, known: &[&str]) -> Result<JsonFields<'a>, ValidationError> {
         let fields = self.any_fields()?;
         match fields.map.keys().find(|key| !known.contains(&key.as_str())) {
-            Some(key) => Err(Wrong {
+            Some(key) => Err(ValidationError {
                 at: format!("{}/{key}", self.at),
-                what: What::Unknown,
+                violation: Violation::Unknown,
             }),
             None => Ok(fields),
         }
     }
 
     /// Reads an object with any fields.
-    pub(super) fn any_fields(&self) -> Result<Fields<'a>, Wrong> {
+    pub(super) fn any_fields(&self) -> Result<JsonFields<'a>, ValidationError> {
         match self.value {
-            Value::Object(map) => Ok(Fields {
+            Value::Object(map) => Ok(JsonFields {
                 map,
                 at: self.at.clone(),
             }),
-            _ => Err(self.fails(What::Not("object"))),
+            _ => Err(self.error(Violation::Not("object"))),
         }
     }
 
-    pub(super) fn text(&self) -> Result<&'a str, Wrong> {
+    pub(super) fn text(&self) -> Result<&'a str, ValidationError> {
         self.value
             .as_str()
-            .ok_or_else(|| self.fails(What::Not("string")))
+            .ok_or_else(|| self.error(Violation::Not("string")))
     }
 
     /// Reads text that is not blank.
-    pub(super) fn filled_text(&self) -> Result<&'a str, Wrong> {
+    pub(super) fn non_empty_text(&self) -> Result<&'a str, ValidationError> {
         let text = self.text()?;
         if text.trim().is_empty() {
-            return Err(self.fails(What::Empty));
+            return Err(self.error(Violation::Empty));
         }
         Ok(text)
     }
 
-    pub(super) fn list(&self) -> Result<Vec<Self>, Wrong> {
+    pub(super) fn list(&self) -> Result<Vec<Self>, ValidationError> {
         match self.value {
             Value::Array(items) => Ok(items
                 .iter()
@@ -162,33 +162,33 @@ impl<'a> At<'a> {
                     at: format!("{}/{index}", self.at),
                 })
                 .collect()),
-            _ => Err(self.fails(What::Not("array"))),
+            _ => Err(self.error(Violation::Not("array"))),
         }
     }
 
     /// Reads a list that is not empty.
-    pub(super) fn filled_list(&self) -> Result<Vec<Self>, Wrong> {
+    pub(super) fn non_empty_list(&self) -> Result<Vec<Self>, ValidationError> {
         let list = self.list()?;
         if list.is_empty() {
-            return Err(self.fails(What::Empty));
+            return Err(self.error(Violation::Empty));
         }
         Ok(list)
     }
 
-    pub(super) fn flag(&self) -> Result<bool, Wrong> {
+    pub(super) fn flag(&self) -> Result<bool, ValidationError> {
         self.value
             .as_bool()
-            .ok_or_else(|| self.fails(What::Not("boolean")))
+            .ok_or_else(|| self.error(Violation::Not("boolean")))
     }
 
     /// Reads an integer of at least `least`.
-    pub(super) fn whole(&self, least: u64) -> Result<u64, Wrong> {
+    pub(super) fn integer(&self, least: u64) -> Result<u64, ValidationError> {
         let number = self
             .value
             .as_u64()
-            .ok_or_else(|| self.fails(What::Not("integer")))?;
+            .ok_or_else(|| self.error(Violation::Not("integer")))?;
         if number < least {
-            return Err(self.wrong(format!(
+            return Err(self.rule_error(format!(
                 "integer below minimum value: expected a value >= {least}, but got {number}"
             )));
         }
@@ -196,13 +196,13 @@ impl<'a> At<'a> {
     }
 
     /// Reads a number within bounds.
-    pub(super) fn number(&self, low: f64, high: f64) -> Result<f64, Wrong> {
+    pub(super) fn number(&self, low: f64, high: f64) -> Result<f64, ValidationError> {
         let number = self
             .value
             .as_f64()
-            .ok_or_else(|| self.fails(What::Not("number")))?;
+            .ok_or_else(|| self.error(Violation::Not("number")))?;
         if !(low..=high).contains(&number) {
-            return Err(self.wrong(format!(
+            return Err(self.rule_error(format!(
                 "number out of range: expected a value from {low} to {high}, but got {number}"
             )));
         }
@@ -210,11 +210,11 @@ impl<'a> At<'a> {
     }
 
     /// Reads one of these words.
-    pub(super) fn one_of(&self, words: &[&str]) -> Result<&'a str, Wrong> {
+    pub(super) fn one_of(&self, words: &[&str]) -> Result<&'a str, ValidationError> {
         let word = self.text()?;
         if !words.contains(&word) {
             let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-            return Err(self.wrong(format!(
+            return Err(self.rule_error(format!(
                 "invalid value: '{word}'. Supported values are: {}",
                 words.join(", ")
             )));
@@ -223,21 +223,21 @@ impl<'a> At<'a> {
     }
 }
 
-impl<'a> Fields<'a> {
+impl<'a> JsonFields<'a> {
     /// Returns a field, or `None` when it is missing or null.
-    pub(super) fn get(&self, name: &str) -> Option<At<'a>> {
+    pub(super) fn get(&self, name: &str) -> Option<JsonNode<'a>> {
         let value = self.map.get(name).filter(|value| !value.is_null())?;
-        Some(At {
+        Some(JsonNode {
             value,
             at: format!("{}/{name}", self.at),
         })
     }
 
     /// Returns a required field.
-    pub(super) fn need(&self, name: &str) -> Result<At<'a>, Wrong> {
-        self.get(name).ok_or_else(|| Wrong {
+    pub(super) fn required(&self, name: &str) -> Result<JsonNode<'a>, ValidationError> {
+        self.get(name).ok_or_else(|| ValidationError {
             at: format!("{}/{name}", self.at),
-            what: What::Missing,
+            violation: Violation::Missing,
         })
     }
 
@@ -246,18 +246,18 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns all fields.
-    pub(super) fn each(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + '_ {
+    pub(super) fn each(&self) -> impl Iterator<Item = (&'a str, JsonNode<'a>)> + '_ {
         self.map.iter().map(|(name, value)| {
             let at = format!("{}/{name}", self.at);
-            (name.as_str(), At { value, at })
+            (name.as_str(), JsonNode { value, at })
         })
     }
 
     /// Creates an error for a rule that the whole object breaks.
-    pub(super) fn wrong(&self, message: impl Into<String>) -> Wrong {
-        Wrong {
+    pub(super) fn rule_error(&self, message: impl Into<String>) -> ValidationError {
+        ValidationError {
             at: self.at.clone(),
-            what: What::Rule(message.into(), None),
+            violation: Violation::Rule(message.into(), None),
         }
     }
 }

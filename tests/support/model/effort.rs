@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::reply::{Answer, Stop, Usage};
-use super::seen::Seen;
+use super::reply::{Answer, StopReason, Usage};
+use super::request::RecordedRequest;
 
 /// Places of the requested reasoning, as a number of tokens or a word.
 const PLACES: [&str; 8] = [
@@ -32,21 +32,21 @@ fn tokens(told: &Value) -> u64 {
 
 impl Answer {
     /// Returns the answer after the requested reasoning, which may have used up the limit.
-    pub(super) fn reasoned(self, seen: &Seen) -> Self {
+    pub(super) fn with_reasoning(self, seen: &RecordedRequest) -> Self {
         let told = PLACES.iter().filter_map(|place| seen.body.pointer(place));
         let reasoning = told.map(tokens).max().unwrap_or_default();
         let Some(most) = seen.max_tokens.filter(|most| *most <= reasoning) else {
             return self;
         };
         Self {
-            stop: Some(Stop::Length),
+            stop: Some(StopReason::Length),
             usage: Some(Usage {
                 input: 1_000,
                 output: most,
                 reasoning: most,
                 ..Usage::default()
             }),
-            after: self.after,
+            delay: self.delay,
             ..Self::default()
         }
     }

@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{Arguments, Stop};
-use super::{Answer, Called, Fault, Kind, Nonsense, Provider, Seen, Tool, Trouble, Wait};
+use super::reply::{ArgumentsFault, StopReason};
+use super::{
+    Answer, Fault, Nonsense, Provider, ProviderError, ProviderErrorKind, RecordedRequest,
+    RetryAfter, Tool, ToolCall,
+};
 
 /// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome {
     Answer(Answer),
-    Trouble(Trouble),
+    Error(ProviderError),
     /// The beginning of an answer, after which the connection is closed.
     Cut(Answer),
     /// The beginning of an answer, after which nothing follows.
@@ -21,23 +24,28 @@ pub(super) enum Outcome {
 }
 
 /// Returns the outcome of a fault.
-pub(super) fn play(fault: &Fault, seen: &Seen) -> Outcome {
+pub(super) fn play(fault: &Fault, seen: &RecordedRequest) -> Outcome {
     let provider = seen.provider;
     match fault {
-        Fault::RateLimited(wait) => limited(provider, wait),
-        Fault::SpendLimit => trouble(Kind::SpendLimit, spent(provider)),
-        Fault::Overloaded(wait) => Outcome::Trouble(Trouble {
-            wait: wait.clone(),
-            ..Trouble::new(Kind::Overloaded, overloaded(provider))
+        Fault::RateLimited(wait) => rate_limited(provider, wait),
+        Fault::SpendLimit => provider_error(ProviderErrorKind::SpendLimit, quota_message(provider)),
+        Fault::Overloaded(wait) => Outcome::Error(ProviderError {
+            retry_after: wait.clone(),
+            ..ProviderError::new(ProviderErrorKind::Overloaded, overloaded_message(provider))
         }),
-        Fault::Unavailable => trouble(Kind::Unavailable, "Service Unavailable"),
-        Fault::Internal => trouble(Kind::Internal, "Internal server error"),
-        Fault::Unauthenticated => trouble(Kind::Unauthenticated, "invalid x-api-key"),
-        Fault::UnknownModel => Outcome::Trouble(unknown_model(provider, &seen.model)),
-        Fault::BadRequest(words) => trouble(Kind::BadRequest, words),
-        Fault::ContextTooLong => trouble(Kind::ContextTooLong, too_long(provider)),
-        Fault::Cut(answer) => Outcome::Cut(answer.clone().settle(seen)),
-        Fault::Stall(answer) => Outcome::Stall(answer.clone().settle(seen)),
+        Fault::Unavailable => provider_error(ProviderErrorKind::Unavailable, "Service Unavailable"),
+        Fault::Internal => provider_error(ProviderErrorKind::Internal, "Internal server error"),
+        Fault::Unauthenticated => {
+            provider_error(ProviderErrorKind::Unauthenticated, "invalid x-api-key")
+        }
+        Fault::UnknownModel => Outcome::Error(unknown_model(provider, &seen.model)),
+        Fault::BadRequest(words) => provider_error(ProviderErrorKind::BadRequest, words),
+        Fault::ContextTooLong => provider_error(
+            ProviderErrorKind::ContextTooLong,
+            too_long_message(provider),
+        ),
+        Fault::Cut(answer) => Outcome::Cut(answer.clone().resolve_value(seen)),
+        Fault::Stall(answer) => Outcome::Stall(answer.clone().resolve_value(seen)),
         Fault::Hang => Outcome::Hang,
         Fault::Html => Outcome::Html,
         Fault::Filtered => filtered(provider),
@@ -45,43 +53,43 @@ pub(super) fn play(fault: &Fault, seen: &Seen) -> Outcome {
     }
 }
 
-fn trouble(kind: Kind, message: &str) -> Outcome {
-    Outcome::Trouble(Trouble::new(kind, message))
+fn provider_error(kind: ProviderErrorKind, message: &str) -> Outcome {
+    Outcome::Error(ProviderError::new(kind, message))
 }
 
-fn unknown_model(provider: Provider, model: &str) -> Trouble {
+fn unknown_model(provider: Provider, model: &str) -> ProviderError {
     let (kind, code, message) = match provider {
         Provider::OpenAi => (
-            Kind::NotFound,
+            ProviderErrorKind::NotFound,
             Some("model_not_found"),
             format!("The model `{model}` does not exist or you do not have access to it."),
         ),
         Provider::Azure => (
-            Kind::NotFound,
+            ProviderErrorKind::NotFound,
             Some("DeploymentNotFound"),
             "The API deployment for this resource does not exist.".to_owned(),
         ),
-        Provider::Anthropic => (Kind::NotFound, None, format!("model: {model}")),
+        Provider::Anthropic => (ProviderErrorKind::NotFound, None, format!("model: {model}")),
         Provider::Gemini | Provider::Vertex => (
-            Kind::NotFound,
+            ProviderErrorKind::NotFound,
             None,
             format!(
                 "models/{model} is not found for API version v1beta, or is not supported for generateContent."
             ),
         ),
         Provider::Bedrock => (
-            Kind::BadRequest,
+            ProviderErrorKind::BadRequest,
             None,
             "The provided model identifier is invalid.".to_owned(),
         ),
     };
-    Trouble {
+    ProviderError {
         code,
-        ..Trouble::new(kind, message)
+        ..ProviderError::new(kind, message)
     }
 }
 
-fn limited(provider: Provider, wait: &Wait) -> Outcome {
+fn rate_limited(provider: Provider, wait: &RetryAfter) -> Outcome {
     let message = match provider {
         Provider::OpenAi => {
             "Rate limit reached for requests per min (RPM): Limit 3, Used 3, Requested 1."
@@ -97,13 +105,13 @@ fn limited(provider: Provider, wait: &Wait) -> Outcome {
         }
         Provider::Bedrock => "Too many requests, please wait before trying again.",
     };
-    Outcome::Trouble(Trouble {
-        wait: wait.clone(),
-        ..Trouble::new(Kind::RateLimited, message)
+    Outcome::Error(ProviderError {
+        retry_after: wait.clone(),
+        ..ProviderError::new(ProviderErrorKind::RateLimited, message)
     })
 }
 
-const fn spent(provider: Provider) -> &'static str {
+const fn quota_message(provider: Provider) -> &'static str {
     match provider {
         Provider::OpenAi | Provider::Azure => {
             "You exceeded your current quota, please check your plan and billing details."
@@ -116,7 +124,7 @@ const fn spent(provider: Provider) -> &'static str {
     }
 }
 
-const fn overloaded(provider: Provider) -> &'static str {
+const fn overloaded_message(provider: Provider) -> &'static str {
     match provider {
         Provider::OpenAi | Provider::Azure => {
             "The engine is currently overloaded, please try again later"
@@ -127,7 +135,7 @@ const fn overloaded(provider: Provider) -> &'static str {
     }
 }
 
-const fn too_long(provider: Provider) -> &'static str {
+const fn too_long_message(provider: Provider) -> &'static str {
     match provider {
         Provider::OpenAi | Provider::Azure => {
             "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens. Please reduce the length of the messages."
@@ -145,49 +153,52 @@ const fn too_long(provider: Provider) -> &'static str {
 /// Returns a filtered answer: an error at Azure and Anthropic, an answer without text elsewhere.
 fn filtered(provider: Provider) -> Outcome {
     match provider {
-        Provider::Azure => trouble(
-            Kind::Filtered,
+        Provider::Azure => provider_error(
+            ProviderErrorKind::Filtered,
             "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
         ),
-        Provider::Anthropic => {
-            trouble(Kind::Filtered, "Output blocked by content filtering policy")
-        }
+        Provider::Anthropic => provider_error(
+            ProviderErrorKind::Filtered,
+            "Output blocked by content filtering policy",
+        ),
         _ => Outcome::Answer(Answer {
-            stop: Some(Stop::Filtered),
+            stop: Some(StopReason::Filtered),
             ..Answer::default()
         }),
     }
 }
 
-fn bad_answer(fault: &Fault, seen: &Seen) -> Answer {
+fn bad_answer(fault: &Fault, seen: &RecordedRequest) -> Answer {
     match fault {
         Fault::Truncated(answer) => answer.clone().truncated(seen),
         Fault::Refusal(words) => Answer {
-            stop: Some(Stop::Refused),
+            stop: Some(StopReason::Refused),
             ..Answer::text(words.clone())
         },
         Fault::Malformed => Answer::text("{\"summary\": \"it was, \"verdict\": "),
-        Fault::WrongSchema => Answer::value(json!({"nobody_asked_for": [1, 2, 3]})).settle(seen),
-        Fault::Huge(bytes) => huge(*bytes, seen),
+        Fault::WrongSchema => {
+            Answer::value(json!({"nobody_asked_for": [1, 2, 3]})).resolve_value(seen)
+        }
+        Fault::Huge(bytes) => oversized_answer(*bytes, seen),
         Fault::UnknownTool => Answer::call("delete_everything", json!({"really": true})),
-        Fault::ManyCalls(count) => many(*count, seen),
+        Fault::ManyCalls(count) => many_calls(*count, seen),
         Fault::BadArguments(how) => bad_arguments(*how, seen),
         _ => Answer::default(),
     }
 }
 
-fn huge(bytes: usize, seen: &Seen) -> Answer {
+fn oversized_answer(bytes: usize, seen: &RecordedRequest) -> Answer {
     let text = "x".repeat(bytes);
-    match &seen.wants {
+    match &seen.response_schema {
         None => Answer::text(text),
-        Some(_) => Answer::value(json!({ "summary": text })).settle(seen),
+        Some(_) => Answer::value(json!({ "summary": text })).resolve_value(seen),
     }
 }
 
 /// Returns calls of the offered tools in turn, with arguments that fit, except for the tool that only gives the
 /// answer.
-fn many(count: usize, seen: &Seen) -> Answer {
-    let answering = seen.answering().map(|tool| tool.name.as_str());
+fn many_calls(count: usize, seen: &RecordedRequest) -> Answer {
+    let answering = seen.answer_tool().map(|tool| tool.name.as_str());
     let is_own = |tool: &&Tool| seen.tools.len() == 1 || Some(tool.name.as_str()) != answering;
     let tools: Vec<&Tool> = seen.tools.iter().filter(is_own).collect();
     let mut answer = Answer::default();
@@ -195,34 +206,34 @@ fn many(count: usize, seen: &Seen) -> Answer {
         let seed = u64::try_from(index).unwrap_or_default();
         let tool = tools.get(index % tools.len().max(1));
         let called = match tool {
-            Some(tool) => Called::new(
+            Some(tool) => ToolCall::new(
                 tool.name.clone(),
                 Nonsense::new(seed).value(&tool.schema, 2),
             ),
-            None => Called::new("lookup", json!({"n": index})),
+            None => ToolCall::new("lookup", json!({"n": index})),
         };
         answer.calls.push(called);
     }
     answer
 }
 
-fn bad_arguments(how: Arguments, seen: &Seen) -> Answer {
+fn bad_arguments(how: ArgumentsFault, seen: &RecordedRequest) -> Answer {
     let tool = seen.tools.first();
     let name = tool.map_or("lookup", |tool| tool.name.as_str());
     let good = tool.map_or_else(|| json!({}), |tool| Nonsense::new(0).value(&tool.schema, 2));
-    let mut called = Called::new(
+    let mut called = ToolCall::new(
         name,
         match how {
-            Arguments::NotAnObject => json!([1, 2, 3]),
-            Arguments::Stringified => Value::String(good.to_string()),
-            Arguments::Unfitting => json!({"nobody_asked_for": true}),
-            Arguments::Deep => {
+            ArgumentsFault::NotAnObject => json!([1, 2, 3]),
+            ArgumentsFault::Stringified => Value::String(good.to_string()),
+            ArgumentsFault::Unfitting => json!({"nobody_asked_for": true}),
+            ArgumentsFault::Deep => {
                 (0..126).fold(json!("x"), |inner, _| json!({"nobody_asked_for": inner}))
             }
-            Arguments::Broken => json!("{\"indicator\": \"10.0.0"),
+            ArgumentsFault::Broken => json!("{\"indicator\": \"10.0.0"),
         },
     );
-    if how == Arguments::Broken {
+    if how == ArgumentsFault::Broken {
         called.raw = Some("{\"indicator\": \"10.0.0".to_owned());
     }
     Answer {

@@ -9,14 +9,14 @@ mod validate;
 
 use serde_json::{Value, json};
 
-use super::check::{What, Wrong};
-use super::wire::{Refused, Request, is_wrong_key};
-use super::{Kind, Provider, Trouble};
+use super::check::{ValidationError, Violation};
+use super::wire::{ErrorResponse, Request, is_wrong_key};
+use super::{Provider, ProviderError, ProviderErrorKind};
 
 pub(super) use render::render;
 pub(super) use validate::check;
 
-fn authenticate(request: &Request) -> Result<(), Wrong> {
+fn authenticate(request: &Request) -> Result<(), ValidationError> {
     let vertex = request.provider == Provider::Vertex;
     let key = if vertex {
         request.bearer()
@@ -28,32 +28,32 @@ fn authenticate(request: &Request) -> Result<(), Wrong> {
     };
     match key {
         Some(key) if !is_wrong_key(key) => Ok(()),
-        Some(_) if !vertex => Err(Wrong::request(
-            Kind::BadRequest,
+        Some(_) if !vertex => Err(ValidationError::request(
+            ProviderErrorKind::BadRequest,
             "API key not valid. Please pass a valid API key.",
         )),
-        None if !vertex => Err(Wrong::request(
-            Kind::Forbidden,
+        None if !vertex => Err(ValidationError::request(
+            ProviderErrorKind::Forbidden,
             "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.",
         )),
-        _ => Err(Wrong::request(
-            Kind::Unauthenticated,
+        _ => Err(ValidationError::request(
+            ProviderErrorKind::Unauthenticated,
             "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.",
         )),
     }
 }
 
 /// Converts an error into Google's words.
-pub(super) fn worded(wrong: &Wrong) -> Trouble {
-    let at = wrong.bracketed();
-    let message = match &wrong.what {
-        What::Unknown => {
+pub(super) fn to_provider_error(wrong: &ValidationError) -> ProviderError {
+    let at = wrong.bracketed_path();
+    let message = match &wrong.violation {
+        Violation::Unknown => {
             let parent = wrong.at.rsplit_once('/').map_or("", |(parent, _)| parent);
-            let parent = Wrong {
+            let parent = ValidationError {
                 at: parent.to_owned(),
-                what: What::Unknown,
+                violation: Violation::Unknown,
             };
-            let place = parent.bracketed();
+            let place = parent.bracketed_path();
             let place = if place.is_empty() {
                 String::new()
             } else {
@@ -64,32 +64,35 @@ pub(super) fn worded(wrong: &Wrong) -> Trouble {
                 wrong.name()
             )
         }
-        What::Missing | What::Empty => {
+        Violation::Missing | Violation::Empty => {
             format!(
                 "* GenerateContentRequest.{at}: {} is not specified",
                 wrong.name()
             )
         }
-        What::Not(kind) => format!("Invalid value at '{at}', expected {kind}"),
-        What::Rule(message, _) if at.is_empty() => message.clone(),
-        What::Rule(message, _) => format!("* GenerateContentRequest.{at}: {message}"),
-        What::Request(_, message) => message.clone(),
+        Violation::Not(kind) => format!("Invalid value at '{at}', expected {kind}"),
+        Violation::Rule(message, _) if at.is_empty() => message.clone(),
+        Violation::Rule(message, _) => format!("* GenerateContentRequest.{at}: {message}"),
+        Violation::Request(_, message) => message.clone(),
     };
-    Trouble::new(Kind::BadRequest, message)
+    ProviderError::new(ProviderErrorKind::BadRequest, message)
 }
 
 /// Renders an error in Google's format.
-pub(super) fn refuse(trouble: &Trouble) -> Refused {
+pub(super) fn error_response(trouble: &ProviderError) -> ErrorResponse {
     let (code, status) = match trouble.kind {
-        Kind::BadRequest | Kind::ContextTooLong | Kind::Filtered | Kind::TooLarge => {
-            (400, "INVALID_ARGUMENT")
+        ProviderErrorKind::BadRequest
+        | ProviderErrorKind::ContextTooLong
+        | ProviderErrorKind::Filtered
+        | ProviderErrorKind::TooLarge => (400, "INVALID_ARGUMENT"),
+        ProviderErrorKind::Unauthenticated => (401, "UNAUTHENTICATED"),
+        ProviderErrorKind::Forbidden => (403, "PERMISSION_DENIED"),
+        ProviderErrorKind::NotFound => (404, "NOT_FOUND"),
+        ProviderErrorKind::RateLimited | ProviderErrorKind::SpendLimit => {
+            (429, "RESOURCE_EXHAUSTED")
         }
-        Kind::Unauthenticated => (401, "UNAUTHENTICATED"),
-        Kind::Forbidden => (403, "PERMISSION_DENIED"),
-        Kind::NotFound => (404, "NOT_FOUND"),
-        Kind::RateLimited | Kind::SpendLimit => (429, "RESOURCE_EXHAUSTED"),
-        Kind::Overloaded | Kind::Unavailable => (503, "UNAVAILABLE"),
-        Kind::Internal => (500, "INTERNAL"),
+        ProviderErrorKind::Overloaded | ProviderErrorKind::Unavailable => (503, "UNAVAILABLE"),
+        ProviderErrorKind::Internal => (500, "INTERNAL"),
     };
     let mut error = json!({"code": code, "message": trouble.message, "status": status});
     let details = details(trouble);
@@ -99,22 +102,22 @@ pub(super) fn refuse(trouble: &Trouble) -> Refused {
         fields.insert("details".to_owned(), Value::Array(details));
     }
     // The details contain the wait, except for a date, which needs a header.
-    let headers = match trouble.wait.google() {
+    let headers = match trouble.retry_after.google_retry_delay() {
         Some(_) => Vec::new(),
-        None => trouble.wait.headers(),
+        None => trouble.retry_after.headers(),
     };
-    Refused {
+    ErrorResponse {
         status: code,
         headers,
         body: json!({"error": error}),
     }
 }
 
-fn details(trouble: &Trouble) -> Vec<Value> {
+fn details(trouble: &ProviderError) -> Vec<Value> {
     let mut details = Vec::new();
     let quota = match trouble.kind {
-        Kind::RateLimited => "GenerateRequestsPerMinutePerProjectPerModel",
-        Kind::SpendLimit => "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
+        ProviderErrorKind::RateLimited => "GenerateRequestsPerMinutePerProjectPerModel",
+        ProviderErrorKind::SpendLimit => "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
         _ => "",
     };
     if !quota.is_empty() {
@@ -125,7 +128,7 @@ fn details(trouble: &Trouble) -> Vec<Value> {
             }],
         }));
     }
-    if let Some(delay) = trouble.wait.google() {
+    if let Some(delay) = trouble.retry_after.google_retry_delay() {
         details.push(json!({
             "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay,
         }));

@@ -6,68 +6,68 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::cache::Cache;
-use super::{Provider, Seen, Trouble, Usage};
+use super::cache::PromptCache;
+use super::{Provider, ProviderError, RecordedRequest, Usage};
 
 /// A request that the provider would have refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The provider, or `None` for an unknown path.
     pub provider: Option<Provider>,
-    pub trouble: Trouble,
+    pub error: ProviderError,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Record {
-    seen: Mutex<Vec<Arc<Seen>>>,
+pub(super) struct RequestRecord {
+    requests: Mutex<Vec<Arc<RecordedRequest>>>,
     refusals: Mutex<Vec<Refusal>>,
     accepted: AtomicUsize,
     ids: AtomicUsize,
-    ran_out: AtomicUsize,
-    flying: AtomicUsize,
-    most_flying: AtomicUsize,
-    cache: Cache,
+    shortfalls: AtomicUsize,
+    in_flight: AtomicUsize,
+    max_in_flight: AtomicUsize,
+    cache: PromptCache,
     /// Number of releases of hanging requests.
     releases: watch::Sender<usize>,
     pub(super) stop: CancellationToken,
 }
 
 /// A request in flight.
-pub(super) struct Flying<'a>(&'a Record);
+pub(super) struct InFlightGuard<'a>(&'a RequestRecord);
 
-impl Drop for Flying<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        self.0.flying.fetch_sub(1, Ordering::SeqCst);
+        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Record {
-    pub(super) fn accept(&self, mut seen: Seen, keep: bool) -> Arc<Seen> {
+impl RequestRecord {
+    pub(super) fn accept(&self, mut seen: RecordedRequest, keep: bool) -> Arc<RecordedRequest> {
         seen.number = self.accepted.fetch_add(1, Ordering::SeqCst);
         let seen = Arc::new(seen);
         if keep {
-            let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
             all.push(Arc::clone(&seen));
         }
         seen
     }
 
-    pub(super) fn refuse(&self, provider: Option<Provider>, trouble: &Trouble) {
+    pub(super) fn refuse(&self, provider: Option<Provider>, trouble: &ProviderError) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         refusals.push(Refusal {
             provider,
-            trouble: trouble.clone(),
+            error: trouble.clone(),
         });
     }
 
-    pub(super) fn ran_out(&self) {
-        self.ran_out.fetch_add(1, Ordering::SeqCst);
+    pub(super) fn record_shortfall(&self) {
+        self.shortfalls.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub(super) fn fly(&self) -> Flying<'_> {
-        let now = self.flying.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most_flying.fetch_max(now, Ordering::SeqCst);
-        Flying(self)
+    pub(super) fn track_in_flight(&self) -> InFlightGuard<'_> {
+        let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+        self.max_in_flight.fetch_max(now, Ordering::SeqCst);
+        InFlightGuard(self)
     }
 
     /// Returns a unique id for an answer.
@@ -75,8 +75,9 @@ impl Record {
         format!("fake{:08x}", self.ids.fetch_add(1, Ordering::SeqCst))
     }
 
-    pub(super) fn usage(&self, seen: &Seen) -> Usage {
-        self.cache.take(seen.provider, &seen.model, &seen.prompt)
+    pub(super) fn usage(&self, seen: &RecordedRequest) -> Usage {
+        self.cache
+            .record_prompt(seen.provider, &seen.model, &seen.prompt)
     }
 
     pub(super) fn release(&self) {
@@ -104,8 +105,8 @@ impl Record {
         }
     }
 
-    pub(super) fn requests(&self) -> Vec<Arc<Seen>> {
-        self.seen
+    pub(super) fn requests(&self) -> Vec<Arc<RecordedRequest>> {
+        self.requests
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -123,13 +124,13 @@ impl Record {
     }
 
     pub(super) fn shortfalls(&self) -> usize {
-        self.ran_out.load(Ordering::SeqCst)
+        self.shortfalls.load(Ordering::SeqCst)
     }
 
     pub(super) fn in_flight(&self) -> (usize, usize) {
         (
-            self.flying.load(Ordering::SeqCst),
-            self.most_flying.load(Ordering::SeqCst),
+            self.in_flight.load(Ordering::SeqCst),
+            self.max_in_flight.load(Ordering::SeqCst),
         )
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Seen, Wait};
+use super::{RecordedRequest, RetryAfter};
 
 /// The reply to a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,18 +22,18 @@ pub struct Answer {
     /// A structured value, rendered as text or as a call of the forced tool.
     pub value: Option<Value>,
     /// Tool calls.
-    pub calls: Vec<Called>,
+    pub calls: Vec<ToolCall>,
     /// Stop reason; by default the end of the answer, or the calls.
-    pub stop: Option<Stop>,
+    pub stop: Option<StopReason>,
     /// Token usage; by default counted from the bytes.
     pub usage: Option<Usage>,
     /// Delay in addition to the script's latency.
-    pub after: Duration,
+    pub delay: Duration,
 }
 
 /// A tool call of the model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Called {
+pub struct ToolCall {
     pub name: String,
     /// The arguments, an object if the model behaves.
     pub arguments: Value,
@@ -43,7 +43,7 @@ pub struct Called {
 
 /// The stop reason of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// The answer is complete.
     Done,
     /// The token limit is reached.
@@ -73,11 +73,11 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// 429, with a retry delay.
-    RateLimited(Wait),
+    RateLimited(RetryAfter),
     /// The spending limit or quota is reached.
     SpendLimit,
     /// 529 at Anthropic, 503 elsewhere, with a retry delay.
-    Overloaded(Wait),
+    Overloaded(RetryAfter),
     /// 503 without an explanation.
     Unavailable,
     /// 500.
@@ -115,14 +115,14 @@ pub enum Fault {
     /// This many parallel calls of the offered tools.
     ManyCalls(usize),
     /// A call with bad arguments.
-    BadArguments(Arguments),
+    BadArguments(ArgumentsFault),
     /// 200 with a page of HTML.
     Html,
 }
 
 /// A fault of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arguments {
+pub enum ArgumentsFault {
     /// A list.
     NotAnObject,
     /// The object as a string.
@@ -157,36 +157,36 @@ impl Answer {
     /// Creates an answer with one call.
     #[must_use]
     pub fn call(name: impl Into<String>, arguments: Value) -> Self {
-        Self::default().and_call(name, arguments)
+        Self::default().with_call(name, arguments)
     }
 
     /// Adds a call.
     #[must_use]
-    pub fn and_call(mut self, name: impl Into<String>, arguments: Value) -> Self {
-        self.calls.push(Called::new(name, arguments));
+    pub fn with_call(mut self, name: impl Into<String>, arguments: Value) -> Self {
+        self.calls.push(ToolCall::new(name, arguments));
         self
     }
 
     /// Adds reasoning.
     #[must_use]
-    pub fn thinking(mut self, thought: impl Into<String>) -> Self {
+    pub fn with_thought(mut self, thought: impl Into<String>) -> Self {
         self.thought = Some(thought.into());
         self
     }
 
     /// Adds a delay.
     #[must_use]
-    pub fn after(mut self, delay: Duration) -> Self {
-        self.after = delay;
+    pub fn with_delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
         self
     }
 
     /// Puts the structured value where the request wants it: into the call of the forced tool, or into text.
-    pub(super) fn settle(mut self, seen: &Seen) -> Self {
+    pub(super) fn resolve_value(mut self, seen: &RecordedRequest) -> Self {
         if let Some(value) = self.value.take() {
-            let tool = seen.forced().or_else(|| seen.tool_of(&value));
-            match tool.filter(|_| seen.wants.is_none()) {
-                Some(tool) => self.calls.push(Called::new(tool.name.clone(), value)),
+            let tool = seen.forced_tool().or_else(|| seen.tool_matching(&value));
+            match tool.filter(|_| seen.response_schema.is_none()) {
+                Some(tool) => self.calls.push(ToolCall::new(tool.name.clone(), value)),
                 None => self.text = Some(value.to_string()),
             }
         }
@@ -194,18 +194,18 @@ impl Answer {
     }
 
     /// Cuts the answer in the middle, as a token limit does.
-    pub(super) fn truncated(mut self, seen: &Seen) -> Self {
-        self = self.settle(seen);
+    pub(super) fn truncated(mut self, seen: &RecordedRequest) -> Self {
+        self = self.resolve_value(seen);
         let text = self.text.unwrap_or_else(|| "The alert says".to_owned());
         let half = text.chars().count() / 2;
         self.text = Some(text.chars().take(half).collect());
         self.calls.clear();
-        self.stop = Some(Stop::Length);
+        self.stop = Some(StopReason::Length);
         self
     }
 }
 
-impl Called {
+impl ToolCall {
     /// Creates a call with valid arguments.
     #[must_use]
     pub fn new(name: impl Into<String>, arguments: Value) -> Self {
@@ -217,7 +217,7 @@ impl Called {
     }
 
     /// Returns the arguments as OpenAI's protocol carries them.
-    pub(super) fn as_text(&self) -> String {
+    pub(super) fn arguments_text(&self) -> String {
         self.raw
             .clone()
             .unwrap_or_else(|| self.arguments.to_string())

@@ -6,10 +6,10 @@ pub(super) mod openai;
 
 use serde_json::Value;
 
-use super::check::{At, Wrong};
+use super::check::{JsonNode, ValidationError};
 
 /// Returns the direct subschemas, wherever a dialect allows one.
-pub(super) fn inner<'a>(schema: &At<'a>) -> Result<Vec<At<'a>>, Wrong> {
+pub(super) fn inner<'a>(schema: &JsonNode<'a>) -> Result<Vec<JsonNode<'a>>, ValidationError> {
     let fields = schema.any_fields()?;
     let mut found = Vec::new();
     for name in ["properties", "$defs", "definitions", "defs"] {
@@ -27,7 +27,7 @@ pub(super) fn inner<'a>(schema: &At<'a>) -> Result<Vec<At<'a>>, Wrong> {
 }
 
 /// Returns whether a schema has this type.
-pub(super) fn is_of(schema: &At<'_>, name: &str) -> bool {
+pub(super) fn is_of(schema: &JsonNode<'_>, name: &str) -> bool {
     match schema.value.get("type") {
         Some(Value::String(of)) => of == name,
         Some(Value::Array(of)) => of.iter().any(|of| of == name),
@@ -36,15 +36,15 @@ pub(super) fn is_of(schema: &At<'_>, name: &str) -> bool {
 }
 
 /// Returns the required field names of an object, each of which must be described.
-pub(super) fn required<'a>(schema: &At<'a>) -> Result<Vec<&'a str>, Wrong> {
+pub(super) fn required<'a>(schema: &JsonNode<'a>) -> Result<Vec<&'a str>, ValidationError> {
     match schema.any_fields()?.get("required") {
         None => Ok(Vec::new()),
-        Some(list) => list.list()?.iter().map(At::text).collect(),
+        Some(list) => list.list()?.iter().map(JsonNode::text).collect(),
     }
 }
 
 /// Returns the field names of an object.
-pub(super) fn properties<'a>(schema: &At<'a>) -> Result<Vec<&'a str>, Wrong> {
+pub(super) fn properties<'a>(schema: &JsonNode<'a>) -> Result<Vec<&'a str>, ValidationError> {
     match schema.any_fields()?.get("properties") {
         None => Ok(Vec::new()),
         Some(map) => Ok(map.any_fields()?.each().map(|(name, _)| name).collect()),

@@ -5,29 +5,31 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Fault, Nonsense, Reply, Seen, Server, obedient};
+use super::{Fault, Nonsense, OpenAiServer, RecordedRequest, Reply, obedient};
 
-type Answers = Arc<dyn Fn(&Seen) -> Option<Reply> + Send + Sync>;
-type Faults = Arc<dyn Fn(&Seen) -> Option<Fault> + Send + Sync>;
+type AnswerFn = Arc<dyn Fn(&RecordedRequest) -> Option<Reply> + Send + Sync>;
+type FaultFn = Arc<dyn Fn(&RecordedRequest) -> Option<Fault> + Send + Sync>;
 
 /// The behaviour of a fake.
 #[derive(Clone)]
 pub struct Script {
-    answers: Answers,
-    faults: Option<Faults>,
+    answers: AnswerFn,
+    faults: Option<FaultFn>,
     latency: Duration,
     pub(super) remembers: bool,
-    pub(super) server: Server,
+    pub(super) server: OpenAiServer,
 }
 
 impl Script {
     /// Creates a script that replies by a function of the request.
-    pub fn by<R: Into<Reply>>(answer: impl Fn(&Seen) -> R + Send + Sync + 'static) -> Self {
+    pub fn from_fn<R: Into<Reply>>(
+        answer: impl Fn(&RecordedRequest) -> R + Send + Sync + 'static,
+    ) -> Self {
         Self::new(move |seen| Some(answer(seen).into()))
     }
 
     /// Creates a script that gives these replies in order.
-    pub fn queue<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
+    pub fn from_replies<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
         let queue: VecDeque<Reply> = replies.into_iter().map(Into::into).collect();
         let queue = Mutex::new(queue);
         Self::new(move |_| lock(&queue).pop_front())
@@ -36,8 +38,8 @@ impl Script {
     /// Creates a script with a queue for each conversation. `of` returns the name of a request's conversation, and
     /// `replies` returns the queue for a new name.
     pub fn conversations(
-        of: impl Fn(&Seen) -> String + Send + Sync + 'static,
-        replies: impl Fn(&Seen) -> Vec<Reply> + Send + Sync + 'static,
+        of: impl Fn(&RecordedRequest) -> String + Send + Sync + 'static,
+        replies: impl Fn(&RecordedRequest) -> Vec<Reply> + Send + Sync + 'static,
     ) -> Self {
         let queues: Mutex<BTreeMap<String, VecDeque<Reply>>> = Mutex::default();
         Self::new(move |seen| {
@@ -51,7 +53,7 @@ impl Script {
     /// Creates a script that replies with nonsense that fits the schema. Equal requests get equal replies.
     #[must_use]
     pub fn nonsense(seed: u64) -> Self {
-        Self::by(move |seen| {
+        Self::from_fn(move |seen| {
             let mut hasher = DefaultHasher::new();
             (seed, seen.body.to_string()).hash(&mut hasher);
             Nonsense::new(hasher.finish()).answer(seen)
@@ -61,31 +63,31 @@ impl Script {
     /// Creates a script that obeys the data of its prompts.
     #[must_use]
     pub fn obedient() -> Self {
-        Self::by(obedient::answer)
+        Self::from_fn(obedient::answer)
     }
 
-    fn new(answers: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static) -> Self {
+    fn new(answers: impl Fn(&RecordedRequest) -> Option<Reply> + Send + Sync + 'static) -> Self {
         Self {
             answers: Arc::new(answers),
             faults: None,
             latency: Duration::ZERO,
             remembers: true,
-            server: Server::OpenAi,
+            server: OpenAiServer::OpenAi,
         }
     }
 
     /// Sets the latency of every answer, in the time of the fake's runtime.
     #[must_use]
-    pub const fn latency(mut self, latency: Duration) -> Self {
+    pub const fn with_latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self
     }
 
     /// Adds faults for the requests that this function selects, without using up a reply.
     #[must_use]
-    pub fn faults(
+    pub fn with_faults(
         mut self,
-        faults: impl Fn(&Seen) -> Option<Fault> + Send + Sync + 'static,
+        faults: impl Fn(&RecordedRequest) -> Option<Fault> + Send + Sync + 'static,
     ) -> Self {
         self.faults = Some(Arc::new(faults));
         self
@@ -93,20 +95,20 @@ impl Script {
 
     /// Imitates this server on OpenAI's protocol.
     #[must_use]
-    pub const fn on(mut self, server: Server) -> Self {
+    pub const fn on_server(mut self, server: OpenAiServer) -> Self {
         self.server = server;
         self
     }
 
     /// Keeps no requests, for runs with many thousands of them.
     #[must_use]
-    pub const fn forgetful(mut self) -> Self {
+    pub const fn without_recording(mut self) -> Self {
         self.remembers = false;
         self
     }
 
     /// Returns the reply to a request, or `None` when the script has ended.
-    pub(super) fn reply(&self, seen: &Seen) -> Option<Reply> {
+    pub(super) fn reply(&self, seen: &RecordedRequest) -> Option<Reply> {
         let fault = self.faults.as_ref().and_then(|faults| faults(seen));
         match fault {
             Some(fault) => Some(Reply::Fault(fault)),
@@ -116,7 +118,7 @@ impl Script {
 
     pub(super) fn latency_of(&self, reply: &Reply) -> Duration {
         match reply {
-            Reply::Answer(answer) => self.latency + answer.after,
+            Reply::Answer(answer) => self.latency + answer.delay,
             Reply::Fault(_) => self.latency,
         }
     }

@@ -10,33 +10,36 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
-use super::cache::tokens;
+use super::cache::tokens_from_bytes;
 use super::fault::{self, Outcome};
 use super::provider::{Route, route};
-use super::record::Record;
-use super::wire::{self, Refused, Rendered, Request, Said};
-use super::{Answer, Kind, Provider, Reply, Script, Seen, Server, Trouble};
+use super::record::RequestRecord;
+use super::wire::{self, AnswerContext, ErrorResponse, RenderedBody, Request};
+use super::{
+    Answer, OpenAiServer, Provider, ProviderError, ProviderErrorKind, RecordedRequest, Reply,
+    Script,
+};
 
 /// State that all requests share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ServerState {
     pub(super) script: Script,
-    pub(super) record: Record,
+    pub(super) record: RequestRecord,
 }
 
-impl Shared {
+impl ServerState {
     /// Returns the server that is imitated on a provider's protocol.
-    fn server(&self, provider: Provider) -> Server {
+    fn server(&self, provider: Provider) -> OpenAiServer {
         match provider {
             Provider::OpenAi => self.script.server,
-            _ => Server::OpenAi,
+            _ => OpenAiServer::OpenAi,
         }
     }
 }
 
 /// Handles any request.
 pub(super) async fn handle(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     method: Method,
     uri: Uri,
     Query(query): Query<BTreeMap<String, String>>,
@@ -45,23 +48,24 @@ pub(super) async fn handle(
 ) -> Response {
     let Some(route) = route(uri.path()).filter(|_| method == Method::POST) else {
         let message = format!("there is no {method} {}", uri.path());
-        let trouble = Trouble::new(Kind::NotFound, message);
+        let trouble = ProviderError::new(ProviderErrorKind::NotFound, message);
         shared.record.refuse(None, &trouble);
-        return refusal(wire::refuse(Provider::OpenAi, &trouble, "0"));
+        return send_error(wire::error_response(Provider::OpenAi, &trouble, "0"));
     };
     let provider = route.provider;
     let server = shared.server(provider);
-    let refuse = |trouble: &Trouble, refused: Refused| {
+    let refuse = |trouble: &ProviderError, refused: ErrorResponse| {
         shared.record.refuse(Some(provider), trouble);
-        refusal(server.word(trouble, refused))
+        send_error(server.reword_error(trouble, refused))
     };
-    let worded = |trouble: &Trouble| wire::refuse(provider, trouble, &shared.record.id());
+    let worded =
+        |trouble: &ProviderError| wire::error_response(provider, trouble, &shared.record.id());
     let mut request = match request(route, &headers, query, &body) {
         Ok(request) => request,
         Err(trouble) => return refuse(&trouble, worded(&trouble)),
     };
     if let Err(refused) = server.admit(&mut request) {
-        let trouble = Trouble::new(Kind::BadRequest, refused.body.to_string());
+        let trouble = ProviderError::new(ProviderErrorKind::BadRequest, refused.body.to_string());
         return refuse(&trouble, refused);
     }
     let mut seen = match wire::check(&request) {
@@ -70,7 +74,7 @@ pub(super) async fn handle(
     };
     server.reduce(&mut seen);
     let seen = shared.record.accept(seen, shared.script.remembers);
-    let _flying = shared.record.fly();
+    let _flying = shared.record.track_in_flight();
     tokio::select! {
         biased;
         () = shared.record.stopped() => StatusCode::SERVICE_UNAVAILABLE.into_response(),
@@ -83,10 +87,10 @@ fn request(
     headers: &HeaderMap,
     query: BTreeMap<String, String>,
     body: &Bytes,
-) -> Result<Request, Trouble> {
+) -> Result<Request, ProviderError> {
     let body: Value = serde_json::from_slice(body).map_err(|_| {
-        Trouble::new(
-            Kind::BadRequest,
+        ProviderError::new(
+            ProviderErrorKind::BadRequest,
             "We could not parse the JSON body of your request.",
         )
     })?;
@@ -107,23 +111,26 @@ fn request(
     })
 }
 
-async fn answer(shared: &Shared, seen: &Seen) -> Response {
+async fn answer(shared: &ServerState, seen: &RecordedRequest) -> Response {
     let id = shared.record.id();
     let Some(reply) = shared.script.reply(seen) else {
-        shared.record.ran_out();
-        let trouble = Trouble::new(Kind::Internal, "the script of this fake has no answer left");
-        return refusal(wire::refuse(seen.provider, &trouble, &id));
+        shared.record.record_shortfall();
+        let trouble = ProviderError::new(
+            ProviderErrorKind::Internal,
+            "the script of this fake has no answer left",
+        );
+        return send_error(wire::error_response(seen.provider, &trouble, &id));
     };
     tokio::time::sleep(shared.script.latency_of(&reply)).await;
     let outcome = match reply {
-        Reply::Answer(answer) => Outcome::Answer(answer.settle(seen).reasoned(seen)),
+        Reply::Answer(answer) => Outcome::Answer(answer.resolve_value(seen).with_reasoning(seen)),
         Reply::Fault(fault) => fault::play(&fault, seen),
     };
     match outcome {
-        Outcome::Answer(answer) => send(wire::render(&said(shared, seen, &answer, id))),
-        Outcome::Trouble(trouble) => {
-            let refused = wire::refuse(seen.provider, &trouble, &id);
-            refusal(shared.server(seen.provider).word(&trouble, refused))
+        Outcome::Answer(answer) => send(wire::render(&answer_context(shared, seen, &answer, id))),
+        Outcome::Error(trouble) => {
+            let refused = wire::error_response(seen.provider, &trouble, &id);
+            send_error(shared.server(seen.provider).reword_error(&trouble, refused))
         }
         Outcome::Hang => {
             shared.record.released().await;
@@ -135,26 +142,26 @@ async fn answer(shared: &Shared, seen: &Seen) -> Response {
         )
             .into_response(),
         Outcome::Cut(answer) => {
-            let rendered = wire::render(&said(shared, seen, &answer, id));
+            let rendered = wire::render(&answer_context(shared, seen, &answer, id));
             // The data must be sent before the connection breaks.
             let broken = stream::once(async {
                 tokio::task::yield_now().await;
                 Err(std::io::Error::other("cut"))
             });
-            begun(rendered, |half| {
+            partial_response(rendered, |half| {
                 Body::from_stream(
                     stream::once(async { Ok::<_, std::io::Error>(half) }).chain(broken),
                 )
             })
         }
         Outcome::Stall(answer) => {
-            let rendered = wire::render(&said(shared, seen, &answer, id));
+            let rendered = wire::render(&answer_context(shared, seen, &answer, id));
             let released = shared.record.until_released();
             let never = stream::once(async {
                 released.await;
                 Err(std::io::Error::other("released"))
             });
-            begun(rendered, |half| {
+            partial_response(rendered, |half| {
                 Body::from_stream(
                     stream::once(async { Ok::<_, std::io::Error>(half) }).chain(never),
                 )
@@ -164,29 +171,34 @@ async fn answer(shared: &Shared, seen: &Seen) -> Response {
 }
 
 /// Returns an answer with its usage, from the script or counted.
-fn said<'a>(shared: &Shared, seen: &'a Seen, answer: &'a Answer, id: String) -> Said<'a> {
+fn answer_context<'a>(
+    shared: &ServerState,
+    seen: &'a RecordedRequest,
+    answer: &'a Answer,
+    id: String,
+) -> AnswerContext<'a> {
     let mut usage = shared.record.usage(seen);
     let thought = answer.thought.as_ref().map_or(0, String::len);
     let text = answer.text.as_ref().map_or(0, String::len);
     let calls: usize = answer
         .calls
         .iter()
-        .map(|call| call.name.len() + call.as_text().len())
+        .map(|call| call.name.len() + call.arguments_text().len())
         .sum();
-    usage.reasoning = tokens(thought);
-    usage.output = usage.reasoning + tokens(text + calls);
-    Said {
-        seen,
+    usage.reasoning = tokens_from_bytes(thought);
+    usage.output = usage.reasoning + tokens_from_bytes(text + calls);
+    AnswerContext {
+        request: seen,
         answer,
         usage: answer.usage.unwrap_or(usage),
         id,
     }
 }
 
-fn send(rendered: Rendered) -> Response {
+fn send(rendered: RenderedBody) -> Response {
     match rendered {
-        Rendered::Json(body) => axum::Json(body).into_response(),
-        Rendered::Events(events) => {
+        RenderedBody::Json(body) => axum::Json(body).into_response(),
+        RenderedBody::Events(events) => {
             let chunks = events.into_iter().map(Ok::<_, std::io::Error>);
             events_response(Body::from_stream(stream::iter(chunks)))
         }
@@ -202,22 +214,22 @@ fn events_response(body: Body) -> Response {
 }
 
 /// Returns a response with the first half of an answer and another end.
-fn begun(rendered: Rendered, body: impl FnOnce(Bytes) -> Body) -> Response {
+fn partial_response(rendered: RenderedBody, body: impl FnOnce(Bytes) -> Body) -> Response {
     match rendered {
-        Rendered::Json(value) => {
+        RenderedBody::Json(value) => {
             let mut bytes = value.to_string().into_bytes();
             bytes.truncate(bytes.len() / 2);
             let kind = [(header::CONTENT_TYPE, "application/json")];
             (kind, body(bytes.into())).into_response()
         }
-        Rendered::Events(mut events) => {
+        RenderedBody::Events(mut events) => {
             events.truncate(events.len().div_ceil(2));
             events_response(body(events.concat().into()))
         }
     }
 }
 
-fn refusal(refused: Refused) -> Response {
+fn send_error(refused: ErrorResponse) -> Response {
     let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::BAD_REQUEST);
     let headers: HashMap<&str, String> = refused.headers.into_iter().collect();
     let mut response = match refused.body {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::check::{What, Wrong};
-use super::reply::{Stop, Usage};
-use super::{Answer, Called, Kind, Provider, Seen, Trouble};
+use super::check::{ValidationError, Violation};
+use super::reply::{StopReason, Usage};
+use super::{Answer, Provider, ProviderError, ProviderErrorKind, RecordedRequest, ToolCall};
 use super::{anthropic, bedrock, gemini, openai};
 
 /// An unparsed request.
@@ -22,8 +22,8 @@ pub(super) struct Request {
 
 /// An answer with the data that a provider adds.
 #[derive(Debug, Clone)]
-pub(super) struct Said<'a> {
-    pub(super) seen: &'a Seen,
+pub(super) struct AnswerContext<'a> {
+    pub(super) request: &'a RecordedRequest,
     pub(super) answer: &'a Answer,
     pub(super) usage: Usage,
     /// The unique part of ids in this answer.
@@ -32,7 +32,7 @@ pub(super) struct Said<'a> {
 
 /// A rendered answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Rendered {
+pub(super) enum RenderedBody {
     Json(Value),
     /// Server-sent events, each with its blank line.
     Events(Vec<String>),
@@ -40,7 +40,7 @@ pub(super) enum Rendered {
 
 /// A rendered error.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Refused {
+pub(super) struct ErrorResponse {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Value,
@@ -73,55 +73,59 @@ pub(super) fn is_wrong_key(key: &str) -> bool {
 }
 
 /// Checks a request by the rules of its provider.
-pub(super) fn check(request: &Request) -> Result<Seen, Trouble> {
+pub(super) fn check(request: &Request) -> Result<RecordedRequest, ProviderError> {
     let checked = match request.provider {
         Provider::OpenAi | Provider::Azure => openai::check(request),
         Provider::Anthropic => anthropic::check(request),
         Provider::Gemini | Provider::Vertex => gemini::check(request),
         Provider::Bedrock => bedrock::check(request),
     };
-    checked.map_err(|wrong| worded(request.provider, &wrong))
+    checked.map_err(|wrong| to_provider_error(request.provider, &wrong))
 }
 
-fn worded(provider: Provider, wrong: &Wrong) -> Trouble {
-    if let What::Request(kind, message) = &wrong.what {
-        return Trouble::new(*kind, message.clone());
+fn to_provider_error(provider: Provider, wrong: &ValidationError) -> ProviderError {
+    if let Violation::Request(kind, message) = &wrong.violation {
+        return ProviderError::new(*kind, message.clone());
     }
     match provider {
-        Provider::OpenAi | Provider::Azure => openai::worded(wrong),
-        Provider::Anthropic => anthropic::worded(wrong),
-        Provider::Gemini | Provider::Vertex => gemini::worded(wrong),
-        Provider::Bedrock => bedrock::worded(wrong),
+        Provider::OpenAi | Provider::Azure => openai::to_provider_error(wrong),
+        Provider::Anthropic => anthropic::to_provider_error(wrong),
+        Provider::Gemini | Provider::Vertex => gemini::to_provider_error(wrong),
+        Provider::Bedrock => bedrock::to_provider_error(wrong),
     }
 }
 
 /// Renders an error in the format of its provider.
-pub(super) fn refuse(provider: Provider, trouble: &Trouble, id: &str) -> Refused {
+pub(super) fn error_response(
+    provider: Provider,
+    trouble: &ProviderError,
+    id: &str,
+) -> ErrorResponse {
     match provider {
-        Provider::OpenAi | Provider::Azure => openai::refuse(provider, trouble, id),
-        Provider::Anthropic => anthropic::refuse(trouble, id),
-        Provider::Gemini | Provider::Vertex => gemini::refuse(trouble),
-        Provider::Bedrock => bedrock::refuse(trouble, id),
+        Provider::OpenAi | Provider::Azure => openai::error_response(provider, trouble, id),
+        Provider::Anthropic => anthropic::error_response(trouble, id),
+        Provider::Gemini | Provider::Vertex => gemini::error_response(trouble),
+        Provider::Bedrock => bedrock::error_response(trouble, id),
     }
 }
 
 /// Renders an answer in the format of its provider.
-pub(super) fn render(said: &Said<'_>) -> Rendered {
-    match said.seen.provider {
+pub(super) fn render(said: &AnswerContext<'_>) -> RenderedBody {
+    match said.request.provider {
         Provider::OpenAi | Provider::Azure => openai::render(said),
         Provider::Anthropic => anthropic::render(said),
         Provider::Gemini | Provider::Vertex => gemini::render(said),
-        Provider::Bedrock => Rendered::Json(bedrock::render(said)),
+        Provider::Bedrock => RenderedBody::Json(bedrock::render(said)),
     }
 }
 
-impl Said<'_> {
+impl AnswerContext<'_> {
     /// Returns the id of a call.
     pub(super) fn call_id(&self, index: usize, prefix: &str) -> String {
         format!("{prefix}{}{index:03}", self.id)
     }
 
-    pub(super) fn calls(&self) -> impl Iterator<Item = (usize, &Called)> {
+    pub(super) fn calls(&self) -> impl Iterator<Item = (usize, &ToolCall)> {
         self.answer.calls.iter().enumerate()
     }
 
@@ -135,10 +139,10 @@ impl Said<'_> {
         filtered: &'w str,
     ) -> &'w str {
         match self.answer.stop {
-            Some(Stop::Length) => length,
-            Some(Stop::Refused) => refused,
-            Some(Stop::Filtered) => filtered,
-            Some(Stop::Done) => done,
+            Some(StopReason::Length) => length,
+            Some(StopReason::Refused) => refused,
+            Some(StopReason::Filtered) => filtered,
+            Some(StopReason::Done) => done,
             None if self.answer.calls.is_empty() => done,
             None => calls,
         }
@@ -155,7 +159,7 @@ pub(super) fn signature(of: &str) -> String {
 }
 
 /// Splits text into at most 16 pieces, as a model streams it, without splitting a character.
-pub(super) fn pieces(text: &str) -> Vec<String> {
+pub(super) fn text_chunks(text: &str) -> Vec<String> {
     let size = text.chars().count().div_ceil(16).max(8);
     let letters: Vec<char> = text.chars().collect();
     letters
@@ -165,9 +169,12 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
 }
 
 /// Checks that the request is JSON, with this message otherwise.
-pub(super) fn needs_json(request: &Request, message: &str) -> Result<(), Wrong> {
+pub(super) fn require_json(request: &Request, message: &str) -> Result<(), ValidationError> {
     if request.is_json() {
         return Ok(());
     }
-    Err(Wrong::request(Kind::BadRequest, message))
+    Err(ValidationError::request(
+        ProviderErrorKind::BadRequest,
+        message,
+    ))
 }

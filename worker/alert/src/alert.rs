@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Caller, Class, Content, Detail, DetailKind, Direction, Indicator, IndicatorKind, JsonText, Key,
-    Outcome, Principal, Role, Severity, TraceContext, short_name,
+    AlertKey, Caller, ContentHash, Detail, DetailKind, Direction, FindingClass, Indicator,
+    IndicatorKind, IndicatorRole, JsonText, Outcome, Principal, Severity, TraceContext, short_name,
 };
 
 /// The feed of Nightshift's own canaries. No parser makes it, and no configured feed may have this name. Only an
@@ -22,9 +22,9 @@ pub const CANARY_FEED: &str = "canary";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
     /// The identity of the finding.
-    pub key: Key,
+    pub key: AlertKey,
     /// The hash of the content, without counters and times.
-    pub content: Content,
+    pub content: ContentHash,
     /// The feed that the finding was recognised as: `guardduty`, `scc`, `security_hub`, `ocsf`, or the name of a
     /// configured generic feed.
     pub feed: String,
@@ -40,7 +40,7 @@ pub struct Alert {
     /// Severity as it was sent, e.g. `8` or `CRITICAL`.
     pub severity_sent: String,
     /// The cloud of the resources.
-    pub provider: Provider,
+    pub provider: CloudProvider,
     /// Account id (AWS) or project id (Google Cloud).
     pub account: Option<String>,
     /// The account's name, where the alert has one.
@@ -49,7 +49,7 @@ pub struct Alert {
     pub region: Option<String>,
     /// Class of the finding.
     #[serde(default)]
-    pub class: Class,
+    pub class: FindingClass,
     /// The product's own name for the class, e.g. SCC's `MISCONFIGURATION`.
     #[serde(default)]
     pub class_sent: Option<String>,
@@ -93,14 +93,14 @@ pub struct Alert {
     /// ATT&CK techniques that the product names.
     pub techniques: Vec<Technique>,
     /// Times of the events and of the finding.
-    pub times: Times,
+    pub times: EventTimes,
     /// Number of times that the product saw the event; at least 1.
     pub count: u64,
     /// State of the finding at the feed.
     pub state: FeedState,
     /// Notes on how the alert was read.
-    pub flags: Vec<Flag>,
-    /// The trace context of the message, if it has one. It is not part of the alert's content: see [`Alert::told`].
+    pub flags: Vec<ContentFlag>,
+    /// The trace context of the message, if it has one. It is not part of the alert's content: see [`Alert::to_json`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
     /// The finding as it was sent, redacted and bounded, including fields that no parser reads.
@@ -110,7 +110,7 @@ pub struct Alert {
 impl Alert {
     /// Returns the alert as JSON for evidence, rules and prompts, without the trace context.
     #[must_use]
-    pub fn told(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = value.as_object_mut() {
             fields.remove("trace");
@@ -120,20 +120,20 @@ impl Alert {
 
     /// Returns the same JSON without the raw finding.
     #[must_use]
-    pub fn told_in_short(&self) -> Value {
+    pub fn to_json_without_raw(&self) -> Value {
         let mut short = self.clone();
         short.raw = JsonText::from(Value::Null);
-        short.told()
+        short.to_json()
     }
 
     /// Returns the alert as JSON text. The raw finding is text already and is not parsed for this.
     #[must_use]
-    pub fn told_text(&self) -> JsonText {
-        JsonText::with(&self.told_in_short(), "raw", &self.raw)
+    pub fn to_json_text(&self) -> JsonText {
+        JsonText::with(&self.to_json_without_raw(), "raw", &self.raw)
     }
 
     /// Returns the indicators that have this role.
-    pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Indicator> {
+    pub fn with_role(&self, role: IndicatorRole) -> impl Iterator<Item = &Indicator> {
         self.indicators
             .iter()
             .filter(move |indicator| indicator.role == role)
@@ -149,7 +149,7 @@ impl Alert {
 
     /// Returns whether the alert has this indicator.
     #[must_use]
-    pub fn knows(&self, kind: IndicatorKind, value: &str) -> bool {
+    pub fn has_indicator(&self, kind: IndicatorKind, value: &str) -> bool {
         self.indicators
             .iter()
             .any(|indicator| indicator.kind == kind && indicator.value == value)
@@ -165,7 +165,7 @@ impl Alert {
     #[must_use]
     pub fn is_severity_assumed(&self) -> bool {
         let mut flags = self.flags.iter();
-        flags.any(|flag| matches!(flag, Flag::UnknownSeverity { .. }))
+        flags.any(|flag| matches!(flag, ContentFlag::UnknownSeverity { .. }))
     }
 
     /// Returns whether the alert is one of Nightshift's own canaries.
@@ -194,7 +194,7 @@ impl Alert {
             .or_else(|| {
                 self.indicators
                     .iter()
-                    .find(|indicator| indicator.role <= Role::Target)
+                    .find(|indicator| indicator.role <= IndicatorRole::Target)
                     .map(|indicator| indicator.value.as_str())
             })
     }
@@ -203,7 +203,7 @@ impl Alert {
 /// Cloud provider of an alert's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Provider {
+pub enum CloudProvider {
     /// Amazon Web Services.
     Aws,
     /// Google Cloud.
@@ -214,7 +214,7 @@ pub enum Provider {
     Other,
 }
 
-impl Provider {
+impl CloudProvider {
     /// Returns the word used in JSON, playbooks and the action catalogue.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -270,7 +270,7 @@ pub struct Technique {
 
 /// Times of an alert's events and of its finding at the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Times {
+pub struct EventTimes {
     /// First event.
     pub first_seen: Option<DateTime<Utc>>,
     /// Last event.
@@ -281,7 +281,7 @@ pub struct Times {
     pub updated: Option<DateTime<Utc>>,
 }
 
-impl Times {
+impl EventTimes {
     /// Returns the window of the alert's events, from first to last, by the times that are known.
     #[must_use]
     pub fn window(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
@@ -293,7 +293,7 @@ impl Times {
 
     /// Widens the window so that it covers `from` to `until`, and returns whether it changed. An alert without any
     /// time is left as it is, because its window is unknown.
-    pub fn cover(&mut self, from: DateTime<Utc>, until: DateTime<Utc>) -> bool {
+    pub fn widen(&mut self, from: DateTime<Utc>, until: DateTime<Utc>) -> bool {
         let Some((first, last)) = self.window() else {
             return false;
         };
@@ -344,7 +344,7 @@ impl FeedState {
 /// A note on how an alert was read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "flag", rename_all = "snake_case")]
-pub enum Flag {
+pub enum ContentFlag {
     /// Text was cut, or a list or subtree was pruned.
     Truncated {
         /// JSON pointer of the text, list or subtree.

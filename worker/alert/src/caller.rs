@@ -45,19 +45,19 @@ pub(crate) struct CallRecord {
 
 impl CallRecord {
     /// Returns whether no field has more than one value.
-    pub(crate) fn has_one_of_each(&self) -> bool {
+    pub(crate) fn is_unambiguous(&self) -> bool {
         let fields = [&self.principals, &self.access_keys, &self.addresses];
         fields.iter().all(|values| values.len() <= 1)
     }
 
     /// Returns a caller for each combination of the values.
     pub(crate) fn callers(&self) -> impl Iterator<Item = Caller> {
-        let pairs = each(&self.principals).flat_map(|principal| {
-            let keys = each(&self.access_keys);
+        let pairs = each_or_none(&self.principals).flat_map(|principal| {
+            let keys = each_or_none(&self.access_keys);
             keys.map(move |access_key| (principal, access_key))
         });
         let all = pairs.flat_map(|(principal, access_key)| {
-            each(&self.addresses).map(move |address| Caller {
+            each_or_none(&self.addresses).map(move |address| Caller {
                 principal: principal.cloned(),
                 access_key: access_key.cloned(),
                 address: address.cloned(),
@@ -68,7 +68,7 @@ impl CallRecord {
 }
 
 /// Yields each value as `Some`, or a single `None` when there are no values.
-fn each(values: &[String]) -> impl Iterator<Item = Option<&String>> {
+fn each_or_none(values: &[String]) -> impl Iterator<Item = Option<&String>> {
     let nothing = values.is_empty().then_some(None);
     values.iter().map(Some).chain(nothing)
 }
@@ -103,7 +103,7 @@ impl Direction {
 
     /// Returns the direction that follows from the role of the resource. A resource that is the actor connected
     /// outwards.
-    pub(crate) fn of_resource(role: &str) -> Option<Self> {
+    pub(crate) fn from_resource_role(role: &str) -> Option<Self> {
         match role.trim().to_ascii_uppercase().as_str() {
             "TARGET" => Some(Self::Inbound),
             "ACTOR" => Some(Self::Outbound),

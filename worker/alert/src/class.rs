@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum FindingClass {
     /// A detection of activity. Toxic combinations count as threats, because they are triaged as such.
     #[default]
     Threat,
@@ -24,7 +24,7 @@ pub enum Class {
     Other,
 }
 
-impl Class {
+impl FindingClass {
     /// All classes.
     pub const ALL: [Self; 5] = [
         Self::Threat,
@@ -54,7 +54,7 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for FindingClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -66,10 +66,13 @@ mod tests {
 
     #[test]
     fn class_words_round_trip() {
-        for class in Class::ALL {
-            assert_eq!(Class::parse(class.as_str()), Some(class));
+        for class in FindingClass::ALL {
+            assert_eq!(FindingClass::parse(class.as_str()), Some(class));
         }
-        assert_eq!(Class::parse("Sensitive Data"), Some(Class::SensitiveData));
-        assert_eq!(Class::parse("MISCONFIGURATION"), None);
+        assert_eq!(
+            FindingClass::parse("Sensitive Data"),
+            Some(FindingClass::SensitiveData)
+        );
+        assert_eq!(FindingClass::parse("MISCONFIGURATION"), None);
     }
 }

@@ -11,9 +11,9 @@ mod strict;
 
 use serde_json::Value;
 
-use crate::{Flag, ReadError};
+use crate::{ContentFlag, ReadError};
 
-/// Deepest nesting that decoding keeps. The limit of an alert ([`crate::text::Bounds`]) is stricter.
+/// Deepest nesting that decoding keeps. The limit of an alert ([`crate::text::JsonBounds`]) is stricter.
 const MAX_DEPTH: usize = 100;
 
 /// Maximum number of flags of one document.
@@ -27,18 +27,18 @@ pub(crate) const PRUNED: &str = "[pruned]";
 
 /// A JSON document and the flags of its decoding.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
+pub struct DecodedDocument {
     /// The document, without pruned parts.
     pub value: Value,
     /// Flags for replaced or pruned parts. Paths are relative to `value`.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<ContentFlag>,
 }
 
 /// Reads one JSON document.
 ///
 /// # Errors
 /// [`ReadError::Empty`] and [`ReadError::NotJson`].
-pub fn decode(bytes: &[u8]) -> Result<Decoded, ReadError> {
+pub fn decode(bytes: &[u8]) -> Result<DecodedDocument, ReadError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes
         .iter()
@@ -53,13 +53,13 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, ReadError> {
 }
 
 /// Location of a value. It is written as a pointer only for a flag.
-pub(crate) enum Place<'a> {
+pub(crate) enum JsonLocation<'a> {
     Root,
-    Key(&'a Place<'a>, &'a str),
-    Item(&'a Place<'a>, usize),
+    Key(&'a JsonLocation<'a>, &'a str),
+    Item(&'a JsonLocation<'a>, usize),
 }
 
-impl Place<'_> {
+impl JsonLocation<'_> {
     /// Returns the location as a JSON pointer.
     pub(crate) fn path(&self) -> String {
         match self {
@@ -89,7 +89,7 @@ pub(crate) fn push_segment(path: &mut String, segment: &str) {
     }
 }
 
-fn flag(flags: &mut Vec<Flag>, flag: Flag) {
+fn flag(flags: &mut Vec<ContentFlag>, flag: ContentFlag) {
     if flags.len() < MAX_FLAGS && !flags.contains(&flag) {
         flags.push(flag);
     }

@@ -19,22 +19,22 @@ use serde_json::Value;
 
 pub(crate) use wrappers::Wrappers;
 
-use crate::decode::{Decoded, decode};
+use crate::decode::{DecodedDocument, decode};
 use crate::error::MAX_ENVELOPES;
 use crate::feed::{self, GenericFeed};
-use crate::{Flag, ReadError, TraceContext};
+use crate::{ContentFlag, ReadError, TraceContext};
 
 /// Maximum depth of nested lists. Nested lists can hide a finding just as envelopes can.
 const MAX_LISTS: usize = 4;
 
 /// An unwrapped finding.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Item {
+pub(crate) struct Payload {
     /// JSON pointer in the message; it passes through strings that hold JSON.
     pub(crate) path: String,
     pub(crate) value: Value,
     /// Flags of decoding, relative to the finding.
-    pub(crate) flags: Vec<Flag>,
+    pub(crate) flags: Vec<ContentFlag>,
     /// The trace context of the finding's own envelope.
     pub(crate) trace: Option<TraceContext>,
     /// The wrappers of the finding.
@@ -43,7 +43,7 @@ pub(crate) struct Item {
 
 /// A part of the message that could not be unwrapped.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Failed {
+pub(crate) struct UnwrapFailure {
     pub(crate) path: String,
     pub(crate) value: Value,
     pub(crate) error: ReadError,
@@ -51,15 +51,15 @@ pub(crate) struct Failed {
 
 /// All findings of a document.
 #[derive(Debug, Default)]
-pub(crate) struct Unwrapped {
-    pub(crate) items: Vec<Result<Item, Box<Failed>>>,
+pub(crate) struct UnwrappedMessage {
+    pub(crate) items: Vec<Result<Payload, Box<UnwrapFailure>>>,
     pub(crate) envelopes: Vec<&'static str>,
     /// Whether the document is or holds a list. The parts of a list succeed or fail separately.
-    pub(crate) listed: bool,
+    pub(crate) is_list: bool,
 }
 
 /// Content of an envelope.
-enum Content<'a> {
+enum EnvelopeContent<'a> {
     /// JSON under this key.
     Inline(&'static str),
     /// JSON in a string under this path.
@@ -71,7 +71,7 @@ enum Content<'a> {
 /// A recognised envelope.
 struct Envelope<'a> {
     name: &'static str,
-    content: Content<'a>,
+    content: EnvelopeContent<'a>,
     /// The fields of the envelope format itself. A feed cannot be recognised by one of them.
     fields: &'static [&'static str],
 }
@@ -84,32 +84,32 @@ struct Envelope<'a> {
 /// # Errors
 /// Returns only errors of the whole message. An error of one part takes that part's place among the items.
 pub(crate) fn unwrap(
-    item: Item,
+    item: Payload,
     depth: usize,
     feeds: &[GenericFeed],
-) -> Result<Unwrapped, ReadError> {
-    let mut unwrapped = Unwrapped::default();
+) -> Result<UnwrappedMessage, ReadError> {
+    let mut unwrapped = UnwrappedMessage::default();
     open(item, (depth, 0), feeds, &mut unwrapped)?;
     Ok(unwrapped)
 }
 
 /// Opens the content below this many envelopes and lists.
 fn open(
-    item: Item,
+    item: Payload,
     (depth, lists): (usize, usize),
     feeds: &[GenericFeed],
-    out: &mut Unwrapped,
+    out: &mut UnwrappedMessage,
 ) -> Result<(), ReadError> {
     if feed::is_built_in(&item.value) {
         out.items.push(Ok(item));
         return Ok(());
     }
-    if let Some(error) = offload::not_followed(&item.value) {
+    if let Some(error) = offload::unresolved_pointer(&item.value) {
         return Err(error.under(&item.path));
     }
     let claimed = |beside: &[&str]| {
         let mut feeds = feeds.iter();
-        feeds.any(|feed| feed.claims(&item.value, &item.wrappers, beside))
+        feeds.any(|feed| feed.is_own_finding(&item.value, &item.wrappers, beside))
     };
     if let Some(place) = list::elements(&item.value).filter(|_| !claimed(&[])) {
         return split(item, place, (depth, lists), feeds, out);
@@ -120,7 +120,7 @@ fn open(
         claimed(envelope.fields) || claimed(&[]) && !holds_finding(&item, envelope, feeds)
     };
     let Some(envelope) = envelope.filter(|envelope| !is_finding(envelope)) else {
-        let place = list::of_findings(&item.value, feeds).filter(|_| !claimed(&[]));
+        let place = list::find_list(&item.value, feeds).filter(|_| !claimed(&[]));
         if let Some(place) = place {
             return split(item, place, (depth, lists), feeds, out);
         }
@@ -136,13 +136,18 @@ fn open(
     if !out.envelopes.contains(&envelope.name) {
         out.envelopes.push(envelope.name);
     }
-    let (name, decoded) = (envelope.name, decoded(&item, &envelope)?);
-    open(inner(item, name, decoded), (depth + 1, lists), feeds, out)
+    let (name, decoded) = (envelope.name, decode_content(&item, &envelope)?);
+    open(
+        into_payload(item, name, decoded),
+        (depth + 1, lists),
+        feeds,
+        out,
+    )
 }
 
 /// Returns whether an envelope holds a readable finding, or another envelope or list that may hold one.
-fn holds_finding(item: &Item, envelope: &Envelope<'_>, feeds: &[GenericFeed]) -> bool {
-    let Ok((path, decoded)) = decoded(item, envelope) else {
+fn holds_finding(item: &Payload, envelope: &Envelope<'_>, feeds: &[GenericFeed]) -> bool {
+    let Ok((path, decoded)) = decode_content(item, envelope) else {
         return false;
     };
     let decoded = decoded.map(|decoded| decoded.value);
@@ -152,20 +157,20 @@ fn holds_finding(item: &Item, envelope: &Envelope<'_>, feeds: &[GenericFeed]) ->
     wrappers.push(item.value.clone());
     feed::recognises(inner, &wrappers, feeds)
         || list::is_filled(inner)
-        || list::of_findings(inner, feeds).is_some()
+        || list::find_list(inner, feeds).is_some()
         || matches!(recognise(inner), Ok(Some(_)))
 }
 
 /// Opens each element. The errors of failed elements are kept beside the others.
 fn split(
-    item: Item,
-    place: list::Place,
+    item: Payload,
+    place: list::ListLocation,
     (depth, lists): (usize, usize),
     feeds: &[GenericFeed],
-    out: &mut Unwrapped,
+    out: &mut UnwrappedMessage,
 ) -> Result<(), ReadError> {
-    out.listed = true;
-    let Item {
+    out.is_list = true;
+    let Payload {
         path,
         mut value,
         flags,
@@ -180,7 +185,7 @@ fn split(
     }
     let is_bare = list::is_bare(&value);
     let known = out.items.len();
-    let elements = list::take(&mut value, place);
+    let elements = list::take_elements(&mut value, place);
     let is_readable = |element: &Value| {
         element.is_object() || element.is_array() || json_text::is_document(element)
     };
@@ -195,16 +200,16 @@ fn split(
         wrappers.push(value);
     }
     for (relative, element) in elements {
-        let element = Item {
+        let element = Payload {
             path: format!("{path}{relative}"),
-            flags: within(&flags, &relative),
+            flags: flags_under(&flags, &relative),
             value: element,
             trace: trace.clone(),
             wrappers: wrappers.clone(),
         };
         let (at, copy) = (element.path.clone(), element.value.clone());
         if let Err(error) = open(element, (depth, lists + 1), feeds, out) {
-            out.items.push(Err(Box::new(Failed {
+            out.items.push(Err(Box::new(UnwrapFailure {
                 path: at,
                 value: copy,
                 error,
@@ -236,11 +241,14 @@ fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
 }
 
 /// Returns the content of an envelope with its pointer. Content that is JSON already needs no decoding.
-fn decoded(item: &Item, envelope: &Envelope<'_>) -> Result<(String, Option<Decoded>), ReadError> {
+fn decode_content(
+    item: &Payload,
+    envelope: &Envelope<'_>,
+) -> Result<(String, Option<DecodedDocument>), ReadError> {
     let (path, decoded) = match envelope.content {
-        Content::Inline(key) => return Ok((format!("/{key}"), None)),
-        Content::Text(path, text) => (path, text_json(path, text.as_bytes())),
-        Content::Base64(path, text) => {
+        EnvelopeContent::Inline(key) => return Ok((format!("/{key}"), None)),
+        EnvelopeContent::Text(path, text) => (path, text_json(path, text.as_bytes())),
+        EnvelopeContent::Base64(path, text) => {
             let bytes = base64_bytes(text).ok_or_else(|| ReadError::Envelope {
                 envelope: envelope.name,
                 path: path.to_owned(),
@@ -255,8 +263,12 @@ fn decoded(item: &Item, envelope: &Envelope<'_>) -> Result<(String, Option<Decod
 }
 
 /// Takes the content out of an envelope. The envelope becomes a wrapper of the finding.
-fn inner(item: Item, envelope: &str, (relative, decoded): (String, Option<Decoded>)) -> Item {
-    let Item {
+fn into_payload(
+    item: Payload,
+    envelope: &str,
+    (relative, decoded): (String, Option<DecodedDocument>),
+) -> Payload {
+    let Payload {
         path,
         mut value,
         flags,
@@ -268,11 +280,11 @@ fn inner(item: Item, envelope: &str, (relative, decoded): (String, Option<Decode
     if value.is_object() {
         wrappers.push(value);
     }
-    let decoded = decoded.unwrap_or_else(|| Decoded {
+    let decoded = decoded.unwrap_or_else(|| DecodedDocument {
         value: content.unwrap_or_default(),
-        flags: within(&flags, &relative),
+        flags: flags_under(&flags, &relative),
     });
-    Item {
+    Payload {
         path: format!("{path}{relative}"),
         value: decoded.value,
         flags: decoded.flags,
@@ -281,7 +293,7 @@ fn inner(item: Item, envelope: &str, (relative, decoded): (String, Option<Decode
     }
 }
 
-fn text_json(path: &str, bytes: &[u8]) -> Result<Decoded, ReadError> {
+fn text_json(path: &str, bytes: &[u8]) -> Result<DecodedDocument, ReadError> {
     decode(bytes).map_err(|error| match error {
         ReadError::Empty => ReadError::NotJson {
             path: path.to_owned(),
@@ -314,7 +326,7 @@ fn base64_bytes(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Returns the flags at or under a pointer, relative to it. Flags of the whole document stay with every part.
-fn within(flags: &[Flag], prefix: &str) -> Vec<Flag> {
+fn flags_under(flags: &[ContentFlag], prefix: &str) -> Vec<ContentFlag> {
     let relative = |path: &str| match path.strip_prefix(prefix) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => Some(rest.to_owned()),
         _ if path.is_empty() || prefix.starts_with(path) => Some(String::new()),
@@ -323,10 +335,18 @@ fn within(flags: &[Flag], prefix: &str) -> Vec<Flag> {
     flags
         .iter()
         .filter_map(|flag| match flag {
-            Flag::Truncated { path } => relative(path).map(|path| Flag::Truncated { path }),
-            Flag::Replaced { path } => relative(path).map(|path| Flag::Replaced { path }),
-            Flag::DuplicateKey { path } => relative(path).map(|path| Flag::DuplicateKey { path }),
-            Flag::Instructions { path } => relative(path).map(|path| Flag::Instructions { path }),
+            ContentFlag::Truncated { path } => {
+                relative(path).map(|path| ContentFlag::Truncated { path })
+            }
+            ContentFlag::Replaced { path } => {
+                relative(path).map(|path| ContentFlag::Replaced { path })
+            }
+            ContentFlag::DuplicateKey { path } => {
+                relative(path).map(|path| ContentFlag::DuplicateKey { path })
+            }
+            ContentFlag::Instructions { path } => {
+                relative(path).map(|path| ContentFlag::Instructions { path })
+            }
             other => Some(other.clone()),
         })
         .collect()
@@ -347,7 +367,9 @@ pub(crate) fn describe(value: Option<&Value>) -> String {
             let keys: Vec<String> = map
                 .keys()
                 .take(5)
-                .map(|key| crate::text::cut(&crate::text::strip_hidden(key).0, 30).into_owned())
+                .map(|key| {
+                    crate::text::truncate(&crate::text::strip_hidden(key).0, 30).into_owned()
+                })
                 .collect();
             let more = if map.len() > 5 { ", …" } else { "" };
             format!("an object with {}{more}", keys.join(", "))

@@ -149,7 +149,7 @@ fn at(path: &str) -> String {
     if path.is_empty() {
         String::new()
     } else {
-        format!(" at {}", crate::text::cut(path, 200))
+        format!(" at {}", crate::text::truncate(path, 200))
     }
 }
 

@@ -3,8 +3,8 @@
 //! A feed is recognised by fields that only its products send, never by its envelope, so that a finding reads the
 //! same in every envelope. Readers are lenient about everything but identity: an id and a type are required.
 
+mod check_name;
 mod cloud;
-mod control;
 mod draft;
 mod generic;
 mod guardduty;
@@ -16,7 +16,7 @@ mod security_hub;
 
 use serde_json::Value;
 
-pub(crate) use control::told;
+pub(crate) use check_name::non_placeholder;
 pub(crate) use draft::{Draft, addresses_of};
 pub use generic::{FIELDS, GenericFeed, SeverityRule};
 pub(crate) use node::{Node, is_same_key};
@@ -28,30 +28,30 @@ use crate::{ReadError, ReadOptions};
 pub const BUILT_IN: [&str; 4] = ["guardduty", "scc", "security_hub", "ocsf"];
 
 /// Reads one finding with its `wrappers`.
-pub(crate) fn read(
+pub(crate) fn read_finding(
     value: &Value,
     wrappers: &Wrappers,
     options: &ReadOptions,
 ) -> Result<Draft, ReadError> {
-    let node = Node::of(value);
+    let node = Node::new(value);
     let mut generic = options.generic.iter();
     if let Some(feed) = generic.find(|feed| feed.recognises(value, wrappers)) {
-        return feed.read(value, wrappers);
+        return feed.read_finding(value, wrappers);
     }
     if security_hub::recognises(node) {
-        return security_hub::read(node);
+        return security_hub::read_finding(node);
     }
     if ocsf::recognises(node) {
-        return ocsf::read(node);
+        return ocsf::read_finding(node);
     }
     if scc::recognises(node) {
-        return scc::read(node);
+        return scc::read_finding(node);
     }
     if guardduty::recognises(node) {
-        return guardduty::read(node);
+        return guardduty::read_finding(node);
     }
     if is_guardduty_event(value) {
-        return guardduty::event::read(node);
+        return guardduty::event::read_event(node);
     }
     Err(ReadError::UnknownShape {
         path: String::new(),
@@ -62,7 +62,7 @@ pub(crate) fn read(
 
 /// Returns whether an EventBridge event reports on GuardDuty itself and holds no finding.
 pub(crate) fn is_guardduty_event(value: &Value) -> bool {
-    guardduty::event::recognises(Node::of(value))
+    guardduty::event::recognises(Node::new(value))
 }
 
 /// Returns whether a value is a finding of a configured or built-in feed.
@@ -73,7 +73,7 @@ pub(crate) fn recognises(value: &Value, wrappers: &Wrappers, generic: &[GenericF
 
 /// Returns whether a value is a finding of a built-in feed.
 pub(crate) fn is_built_in(value: &Value) -> bool {
-    let node = Node::of(value);
+    let node = Node::new(value);
     security_hub::recognises(node)
         || ocsf::recognises(node)
         || scc::recognises(node)

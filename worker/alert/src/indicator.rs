@@ -12,8 +12,8 @@ mod linkable;
 mod parse;
 mod wallet;
 
-pub use extract::{extract, joined};
-pub(crate) use linkable::{dots, spans, spans_knowing, spans_of_value};
+pub use extract::{embedded_addresses, extract};
+pub(crate) use linkable::{dots, linkable_spans, linkable_spans_of_value, linkable_spans_with};
 pub(crate) use wallet::{is_wallet, wallets};
 
 /// Kind of an indicator.
@@ -120,7 +120,7 @@ impl fmt::Display for IndicatorKind {
 /// Role of an indicator in the alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum IndicatorRole {
     /// The caller, scanning address, login source or other actor.
     Actor,
     /// The target of the action.
@@ -131,7 +131,7 @@ pub enum Role {
     Related,
 }
 
-impl Role {
+impl IndicatorRole {
     /// Returns the word used in JSON, playbooks and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -153,13 +153,13 @@ pub struct Indicator {
     /// The canonical value, not defanged.
     pub value: String,
     /// The role.
-    pub role: Role,
+    pub role: IndicatorRole,
 }
 
 impl Indicator {
     /// Creates an indicator whose value is already canonical.
     #[must_use]
-    pub fn new(kind: IndicatorKind, value: impl Into<String>, role: Role) -> Self {
+    pub fn new(kind: IndicatorKind, value: impl Into<String>, role: IndicatorRole) -> Self {
         Self {
             kind,
             value: value.into(),

@@ -24,10 +24,10 @@ impl JsonText {
     pub(crate) fn with(object: &Value, key: &str, text: &Self) -> Self {
         let fields = object.as_object().into_iter().flatten();
         // The keys are sorted as in a tree, so that the text equals that of a tree.
-        let mut parts: BTreeMap<&str, Part<'_>> = fields
-            .map(|(name, value)| (name.as_str(), Part::Tree(value)))
+        let mut parts: BTreeMap<&str, JsonPart<'_>> = fields
+            .map(|(name, value)| (name.as_str(), JsonPart::Tree(value)))
             .collect();
-        parts.insert(key, Part::Text(text));
+        parts.insert(key, JsonPart::Text(text));
         Self(to_raw_value(&parts).unwrap_or_default())
     }
 
@@ -53,7 +53,7 @@ impl JsonText {
 /// A part of an object: a tree or a text.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Part<'a> {
+enum JsonPart<'a> {
     Tree(&'a Value),
     Text(&'a JsonText),
 }
@@ -126,24 +126,24 @@ mod tests {
     fn it_is_written_as_what_it_holds_wherever_it_stands() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "kind")]
-        enum Told {
+        enum TaggedText {
             Body { body: JsonText },
         }
         let value = json!({"b": [1, "x"], "a": null});
-        let told = Told::Body {
+        let told = TaggedText::Body {
             body: JsonText::from(&value),
         };
         let whole = json!({"kind": "Body", "body": value});
         assert_eq!(serde_json::to_value(&told).unwrap(), whole);
         let text = serde_json::to_string(&told).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), whole);
-        assert_eq!(serde_json::from_str::<Told>(&text).unwrap(), told);
-        assert_eq!(serde_json::from_value::<Told>(whole).unwrap(), told);
+        assert_eq!(serde_json::from_str::<TaggedText>(&text).unwrap(), told);
+        assert_eq!(serde_json::from_value::<TaggedText>(whole).unwrap(), told);
     }
 
     #[test]
     fn a17_what_is_as_deep_as_a_message_may_be_is_read_again() {
-        let deepest = crate::text::Bounds::default().depth;
+        let deepest = crate::text::JsonBounds::default().depth;
         let value = (0..deepest).fold(json!("x"), |inner, _| json!([inner]));
         assert_eq!(JsonText::from(&value).value(), value);
     }

@@ -13,7 +13,7 @@ pub(crate) const OUR_PRODUCT: &str = "nightshift";
 
 /// Identity of an alert: the product that made it, its id there, and the account.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Key {
+pub struct AlertKey {
     /// The product that made the finding, in lower case with `_`: `guardduty`, `scc`, …
     pub product: String,
     /// The id of the finding at that product.
@@ -22,7 +22,7 @@ pub struct Key {
     pub account: String,
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for AlertKey {
     /// Formats as `product/account/id`; `-` stands for a missing account.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let account = if self.account.is_empty() {
@@ -36,9 +36,9 @@ impl fmt::Display for Key {
 
 /// SHA-256 in hex of the normalised fields that all wrappings share, without counters and times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Content(pub String);
+pub struct ContentHash(pub String);
 
-impl fmt::Display for Content {
+impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -14,36 +14,38 @@ mod decode;
 mod detail;
 mod envelope;
 mod error;
-mod event;
+mod event_sentence;
 pub mod feed;
 pub mod indicator;
 mod json_text;
 mod key;
+mod message;
 mod outcome;
 mod principal;
-mod read;
+mod rfc3339;
 pub mod severity;
 mod short_name;
 pub mod text;
 pub mod trace;
 #[cfg(test)]
 mod vendor_names;
-mod written_time;
 
 pub use address::is_public;
-pub use alert::{Alert, CANARY_FEED, FeedState, Flag, Provider, Resource, Technique, Times};
+pub use alert::{
+    Alert, CANARY_FEED, CloudProvider, ContentFlag, EventTimes, FeedState, Resource, Technique,
+};
 pub use caller::{Caller, Direction};
-pub use class::Class;
-pub use decode::{Decoded, decode};
+pub use class::FindingClass;
+pub use decode::{DecodedDocument, decode};
 pub use detail::{Detail, DetailKind};
 pub use error::{MAX_ENVELOPES, MAX_MESSAGE_BYTES, ReadError};
-pub use indicator::{Indicator, IndicatorKind, Role};
+pub use indicator::{Indicator, IndicatorKind, IndicatorRole};
 pub use json_text::JsonText;
-pub use key::{Content, Key};
+pub use key::{AlertKey, ContentHash};
+pub use message::{MessageContents, ReadOptions, RejectedFinding, read_message};
 pub use outcome::Outcome;
 pub use principal::{Principal, PrincipalKind};
-pub use read::{Batch, ReadOptions, Rejected, read};
+pub use rfc3339::serialize_rfc3339;
 pub use severity::{Severity, UnknownSeverity};
 pub use short_name::short_name;
 pub use trace::{CaseTrace, SpanIds, TraceContext};
-pub use written_time::written_time;

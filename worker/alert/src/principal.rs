@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Kind word for an identity that a cluster knows and IAM does not.
-pub(crate) const ELSEWHERE: &str = "elsewhere";
+pub(crate) const NON_IAM_PRINCIPAL: &str = "elsewhere";
 
 /// Kind of an AWS principal, as far as IAM commands distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Principal {
 /// Returns a principal of another account as its ARN, or in the form of federated user ids where it has none.
 ///
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns>
-pub(crate) fn in_account(
+pub(crate) fn qualify_with_account(
     account: &str,
     name: &str,
     id: Option<&str>,
@@ -56,7 +56,7 @@ pub(crate) fn in_account(
     if name.starts_with("arn:") {
         return name.to_owned();
     }
-    match (kind, session_in(id)) {
+    match (kind, session_name(id)) {
         (Some(PrincipalKind::User), _) => format!("arn:aws:iam::{account}:user/{name}"),
         (Some(PrincipalKind::Role), Some(session)) => {
             format!("arn:aws:sts::{account}:assumed-role/{name}/{session}")
@@ -72,28 +72,28 @@ pub(crate) fn in_account(
 /// IAM Identity Center names its sessions after the user. Identity providers do so with a mail address.
 /// <https://docs.aws.amazon.com/singlesignon/latest/userguide/logging-using-cloudtrail.html>
 pub(crate) fn person_behind<'a>(name: &'a str, id: Option<&'a str>) -> Option<&'a str> {
-    let session = session_in(id).or_else(|| session_of_arn(name))?;
+    let session = session_name(id).or_else(|| session_name_in_arn(name))?;
     let is_person = name.contains("AWSReservedSSO_") || session.contains('@');
     (is_person && !session.is_empty() && session != name).then_some(session)
 }
 
 /// Returns the session name from the unique id of a role, `AROA…:session`, or from the ARN of the session.
-pub(crate) fn session_in(id: Option<&str>) -> Option<&str> {
+pub(crate) fn session_name(id: Option<&str>) -> Option<&str> {
     let id = id?;
     if id.starts_with("arn:") {
-        return session_of_arn(id);
+        return session_name_in_arn(id);
     }
     let (_, session) = id.split_once(':')?;
     Some(session)
 }
 
-fn session_of_arn(arn: &str) -> Option<&str> {
+fn session_name_in_arn(arn: &str) -> Option<&str> {
     let (_, path) = arn.split_once(":assumed-role/")?;
     path.rsplit_once('/').map(|(_, session)| session)
 }
 
 /// Returns the name in an ARN without its path. For a session this is the name of its role.
-pub(crate) fn base_name_of(arn: &str) -> &str {
+pub(crate) fn base_name_in_arn(arn: &str) -> &str {
     if let Some((_, path)) = arn.split_once(":assumed-role/") {
         return path.split('/').next().unwrap_or(path);
     }
@@ -101,13 +101,13 @@ pub(crate) fn base_name_of(arn: &str) -> &str {
 }
 
 /// Returns the role name in an ARN without its path.
-pub(crate) fn role_in(arn: &str) -> Option<&str> {
+pub(crate) fn role_name_in_arn(arn: &str) -> Option<&str> {
     let (_, path) = arn.split_once(":role/")?;
     path.rsplit('/').next().filter(|name| !name.is_empty())
 }
 
 /// Returns the account in an ARN.
-pub(crate) fn account_of(arn: &str) -> Option<&str> {
+pub(crate) fn account_in_arn(arn: &str) -> Option<&str> {
     arn.strip_prefix("arn:")?.split(':').nth(3)
 }
 
@@ -117,13 +117,13 @@ impl PrincipalKind {
     ///
     /// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-user-identity.html>,
     /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>
-    pub(crate) fn of(word: Option<&str>, id: Option<&str>) -> Option<Self> {
+    pub(crate) fn from_word_or_id(word: Option<&str>, id: Option<&str>) -> Option<Self> {
         match word.unwrap_or_default() {
             "IAMUser" | "AwsIamUser" | "AWS::IAM::User" => Some(Self::User),
             "AssumedRole" | "Role" | "AwsIamRole" | "AWS::IAM::Role" => Some(Self::Role),
             "Root" => Some(Self::Root),
             "FederatedUser" | "SAMLUser" | "WebIdentityUser" | "IdentityCenterUser"
-            | "Directory" | "AWSService" | "AWSAccount" | ELSEWHERE => Some(Self::Other),
+            | "Directory" | "AWSService" | "AWSAccount" | NON_IAM_PRINCIPAL => Some(Self::Other),
             _ => match id?.get(..4)? {
                 "AIDA" => Some(Self::User),
                 "AROA" => Some(Self::Role),

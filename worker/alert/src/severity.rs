@@ -8,8 +8,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use scales::assumed;
-pub use scales::{Scale, from_product};
+pub(crate) use scales::severity_or_default;
+pub use scales::{SeverityScale, severity_from_product};
 
 /// Severity of an alert, from lowest to highest.
 #[derive(

@@ -20,13 +20,13 @@ pub fn short_name(id: &str) -> &str {
         .unwrap_or(whole);
     let arn = whole.strip_prefix("arn:");
     match arn.and_then(|arn| arn.splitn(5, ':').nth(4)) {
-        Some(resource) => in_arn(resource),
-        None => in_path(whole),
+        Some(resource) => name_in_arn(resource),
+        None => name_in_path(whole),
     }
 }
 
 /// Returns the name in the last part of an ARN.
-fn in_arn(resource: &str) -> &str {
+fn name_in_arn(resource: &str) -> &str {
     if let Some(group) = resource.strip_prefix(LOG_GROUP) {
         return group.split(':').next().unwrap_or(group);
     }
@@ -43,7 +43,7 @@ fn in_arn(resource: &str) -> &str {
 }
 
 /// Returns the name at the end of a path, or of words that colons separate.
-fn in_path(path: &str) -> &str {
+fn name_in_path(path: &str) -> &str {
     if let Some((_, name)) = path.rsplit_once('/') {
         return name;
     }

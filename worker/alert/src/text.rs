@@ -5,27 +5,27 @@
 //! against an attacker depends on them (attacks.md).
 
 mod argv;
+mod character_runs;
 mod clean;
-mod cut;
 mod defang;
 mod entropy;
 mod escapes;
-mod fields;
 mod hidden;
 mod instructions;
-mod plain;
 mod redact;
-mod runs;
 #[cfg(test)]
 mod sample;
+mod sanitize;
+mod secret_fields;
 mod secrets;
+mod truncate;
 
-pub use clean::{Bounds, clean_json, clean_json_keeping};
-pub(crate) use clean::{CleanTexts, clean_json_remembering, clean_text};
-pub use cut::{cut, single_line, whole_words};
-pub use defang::{defang, defang_knowing, defang_value, refang};
+pub(crate) use clean::{CleanTexts, clean_json_recording, clean_text};
+pub use clean::{JsonBounds, clean_json, clean_json_except};
+pub use defang::{defang, defang_value, defang_with, refang};
 pub use hidden::strip_hidden;
-pub use instructions::instructions;
-pub use plain::{command, plain, plain_value};
+pub use instructions::has_instructions;
 pub use redact::redact;
-pub(crate) use redact::{redact_known, redact_url};
+pub(crate) use redact::{redact_known_kinds, redact_url};
+pub use sanitize::{command_lines, sanitize, sanitize_value};
+pub use truncate::{single_line, truncate, without_partial_word};

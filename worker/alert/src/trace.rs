@@ -119,7 +119,7 @@ pub struct CaseTrace {
 impl CaseTrace {
     /// Computes the trace of this revision of a case, whose message came from `parent`.
     #[must_use]
-    pub fn of(case_id: &str, revision: u32, parent: Option<&TraceContext>) -> Self {
+    pub fn new(case_id: &str, revision: u32, parent: Option<&TraceContext>) -> Self {
         let digest = Sha256::new()
             .chain_update("nightshift case ")
             .chain_update(case_id)
@@ -145,7 +145,7 @@ impl CaseTrace {
 
     /// Returns the span of a step, the same for every worker.
     #[must_use]
-    pub fn step(&self, id: &str) -> SpanId {
+    pub fn step_span_id(&self, id: &str) -> SpanId {
         let digest = Sha256::new()
             .chain_update("nightshift step ")
             .chain_update(self.triage.to_bytes())

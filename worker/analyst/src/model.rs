@@ -7,29 +7,29 @@
 //! Nothing here names a vendor, does IO beyond the port [`nightshift_llm::chat::ChatModel`], or reads a file after
 //! the start.
 
+mod alert_blocks;
+mod answer_json;
 mod ask;
-mod blocks;
 mod compaction;
 mod conclude;
 mod conversation;
 mod decide;
-mod desk;
 mod excerpt;
 mod fence;
-mod frame;
 mod parse;
 mod plan;
+mod prompt_cache;
 mod prompts;
 mod pseudonyms;
 mod reflect;
 mod render;
 mod repair;
+mod request_builder;
 mod schema;
 mod settings;
 mod tokens;
 mod tools;
 mod turn;
-mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -45,22 +45,22 @@ use nightshift_engine::question::{
 };
 use nightshift_engine::tool::ToolSpec;
 
-use crate::playbook::Playbooks;
-use blocks::KeptBlocks;
-use desk::{Desk, Desks};
+use crate::playbook::PlaybookSet;
+use alert_blocks::AlertBlockCache;
 use nightshift_llm::chat::ChatModel;
+use prompt_cache::{CachedPrompt, PromptCache};
 pub use prompts::{PromptError, Prompts};
-pub use settings::{PerQuestion, PseudonymSettings, Settings};
+pub use settings::{ModelSettings, PerQuestion, PseudonymSettings};
 
 /// Analyst that asks language models.
 pub struct ModelAnalyst {
     models: PerQuestion<Arc<dyn ChatModel>>,
-    settings: Settings,
-    playbooks: Option<Arc<Playbooks>>,
+    settings: ModelSettings,
+    playbooks: Option<Arc<PlaybookSet>>,
     /// Parts that requests of all cases with the same tools share.
-    desks: Mutex<Desks>,
+    prompt_cache: Mutex<PromptCache>,
     /// Parts that all requests of a case begin with.
-    blocks: KeptBlocks,
+    block_cache: AlertBlockCache,
 }
 
 impl ModelAnalyst {
@@ -68,15 +68,15 @@ impl ModelAnalyst {
     #[must_use]
     pub fn new(
         models: PerQuestion<Arc<dyn ChatModel>>,
-        settings: Settings,
-        playbooks: Option<Arc<Playbooks>>,
+        settings: ModelSettings,
+        playbooks: Option<Arc<PlaybookSet>>,
     ) -> Self {
         Self {
             models,
             settings,
             playbooks,
-            desks: Mutex::default(),
-            blocks: KeptBlocks::default(),
+            prompt_cache: Mutex::default(),
+            block_cache: AlertBlockCache::default(),
         }
     }
 
@@ -87,9 +87,12 @@ impl ModelAnalyst {
     }
 
     /// Returns the parts that requests with these tools share.
-    fn desk(&self, tools: &Arc<[ToolSpec]>) -> Result<Arc<Desk>, String> {
-        let mut desks = self.desks.lock().unwrap_or_else(PoisonError::into_inner);
-        desks.of(&self.settings, tools)
+    fn cached_prompt(&self, tools: &Arc<[ToolSpec]>) -> Result<Arc<CachedPrompt>, String> {
+        let mut desks = self
+            .prompt_cache
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        desks.get_or_build(&self.settings, tools)
     }
 }
 

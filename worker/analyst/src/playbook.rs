@@ -1,7 +1,7 @@
 //! The playbook analyst: deterministic, free, and able to say why.
 //!
 //! A [`Playbook`] is a TOML file (see `docs/playbooks.md`). It says which alerts it is for, which steps to make,
-//! which findings follow from their results, and which verdict follows from the findings. Only [`Playbooks::load`]
+//! which findings follow from their results, and which verdict follows from the findings. Only [`PlaybookSet::load`]
 //! does IO: it reads a directory at start.
 //!
 //! `nightshift-expression` evaluates the expressions. `functions` offers functions over values alone. `facts` holds
@@ -19,17 +19,17 @@ mod exonerate;
 mod explain;
 mod facts;
 mod findings;
-mod form;
 mod functions;
-mod keys;
-mod kinds;
+mod key_steps;
 mod language;
 mod patterns;
 mod plan;
+mod playbook_file;
+mod playbook_set;
 mod quote;
 mod reflect;
 mod scope;
-mod set;
+mod tool_kinds;
 mod turn;
 
 #[cfg(test)]
@@ -37,9 +37,10 @@ mod tests;
 
 pub use analyst::PlaybookAnalyst;
 pub use catalogue::catalogue;
-pub use check::{Level, Problem, check};
+pub use check::{Level, Problem, check_playbook};
 pub use explain::{
-    BenignRule, Candidate, Clearing, Explanation, HeldBack, PlannedStep, Register, Rule, explain,
+    BenignRule, ClearingSources, ConditionalStep, Explanation, PlannedStep, PlaybookCandidate,
+    RegisterLookup, VerdictRule, explain,
 };
-pub use form::{Fit, Match, MatchedBy, Playbook};
-pub use set::{PlaybookErrors, Playbooks};
+pub use playbook_file::{MatchFit, MatchedBy, Playbook, PlaybookMatch};
+pub use playbook_set::{PlaybookLoadError, PlaybookSet};

@@ -1,7 +1,7 @@
 //! The command line.
 
 mod cases;
-mod desk;
+mod destinations;
 mod doctor;
 mod mutes;
 mod worker;
@@ -12,13 +12,13 @@ use clap::{Parser, Subcommand, ValueEnum};
 use nightshift_engine::strategy::Strategy;
 
 pub(crate) use cases::{
-    Cases, CasesAct, CasesAssign, CasesCancel, CasesDisagree, CasesExport, CasesList, CasesPurge,
-    CasesRetry, CasesShow, CasesVerify,
+    CaseActionArgs, CasesAssignArgs, CasesCancelArgs, CasesCommand, CasesDisagreeArgs,
+    CasesExportArgs, CasesListArgs, CasesPurgeArgs, CasesRetryArgs, CasesShowArgs, CasesVerifyArgs,
 };
-pub(crate) use desk::{Destinations, Feedback};
-pub(crate) use doctor::{Area, Doctor};
-pub(crate) use mutes::{MuteRule, Mutes};
-pub(crate) use worker::{Part, Worker};
+pub(crate) use destinations::{DestinationsCommand, FeedbackCommand};
+pub(crate) use doctor::{DoctorArea, DoctorArgs};
+pub(crate) use mutes::{MuteRuleArgs, MutesCommand};
+pub(crate) use worker::{WorkerArgs, WorkerPart};
 
 /// Triages security alerts while nobody is awake: plan, evidence, verdict, report.
 #[derive(Debug, Parser)]
@@ -56,7 +56,7 @@ pub(crate) enum Command {
         Everything is made up, the registers too. No configuration counts, nothing is sent anywhere, and cases of \
         other alerts are never touched: where there is a nightshift.toml, the demo keeps its own in \
         nightshift-data/demo.db, and says how to list them.")]
-    Demo(Demo),
+    Demo(DemoArgs),
     /// Triage the alerts of a file or of standard input
     #[command(after_help = "Examples:\n  \
         nightshift run finding.json                      progress on stderr, report on stdout\n  \
@@ -66,7 +66,7 @@ pub(crate) enum Command {
         nightshift run finding.json --format json --quiet | jq .verdict\n\n\
         A finding that was triaged before is triaged again, as a new revision of its case; one whose triage was \
         interrupted goes on where it was.")]
-    Run(Run),
+    Run(RunArgs),
     /// Take alerts from the configured sources, triage them, show reports, until it is told to stop
     #[command(after_help = "Examples:\n  \
         nightshift worker                          everything in one process\n  \
@@ -78,10 +78,10 @@ pub(crate) enum Command {
         SIGHUP, or a changed file: configuration, playbooks and prompts are read again and count for new cases; what is \
         wrong in them changes nothing.\n\n\
         What each failure looks like: docs/operations.md.")]
-    Worker(Worker),
+    Worker(WorkerArgs),
     /// What came and what it was; say what you think of it, or have it triaged again
     #[command(subcommand)]
-    Cases(Cases),
+    Cases(CasesCommand),
     /// Triage a recorded case again with its stored tool results, and show what differs
     #[command(after_help = "Examples:\n  \
         nightshift replay k3f9                          the same profile: did prompts or models change the outcome?\n  \
@@ -89,7 +89,7 @@ pub(crate) enum Command {
         nightshift replay k3f9 --model openai/gpt-5     another model for every question\n\n\
         No tool is called and nothing is stored or sent; models are asked, and cost what they cost.\n\
         Exit codes: 0 the same verdict, 1 another verdict or no end.")]
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Messages that could not be read: list them, look at one, read them again
     #[command(
         subcommand,
@@ -97,28 +97,28 @@ pub(crate) enum Command {
         nightshift dead-letters list\n  \
         nightshift dead-letters show 1 --raw > message.bin   its bytes, as they came"
     )]
-    DeadLetters(DeadLetters),
+    DeadLetters(DeadLettersCommand),
     /// Try destinations: send a sample, or see what would be sent; end one that is gone
     #[command(subcommand)]
-    Destinations(Destinations),
+    Destinations(DestinationsCommand),
     /// What people said of verdicts, for others to learn from
     #[command(subcommand)]
-    Feedback(Feedback),
+    Feedback(FeedbackCommand),
     /// List, add, try and remove mutes
     #[command(subcommand)]
-    Mutes(Mutes),
+    Mutes(MutesCommand),
     /// List playbooks, check your own, explain which one an alert gets
     #[command(subcommand)]
-    Playbooks(Playbooks),
+    Playbooks(PlaybooksCommand),
     /// List tools, check their registers, call one
     #[command(subcommand)]
-    Tools(Tools),
+    Tools(ToolsCommand),
     /// Say which row of the registers covers what an alert is about
     #[command(subcommand)]
-    Registers(Registers),
+    Registers(RegistersCommand),
     /// Show and check the configuration, describe it for editors
     #[command(subcommand)]
-    Config(Config),
+    Config(ConfigCommand),
     /// Look at everything that the configuration names, and say what is wrong and how to mend it
     #[command(after_help = "Examples:\n  \
         nightshift doctor                            before a start, after a change\n  \
@@ -127,14 +127,14 @@ pub(crate) enum Command {
         Nothing is stored, taken from a queue or posted. Each [[model]] is asked two questions of a few dozen tokens.\n\n\
         What each finding means: docs/doctor.md.\n\
         Exit codes: 0 no errors, 1 errors, 64 the file cannot be read.")]
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Bring the database up to date, and say which migrations it has
     #[command(after_help = "Example:\n  nightshift migrate --json")]
-    Migrate(Json),
+    Migrate(JsonFlag),
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// End after the reports
     #[arg(long)]
     pub(crate) once: bool,
@@ -147,19 +147,19 @@ pub(crate) struct Demo {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// A message as a feed delivers it, or `-` for standard input
     #[arg(value_name = "FILE|-")]
     pub(crate) file: String,
     /// How the report is written to standard output
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
     /// Profile to triage with, instead of the one its route names
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// How the case is worked on, instead of what its profile says
     #[arg(long, value_enum, value_name = "STRATEGY")]
-    pub(crate) strategy: Option<HowToWork>,
+    pub(crate) strategy: Option<StrategyArg>,
     /// Model for every question: one of the configuration by name, or openai/…, anthropic/…, gemini/…, bedrock/… with
     /// the key from that provider's usual environment variable
     #[arg(long, value_name = "PROVIDER/NAME")]
@@ -173,7 +173,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// The case's id, or a beginning of it
     #[arg(value_name = "CASE")]
     pub(crate) id: String,
@@ -185,7 +185,7 @@ pub(crate) struct Replay {
     pub(crate) profile: Option<String>,
     /// How the case is worked on, instead of what the profile says
     #[arg(long, value_enum, value_name = "STRATEGY")]
-    pub(crate) strategy: Option<HowToWork>,
+    pub(crate) strategy: Option<StrategyArg>,
     /// Model for every question, as in `nightshift run`
     #[arg(long, value_name = "PROVIDER/NAME")]
     pub(crate) model: Option<String>,
@@ -193,11 +193,11 @@ pub(crate) struct Replay {
     #[arg(long)]
     pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HowToWork {
+pub(crate) enum StrategyArg {
     /// The analyst chooses
     Auto,
     /// A plan first, reflected on after each wave
@@ -208,7 +208,7 @@ pub(crate) enum HowToWork {
     Direct,
 }
 
-impl HowToWork {
+impl StrategyArg {
     /// Returns the engine's strategy.
     pub(crate) const fn strategy(self) -> Strategy {
         match self {
@@ -221,7 +221,7 @@ impl HowToWork {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// For a terminal
     Text,
     /// For a ticket or a file
@@ -231,21 +231,21 @@ pub(crate) enum Format {
 }
 
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Json {
+pub(crate) struct JsonFlag {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum DeadLetters {
+pub(crate) enum DeadLettersCommand {
     /// The newest ones
     List {
         /// How many at the most
         #[arg(long, default_value_t = 50)]
         limit: usize,
         #[command(flatten)]
-        json: Json,
+        json: JsonFlag,
     },
     /// Why one could not be read, and its bytes, escaped
     Show {
@@ -255,7 +255,7 @@ pub(crate) enum DeadLetters {
         #[arg(long)]
         raw: bool,
         #[command(flatten)]
-        json: Json,
+        json: JsonFlag,
     },
     /// Read them again, for example after a feed was configured; what can be read now is triaged
     #[command(after_help = "Examples:\n  \
@@ -281,9 +281,9 @@ pub(crate) enum DeadLetters {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Playbooks {
+pub(crate) enum PlaybooksCommand {
     /// All playbooks, in the order in which they are tried
-    List(Json),
+    List(JsonFlag),
     /// Check playbook files: unknown tools and fields, rules that are never reached
     #[command(after_help = "Example:\n  nightshift playbooks check playbooks/*.toml")]
     Check {
@@ -291,7 +291,7 @@ pub(crate) enum Playbooks {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]
-        json: Json,
+        json: JsonFlag,
     },
     /// Show what would be done about each alert of a message, and why, without running anything
     #[command(after_help = "Examples:\n  \
@@ -303,16 +303,16 @@ pub(crate) enum Playbooks {
         #[arg(value_name = "FILE|-")]
         file: String,
         #[command(flatten)]
-        json: Json,
+        json: JsonFlag,
     },
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Tools {
+pub(crate) enum ToolsCommand {
     /// All tools with their arguments
-    List(Json),
+    List(JsonFlag),
     /// Read every register, list and log, and say what is wrong with them
-    Check(Json),
+    Check(JsonFlag),
     /// Call one tool
     #[command(after_help = "Example:\n  \
         nightshift tools call indicator_facts '{\"indicator\": \"185.220.101.42\"}'")]
@@ -329,7 +329,7 @@ pub(crate) enum Tools {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Registers {
+pub(crate) enum RegistersCommand {
     /// For each subject of an alert: the row that covers it, or the nearest one and why it does not
     #[command(after_help = "Examples:\n  \
         nightshift registers explain finding.json\n  \
@@ -340,14 +340,14 @@ pub(crate) enum Registers {
         #[arg(value_name = "FILE|-")]
         file: String,
         #[command(flatten)]
-        json: Json,
+        json: JsonFlag,
     },
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Config {
+pub(crate) enum ConfigCommand {
     /// Print the settings that count, and what they were read from
-    Show(Json),
+    Show(JsonFlag),
     /// Check the configuration, its playbooks and its registers
     Check,
     /// Print a JSON Schema of the configuration file, for editors

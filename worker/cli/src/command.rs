@@ -21,8 +21,8 @@ mod worker;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Args, Cases, Command, DeadLetters};
-use crate::config::{Loaded, load};
+use crate::args::{Args, CasesCommand, Command, DeadLettersCommand};
+use crate::config::{LoadedConfig, load};
 use crate::exit::Exit;
 use crate::telemetry::Telemetry;
 use crate::wiring::App;
@@ -31,7 +31,7 @@ use crate::wiring::App;
 pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     let named = args.config.as_deref();
     let loaded = match args.command {
-        Command::Demo(_) => demo::configuration(named)?,
+        Command::Demo(_) => demo::demo_config(named)?,
         _ => load(named).map_err(Exit::Config)?,
     };
     let level = &loaded.config.log.level;
@@ -45,16 +45,18 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     // Only these commands open or triage cases.
     let has_traces = matches!(
         args.command,
-        Command::Worker(_) | Command::Run(_) | Command::DeadLetters(DeadLetters::Retry { .. })
+        Command::Worker(_)
+            | Command::Run(_)
+            | Command::DeadLetters(DeadLettersCommand::Retry { .. })
     );
     let mut telemetry = Telemetry::start(&loaded, level, has_traces)?;
-    let result = Box::pin(carry_out(loaded, args.command, &mut telemetry)).await;
+    let result = Box::pin(dispatch(loaded, args.command, &mut telemetry)).await;
     telemetry.end().await;
     result
 }
 
-async fn carry_out(
-    loaded: Loaded,
+async fn dispatch(
+    loaded: LoadedConfig,
     command: Command,
     telemetry: &mut Telemetry,
 ) -> Result<(), Exit> {
@@ -64,7 +66,7 @@ async fn carry_out(
         Command::Demo(options) => demo::run(&loaded, &options).await,
         Command::Run(options) => run::run(&App::build(&loaded).await?, &options).await,
         // This command needs no store and runs on any machine.
-        Command::Cases(Cases::Verify(options)) => cases::verify::run(&options),
+        Command::Cases(CasesCommand::Verify(options)) => cases::verify::run(&options),
         Command::Cases(command) => {
             cases::run(&App::build_on_existing(&loaded).await?, &command).await
         }
@@ -103,7 +105,7 @@ fn stop_on_signal() -> CancellationToken {
     let told = stop.clone();
     drop(TASKS.spawn(async move {
         // The handlers exist before the first wait, so no signal is missed in between.
-        let mut signals = Signals::new();
+        let mut signals = StopSignals::new();
         signals.next().await;
         tracing::info!("told to stop; told once more, the process ends at once");
         told.cancel();
@@ -118,12 +120,12 @@ static TASKS: std::sync::LazyLock<tokio_util::task::TaskTracker> =
     std::sync::LazyLock::new(tokio_util::task::TaskTracker::new);
 
 /// The signals that stop a process: Ctrl-C, and SIGTERM where it exists.
-struct Signals {
+struct StopSignals {
     #[cfg(unix)]
     both: Option<[tokio::signal::unix::Signal; 2]>,
 }
 
-impl Signals {
+impl StopSignals {
     fn new() -> Self {
         #[cfg(unix)]
         {

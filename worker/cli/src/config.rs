@@ -9,7 +9,7 @@ mod destination;
 mod digest;
 mod environment;
 mod feed;
-mod feeds;
+mod feed_names;
 mod load;
 mod mute;
 mod otel;
@@ -22,29 +22,31 @@ mod traces;
 
 use std::path::{Path, PathBuf};
 
-use nightshift_engine::limits::Limits;
+use nightshift_engine::limits::TriageLimits;
 use nightshift_llm::{KeyRef, ModelConfig};
 use nightshift_pipeline::admission::{AdmissionPolicy, Mute};
 use nightshift_pipeline::route::{Route, Routes};
-use nightshift_store::Address;
+use nightshift_store::StoreUrl;
 use nightshift_tools::ToolConfig;
 use nightshift_web::WebConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(crate) use blobs::Blobs;
-pub(crate) use destination::{Destination, FileFormat, Slack, Webhook};
-pub(crate) use environment::{nearest, no_colour, user, variable};
-pub(crate) use feed::Feed;
-pub(crate) use feeds::{carried, check_feed};
-pub(crate) use load::{Loaded, configured, load};
-pub(crate) use mute::end;
-pub(crate) use profile::{Analyst, Profile, QuestionModels};
-pub(crate) use retention::Retention;
+pub(crate) use blobs::BlobsConfig;
+pub(crate) use destination::{
+    DestinationConfig, FileFormat, SlackDestinationConfig, WebhookDestinationConfig,
+};
+pub(crate) use environment::{no_colour, suggest_nearest, user, variable};
+pub(crate) use feed::FeedConfig;
+pub(crate) use feed_names::{check_feed, known_feeds};
+pub(crate) use load::{LoadedConfig, detected_settings, load};
+pub(crate) use mute::parse_end;
+pub(crate) use profile::{AnalystChoice, ProfileConfig, QuestionModels};
+pub(crate) use retention::RetentionConfig;
 pub(crate) use schema::schema;
-pub(crate) use secret::{Secret, secret_at};
-pub(crate) use source::{Source, Taken, posted_at};
-pub(crate) use traces::Traces;
+pub(crate) use secret::{SecretReader, secret_reader};
+pub(crate) use source::{AnySourceConfig, SourceKind, intake_address};
+pub(crate) use traces::TracesConfig;
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -56,70 +58,70 @@ pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");
 pub(crate) struct Config {
     /// Where cases are kept.
     #[serde(default)]
-    pub(crate) store: Store,
+    pub(crate) store: StoreConfig,
     /// Where large messages are kept as they came.
     #[serde(default)]
-    pub(crate) blobs: Blobs,
+    pub(crate) blobs: BlobsConfig,
     /// How many cases run at once.
     #[serde(default)]
-    pub(crate) worker: Worker,
+    pub(crate) worker: WorkerConfig,
     /// Where `nightshift worker` takes messages from.
     #[serde(default, rename = "source")]
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<AnySourceConfig>,
     /// How long the worker keeps what.
     #[serde(default)]
-    pub(crate) retention: Retention,
+    pub(crate) retention: RetentionConfig,
     /// What goes to standard error beside the progress.
     #[serde(default)]
-    pub(crate) log: Log,
+    pub(crate) log: LogConfig,
     /// Where spans go.
     #[serde(default)]
-    pub(crate) traces: Traces,
+    pub(crate) traces: TracesConfig,
     /// Metrics of this process.
     #[serde(default)]
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: MetricsConfig,
     /// The pages: where they are, and who may read them.
     #[serde(default)]
     pub(crate) web: WebConfig,
     /// Playbooks beside the shipped ones.
     #[serde(default)]
-    pub(crate) playbooks: PlaybookFolder,
+    pub(crate) playbooks: PlaybooksConfig,
     /// Caps of one case. Reaching one ends the work, never the report.
     #[serde(default)]
-    pub(crate) limits: CaseLimits,
+    pub(crate) limits: LimitsConfig,
     /// Tools: registers, lists, logs. `indicator_facts`, `watchlist` and `past_cases` are there without.
     #[serde(default, rename = "tool")]
     pub(crate) tools: Vec<ToolConfig>,
     /// Feeds of your own, by JSON pointers.
     #[serde(default, rename = "feed")]
-    pub(crate) feeds: Vec<Feed>,
+    pub(crate) feeds: Vec<FeedConfig>,
     /// Language models. Alert data goes to no model that is not named.
     #[serde(default, rename = "model")]
     pub(crate) models: Vec<ModelConfig>,
     /// What alerts are triaged with. Without any there is `default`, the playbook analyst with all tools.
     #[serde(default, rename = "profile")]
-    pub(crate) profiles: Vec<Profile>,
+    pub(crate) profiles: Vec<ProfileConfig>,
     /// Where reports go.
     #[serde(default, rename = "destination")]
-    pub(crate) destinations: Vec<Destination>,
+    pub(crate) destinations: Vec<DestinationConfig>,
     /// Which alerts go where. The first that fits counts, for profile and destinations each.
     #[serde(default, rename = "route")]
     pub(crate) routes: Vec<Route>,
     /// One post a day: what came, what it was, what is open.
     #[serde(default)]
-    pub(crate) digest: Option<digest::Digest>,
+    pub(crate) digest: Option<digest::DigestConfig>,
     /// An alert of our own, again and again, that shows whether alerts get through.
     #[serde(default)]
-    pub(crate) canary: canary::Canary,
+    pub(crate) canary: canary::CanaryConfig,
     /// Alerts that are stored and counted, not triaged; never critical ones.
     #[serde(default, rename = "mute")]
-    pub(crate) mutes: Vec<mute::Mute>,
+    pub(crate) mutes: Vec<mute::MuteConfig>,
 }
 
 /// `[store]`
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Store {
+pub(crate) struct StoreConfig {
     /// `sqlite:PATH`, relative to the working directory: the file and its folder are made when missing. Or
     /// `postgres://USER@HOST/DATABASE`.
     pub(crate) url: String,
@@ -130,11 +132,11 @@ pub(crate) struct Store {
     pub(crate) ca_file: PathBuf,
 }
 
-impl Store {
+impl StoreConfig {
     /// Returns the certificate file for the database server, from this table or from the address.
-    pub(crate) fn authorities(&self) -> Option<PathBuf> {
+    pub(crate) fn root_certificate_file(&self) -> Option<PathBuf> {
         if self.ca_file.as_os_str().is_empty() {
-            return Address::parse(&self.url)?.authorities();
+            return StoreUrl::parse(&self.url)?.root_certificate_file();
         }
         Some(self.ca_file.clone())
     }
@@ -143,7 +145,7 @@ impl Store {
 /// `[worker]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerConfig {
     /// Cases triaged at the same time by one process. 1 to 10000.
     pub(crate) max_cases: usize,
     /// Seconds after which a worker that no longer answers loses its case to another one. 15 to 3600.
@@ -155,7 +157,7 @@ pub(crate) struct Worker {
 /// `[log]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Log {
+pub(crate) struct LogConfig {
     /// `error`, `warn`, `info`, `debug`, `trace`, or directives such as `warn,nightshift_tools=debug`.
     pub(crate) level: String,
     /// How log lines look.
@@ -174,7 +176,7 @@ pub(crate) enum LogFormat {
 /// `[metrics]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Metrics {
+pub(crate) struct MetricsConfig {
     /// File that metrics are written to when a command ends, in the Prometheus text format. Empty: none is written.
     pub(crate) textfile: PathBuf,
 }
@@ -182,7 +184,7 @@ pub(crate) struct Metrics {
 /// `[playbooks]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct PlaybookFolder {
+pub(crate) struct PlaybooksConfig {
     /// Folder with more playbooks (`*.toml`). One with the name of a shipped playbook replaces it. Empty: only the shipped ones.
     pub(crate) dir: PathBuf,
 }
@@ -190,7 +192,7 @@ pub(crate) struct PlaybookFolder {
 /// `[limits]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct CaseLimits {
+pub(crate) struct LimitsConfig {
     /// Steps of the first plan.
     pub(crate) first_plan_steps: usize,
     /// Steps in all.
@@ -234,10 +236,10 @@ pub(crate) struct CaseLimits {
     pub(crate) storm_minutes: u32,
 }
 
-impl CaseLimits {
+impl LimitsConfig {
     /// Returns the limits of one case.
-    pub(crate) const fn of_a_case(&self) -> Limits {
-        Limits {
+    pub(crate) const fn to_triage_limits(&self) -> TriageLimits {
+        TriageLimits {
             first_plan_steps: self.first_plan_steps,
             steps: self.steps,
             turns: self.turns,
@@ -264,13 +266,13 @@ impl Config {
     }
 
     /// Returns the interval of re-evaluations, or `None` if they are off.
-    pub(crate) fn recheck_every(&self) -> Option<chrono::TimeDelta> {
+    pub(crate) fn recheck_interval(&self) -> Option<chrono::TimeDelta> {
         let hours = self.limits.recheck_hours;
         (hours > 0).then(|| chrono::TimeDelta::hours(i64::from(hours)))
     }
 
     /// Returns the rules for repeated alerts, storms and mutes. The error names the invalid mute and the problem.
-    pub(crate) fn admission(&self) -> Result<AdmissionPolicy, String> {
+    pub(crate) fn admission_policy(&self) -> Result<AdmissionPolicy, String> {
         let routes = Routes {
             rules: self.routes.clone(),
             ..Routes::default()
@@ -283,18 +285,18 @@ impl Config {
             storm_cases: self.limits.storm_cases,
             storm_window: chrono::Duration::minutes(i64::from(self.limits.storm_minutes)),
             mutes: mutes.collect::<Result<Vec<Mute>, String>>()?,
-            wanted: routes.wanted(),
+            class_exceptions: routes.class_exceptions(),
         })
     }
 
     /// Resolves relative paths against the folder of the configuration file.
-    fn resolve(mut self, base: &Path) -> Self {
+    fn resolve_paths(mut self, base: &Path) -> Self {
         let from_base = |path: &mut PathBuf| {
             if !path.as_os_str().is_empty() && path.is_relative() {
                 *path = base.join(&path);
             }
         };
-        let resolved = |source: Source| source.resolved(base);
+        let resolved = |source: AnySourceConfig| source.with_base(base);
         self.sources = self.sources.into_iter().map(resolved).collect();
         from_base(&mut self.store.ca_file);
         from_base(&mut self.playbooks.dir);
@@ -307,7 +309,7 @@ impl Config {
             }
         }
         for destination in &mut self.destinations {
-            destination.resolve(base);
+            destination.resolve_paths(base);
         }
         self
     }

@@ -16,7 +16,7 @@ pub(crate) enum Exit {
     /// The reader of the output closed it: 0, as for every filter.
     Closed,
     /// The error was printed already: this code.
-    Said(u8),
+    Reported(u8),
 }
 
 impl Exit {
@@ -27,18 +27,18 @@ impl Exit {
 
     /// Prints the error on standard error and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        if !matches!(self, Self::Closed | Self::Said(_)) {
-            crate::output::say(&format!("error: {}", self.words()));
+        if !matches!(self, Self::Closed | Self::Reported(_)) {
+            crate::output::print_stderr(&format!("error: {}", self.message()));
         }
         ExitCode::from(self.code())
     }
 
     /// Logs the error and keeps only the exit code.
     pub(crate) fn logged(self) -> Self {
-        if !matches!(self, Self::Closed | Self::Said(_)) {
-            crate::logs::error(&self.words());
+        if !matches!(self, Self::Closed | Self::Reported(_)) {
+            crate::logs::log_error(&self.message());
         }
-        Self::Said(self.code())
+        Self::Reported(self.code())
     }
 
     fn code(&self) -> u8 {
@@ -47,15 +47,15 @@ impl Exit {
             Self::Usage(_) => 2,
             Self::Config(_) => 64,
             Self::Closed => 0,
-            Self::Said(code) => *code,
+            Self::Reported(code) => *code,
         }
     }
 
     /// Returns the error with its causes.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         match self {
             Self::Failed(error) | Self::Usage(error) | Self::Config(error) => format!("{error:#}"),
-            Self::Closed | Self::Said(_) => String::new(),
+            Self::Closed | Self::Reported(_) => String::new(),
         }
     }
 }
@@ -67,7 +67,7 @@ impl std::fmt::Display for Exit {
                 write!(out, "{error:#}")
             }
             Self::Closed => out.write_str("whoever read the output went away"),
-            Self::Said(_) => out.write_str("it was said already"),
+            Self::Reported(_) => out.write_str("it was said already"),
         }
     }
 }

@@ -20,30 +20,30 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
-use self::fields::Fields;
-use self::line::Line;
+use self::fields::LogFields;
+use self::line::LogLine;
 use crate::clock::SystemClock;
-use crate::config::{LogFormat, nearest, no_colour};
+use crate::config::{LogFormat, no_colour, suggest_nearest};
 use crate::exit::Exit;
 use crate::traces;
 
-pub(crate) use self::fields::clean;
+pub(crate) use self::fields::clean_field;
 
 /// The log of this process. Its filter and format can change while it runs.
-pub(crate) struct Log {
+pub(crate) struct LogHandle {
     filter: reload::Handle<EnvFilter, Registry>,
     is_json: Arc<AtomicBool>,
 }
 
-impl Log {
+impl LogHandle {
     /// Starts writing lines to standard error and passing spans to this layer.
-    pub(crate) fn start(
+    pub(crate) fn init(
         filter: EnvFilter,
         format: LogFormat,
-        spans: impl Layer<Written> + Send + Sync,
+        spans: impl Layer<LogSubscriber> + Send + Sync,
     ) -> Self {
         let is_json = Arc::new(AtomicBool::new(format == LogFormat::Json));
-        let lines = Lines {
+        let lines = LineLayer {
             is_json: Arc::clone(&is_json),
             is_coloured: console::colors_enabled_stderr() && !no_colour(),
             out: Mutex::new(std::io::stderr()),
@@ -52,9 +52,9 @@ impl Log {
         // follows. If code only asks whether a line would be written, as the crate `log` does, such a filter drops a
         // later line.
         let (layer, filter) = reload::Layer::new(filter);
-        let written: Written = tracing_subscriber::registry().with(layer).with(lines);
+        let written: LogSubscriber = tracing_subscriber::registry().with(layer).with(lines);
         written.with(spans).init();
-        std::panic::set_hook(Box::new(tell_of));
+        std::panic::set_hook(Box::new(log_panic));
         Self { filter, is_json }
     }
 
@@ -64,7 +64,7 @@ impl Log {
     }
 
     /// Changes the filter and the format.
-    pub(crate) fn follow(&self, filter: EnvFilter, format: LogFormat) {
+    pub(crate) fn reload(&self, filter: EnvFilter, format: LogFormat) {
         let is_json = format == LogFormat::Json;
         self.is_json.store(is_json, Ordering::Relaxed);
         if let Err(error) = self.filter.reload(filter) {
@@ -77,38 +77,39 @@ impl Log {
 }
 
 /// The subscriber below the layer of spans: all that writes lines.
-type Written = Layered<Lines<Stderr>, Layered<reload::Layer<EnvFilter, Registry>, Registry>>;
+type LogSubscriber =
+    Layered<LineLayer<Stderr>, Layered<reload::Layer<EnvFilter, Registry>, Registry>>;
 
 /// Libraries that log routine events at a high level, with the level they get. `refinery_core` logs each time that
 /// there is nothing to migrate. Errors of `lapin` are reported by the source that they concern.
-const TALKATIVE: [(&str, &str); 2] = [("refinery_core", "warn"), ("lapin", "off")];
+const LIBRARY_LEVELS: [(&str, &str); 2] = [("refinery_core", "warn"), ("lapin", "off")];
 
 /// The log levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The target of messages to the user who started the process, which are always written.
-const SAID: &str = "nightshift::said";
+const NOTICE_TARGET: &str = "nightshift::said";
 
 /// Prints a message to the user, or logs it if lines are JSON.
-pub(crate) fn say(text: &str) {
-    tracing::info!(target: SAID, "{text}");
+pub(crate) fn log_notice(text: &str) {
+    tracing::info!(target: NOTICE_TARGET, "{text}");
 }
 
 /// Prints a warning to the user, as `say` does.
-pub(crate) fn warn(text: &str) {
-    tracing::warn!(target: SAID, "{text}");
+pub(crate) fn log_warning(text: &str) {
+    tracing::warn!(target: NOTICE_TARGET, "{text}");
 }
 
 /// Prints why the program ends, as `say` does.
-pub(crate) fn error(text: &str) {
-    tracing::error!(target: SAID, "{text}");
+pub(crate) fn log_error(text: &str) {
+    tracing::error!(target: NOTICE_TARGET, "{text}");
 }
 
 /// Logs a panic. The text is cleaned like that of other lines, because it may quote data.
-fn tell_of(panic: &std::panic::PanicHookInfo<'_>) {
+fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let at = panic.location().map(ToString::to_string);
     let why = panic.payload_as_str().unwrap_or("no reason is given");
-    tracing::error!(target: SAID, "a fault of this program, at {}: {why}", at.as_deref().unwrap_or("an unknown place"));
+    tracing::error!(target: NOTICE_TARGET, "a fault of this program, at {}: {why}", at.as_deref().unwrap_or("an unknown place"));
 }
 
 /// Builds the filter from a level, and enables the spans of traces.
@@ -119,7 +120,7 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
     if let Some(word) = unknown(level) {
         return Err(bad(&format!(
             "there is no level {word:?}; {}",
-            nearest(&word.to_lowercase(), &LEVELS)
+            suggest_nearest(&word.to_lowercase(), &LEVELS)
         )));
     }
     let mut filter = EnvFilter::try_new(of_ours(level)).map_err(|error| bad(&error))?;
@@ -127,13 +128,13 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
     for (target, is_wanted) in [
         (traces::TARGET, has_traces),
         (traces::CONTENT, has_content),
-        (SAID, true),
+        (NOTICE_TARGET, true),
     ] {
         let level = if is_wanted { "info" } else { "off" };
         let directive = format!("{target}={level}").parse();
         filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
     }
-    for (library, most) in TALKATIVE {
+    for (library, most) in LIBRARY_LEVELS {
         if !level.contains(library) {
             let directive = format!("{library}={most}").parse();
             filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
@@ -164,13 +165,13 @@ fn unknown(level: &str) -> Option<&str> {
 }
 
 /// Writes events as lines.
-pub(crate) struct Lines<W> {
+pub(crate) struct LineLayer<W> {
     is_json: Arc<AtomicBool>,
     is_coloured: bool,
     out: Mutex<W>,
 }
 
-impl<S, W> Layer<S> for Lines<W>
+impl<S, W> Layer<S> for LineLayer<W>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: Write + Send + 'static,
@@ -178,7 +179,7 @@ where
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let is_ours = !traces::is_of_traces(attributes.metadata());
         if let Some(span) = context.span(id).filter(|_| is_ours) {
-            let mut fields = Fields::default();
+            let mut fields = LogFields::default();
             attributes.record(&mut fields);
             span.extensions_mut().insert(fields);
         }
@@ -186,7 +187,7 @@ where
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
-            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+            && let Some(fields) = span.extensions_mut().get_mut::<LogFields>()
         {
             values.record(fields);
         }
@@ -196,14 +197,14 @@ where
         if traces::is_of_traces(event.metadata()) {
             return;
         }
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         event.record(&mut fields);
         for span in context.event_scope(event).into_iter().flatten() {
-            if let Some(around) = span.extensions().get::<Fields>() {
-                fields.surround(around);
+            if let Some(around) = span.extensions().get::<LogFields>() {
+                fields.inherit(around);
             }
         }
-        let line = Line {
+        let line = LogLine {
             at: SystemClock.now(),
             level: *event.metadata().level(),
             target: event.metadata().target(),
@@ -211,7 +212,7 @@ where
         };
         let text = match self.is_json.load(Ordering::Relaxed) {
             true => line.json(),
-            false if line.target == SAID => line.said(),
+            false if line.target == NOTICE_TARGET => line.notice(),
             false => line.text(self.is_coloured),
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,6 +16,6 @@ const CLOSING: Duration = Duration::from_secs(5);
 fn main() -> ExitCode {
     let code = nightshift_cli::main();
     // Nothing uses a store any more, and no other work is delayed.
-    let _ = nightshift_store::closed_within(CLOSING);
+    let _ = nightshift_store::wait_until_closed(CLOSING);
     code
 }

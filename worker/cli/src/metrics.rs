@@ -3,11 +3,11 @@
 //! Label values are closed sets: fixed words or names of the configuration. Series that are known in advance start at
 //! 0.
 
-mod begin;
 mod count;
-mod declare;
-mod follow;
-mod show;
+mod factory;
+mod gauges;
+mod initial_series;
+mod stale_series;
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -15,10 +15,10 @@ use std::sync::atomic::AtomicU64;
 
 use nightshift_alert::CANARY_FEED;
 use nightshift_alert::feed::BUILT_IN;
-use nightshift_engine::measure::{Measure, ModelTokens};
+use nightshift_engine::measurement::{Measurement, ModelTokens};
 use nightshift_engine::port::Meter;
 use nightshift_llm::OUTCOMES;
-use nightshift_llm::chat::Asked;
+use nightshift_llm::chat::QuestionKind;
 use nightshift_pipeline::case::Backlog;
 use nightshift_pipeline::recheck::RECHECK_RESULTS;
 use prometheus::{
@@ -26,8 +26,8 @@ use prometheus::{
     IntGauge, IntGaugeVec, Registry, TextEncoder,
 };
 
-use declare::Declare;
-pub(crate) use follow::Named;
+use factory::MetricFactory;
+pub(crate) use stale_series::ConfiguredNames;
 
 /// Seconds from ten milliseconds to a quarter of an hour.
 const CASE_SECONDS: &[f64] = &[
@@ -51,38 +51,38 @@ fn feeds<'a>() -> impl Iterator<Item = &'a str> {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    flow: Flow,
-    cases: Cases,
-    work: Work,
-    models: Models,
-    proof: Proof,
-    waits: Waits,
-    refused: IntGauge,
+    flow: FlowMetrics,
+    cases: CaseMetrics,
+    steps: StepMetrics,
+    models: ModelMetrics,
+    verdicts: VerdictMetrics,
+    backlog: BacklogMetrics,
+    reload_refused: IntGauge,
     /// The names of the followed configuration, once it replaced an earlier one.
-    named: Mutex<Option<Named>>,
+    configured: Mutex<Option<ConfiguredNames>>,
 }
 
 impl Metrics {
     /// Creates and registers all metrics.
     pub(crate) fn new() -> Result<Self, Error> {
         let registry = Registry::new();
-        let declare = Declare(&registry);
+        let declare = MetricFactory(&registry);
         let metrics = Self {
-            flow: Flow::new(&declare)?,
-            cases: Cases::new(&declare)?,
-            work: Work::new(&declare)?,
-            models: Models::new(&declare)?,
-            proof: Proof::new(&declare)?,
-            waits: Waits::new(&declare)?,
-            refused: declare.gauge(
+            flow: FlowMetrics::new(&declare)?,
+            cases: CaseMetrics::new(&declare)?,
+            steps: StepMetrics::new(&declare)?,
+            models: ModelMetrics::new(&declare)?,
+            verdicts: VerdictMetrics::new(&declare)?,
+            backlog: BacklogMetrics::new(&declare)?,
+            reload_refused: declare.gauge(
                 "nightshift_configuration_refused",
                 "1 while the configuration has changed and cannot be taken up: the earlier one counts.",
             )?,
             registry,
-            named: Mutex::default(),
+            configured: Mutex::default(),
         };
         for feed in feeds() {
-            metrics.begin_feed(feed);
+            metrics.init_feed(feed);
         }
         Ok(metrics)
     }
@@ -112,18 +112,18 @@ impl Metrics {
 }
 
 impl Meter for Metrics {
-    fn count(&self, measure: &Measure) {
+    fn count(&self, measure: &Measurement) {
         self.flow.count(measure);
         self.cases.count(measure);
-        self.work.count(measure);
+        self.steps.count(measure);
         self.models.count(measure);
-        self.proof.count(measure);
+        self.verdicts.count(measure);
     }
 }
 
 /// Metrics of intake and delivery.
 #[derive(Debug)]
-struct Flow {
+struct FlowMetrics {
     messages: IntCounterVec,
     alerts: IntCounterVec,
     last_alert: IntGaugeVec,
@@ -131,8 +131,8 @@ struct Flow {
     deliveries: IntCounterVec,
 }
 
-impl Flow {
-    fn new(declare: &Declare<'_>) -> Result<Self, Error> {
+impl FlowMetrics {
+    fn new(declare: &MetricFactory<'_>) -> Result<Self, Error> {
         Ok(Self {
             messages: declare.counters(
                 "nightshift_messages_total",
@@ -165,7 +165,7 @@ impl Flow {
 
 /// Metrics of ended cases and of leases.
 #[derive(Debug)]
-struct Cases {
+struct CaseMetrics {
     ended: IntCounterVec,
     duration: Histogram,
     steps: Histogram,
@@ -181,8 +181,8 @@ struct Cases {
     last_success: IntGauge,
 }
 
-impl Cases {
-    fn new(declare: &Declare<'_>) -> Result<Self, Error> {
+impl CaseMetrics {
+    fn new(declare: &MetricFactory<'_>) -> Result<Self, Error> {
         let cases = Self {
             ended: declare.counters(
                 "nightshift_cases_total",
@@ -205,7 +205,7 @@ impl Cases {
                 "Cases whose work a cap ended.",
                 &["cap"],
             )?,
-            day: declare.levels(
+            day: declare.float_gauge_vec(
                 "nightshift_budget_day_usd",
                 "US dollars of the UTC day's budget: spent, spent_below_high (of those below high), the cap, and what of it is reserved for high and critical.",
                 &["state"],
@@ -244,7 +244,7 @@ impl Cases {
 
 /// Metrics of steps, reflections and tools.
 #[derive(Debug)]
-struct Work {
+struct StepMetrics {
     steps: IntCounterVec,
     reflections: IntCounterVec,
     plan_updates: IntCounterVec,
@@ -252,8 +252,8 @@ struct Work {
     tool_duration: HistogramVec,
 }
 
-impl Work {
-    fn new(declare: &Declare<'_>) -> Result<Self, Error> {
+impl StepMetrics {
+    fn new(declare: &MetricFactory<'_>) -> Result<Self, Error> {
         let work = Self {
             steps: declare.counters(
                 "nightshift_steps_total",
@@ -305,7 +305,7 @@ impl Work {
 
 /// Metrics of requests to language models.
 #[derive(Debug)]
-struct Models {
+struct ModelMetrics {
     requests: IntCounterVec,
     duration: HistogramVec,
     tokens: IntCounterVec,
@@ -313,8 +313,8 @@ struct Models {
     circuit: IntGaugeVec,
 }
 
-impl Models {
-    fn new(declare: &Declare<'_>) -> Result<Self, Error> {
+impl ModelMetrics {
+    fn new(declare: &MetricFactory<'_>) -> Result<Self, Error> {
         Ok(Self {
             requests: declare.counters(
                 "nightshift_llm_requests_total",
@@ -332,7 +332,7 @@ impl Models {
                 "Tokens used, by kind; the kinds do not overlap.",
                 &["provider", "model", "kind"],
             )?,
-            cost: declare.amounts(
+            cost: declare.float_counter_vec(
                 "nightshift_llm_cost_usd_total",
                 "Cost of requests to models in US dollars; 0 where no price is configured.",
                 &["provider", "model"],
@@ -346,8 +346,8 @@ impl Models {
     }
 
     /// Creates all series of a model.
-    fn begin(&self, provider: &str, model: &str) {
-        for question in Asked::ALL.map(Asked::as_str) {
+    fn init_series(&self, provider: &str, model: &str) {
+        for question in QuestionKind::ALL.map(QuestionKind::as_str) {
             for outcome in OUTCOMES {
                 self.requests
                     .with_label_values(&[provider, model, question, outcome]);
@@ -363,12 +363,12 @@ impl Models {
     }
 }
 
-const NONE: &[&str] = &[];
+const NO_LABELS: &[&str] = &[];
 
 /// Metrics of the backlog in the store, which are the same in every process. Vectors without labels are used because
 /// their series can be removed.
 #[derive(Debug)]
-struct Waits {
+struct BacklogMetrics {
     inbox: IntGaugeVec,
     inbox_oldest: GaugeVec,
     inbox_urgent_oldest: GaugeVec,
@@ -380,20 +380,20 @@ struct Waits {
     canary: IntGaugeVec,
 }
 
-impl Waits {
-    fn new(declare: &Declare<'_>) -> Result<Self, Error> {
+impl BacklogMetrics {
+    fn new(declare: &MetricFactory<'_>) -> Result<Self, Error> {
         let waits = Self {
             inbox: declare.gauges(
                 "nightshift_inbox_depth",
                 "Cases that wait for a worker: urgent (high and critical) and others.",
                 &["lane"],
             )?,
-            inbox_oldest: declare.levels(
+            inbox_oldest: declare.float_gauge_vec(
                 "nightshift_inbox_oldest_seconds",
                 "How long the oldest of them has waited.",
                 &[],
             )?,
-            inbox_urgent_oldest: declare.levels(
+            inbox_urgent_oldest: declare.float_gauge_vec(
                 "nightshift_inbox_urgent_oldest_seconds",
                 "How long the oldest of the urgent ones has waited.",
                 &[],
@@ -402,9 +402,9 @@ impl Waits {
             outbox: declare.gauges(
                 "nightshift_outbox_depth",
                 "Reports that a destination should show and does not yet.",
-                NONE,
+                NO_LABELS,
             )?,
-            outbox_oldest: declare.levels(
+            outbox_oldest: declare.float_gauge_vec(
                 "nightshift_outbox_oldest_seconds",
                 "How long the oldest of them has been wished.",
                 &[],
@@ -412,30 +412,30 @@ impl Waits {
             dead_letters: declare.gauges(
                 "nightshift_dead_letters",
                 "Messages that could not be read and were not retried.",
-                NONE,
+                NO_LABELS,
             )?,
             canary: declare.gauges(
                 "nightshift_canary_timestamp_seconds",
                 "When a canary was last seen at its destination, in Unix seconds; 0 where none was yet.",
-                NONE,
+                NO_LABELS,
             )?,
         };
-        waits.show(&Backlog::default());
+        waits.set(&Backlog::default());
         Ok(waits)
     }
 }
 
 /// Metrics of claims, overrides, manipulation and people's opinions.
 #[derive(Debug)]
-struct Proof {
+struct VerdictMetrics {
     claims: IntCounterVec,
     overridden: IntCounterVec,
     manipulation: IntCounter,
     feedback: IntCounterVec,
 }
 
-impl Proof {
-    fn new(declare: &Declare<'_>) -> Result<Self, Error> {
+impl VerdictMetrics {
+    fn new(declare: &MetricFactory<'_>) -> Result<Self, Error> {
         let proof = Self {
             claims: declare.counters(
                 "nightshift_evidence_claims_total",

@@ -32,12 +32,12 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Exit> {
 }
 
 /// Writes a line to standard error and ignores a failure.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print_stderr(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{text}"));
 }
 
 /// Formats a count: `1 file`, `2 files`.
-pub(crate) fn counted(number: usize, one: &str, several: &str) -> String {
+pub(crate) fn pluralise(number: usize, one: &str, several: &str) -> String {
     match number {
         1 => format!("1 {one}"),
         number => format!("{number} {several}"),
@@ -45,18 +45,18 @@ pub(crate) fn counted(number: usize, one: &str, several: &str) -> String {
 }
 
 /// Formats foreign text for one line of a terminal: no hidden characters, no live links, bounded.
-pub(crate) fn plain(text: &str, most_chars: usize) -> String {
+pub(crate) fn sanitize_line(text: &str, most_chars: usize) -> String {
     let (text, _) = nightshift_alert::text::strip_hidden(text);
     let text = nightshift_alert::text::single_line(&text);
-    let text = nightshift_alert::text::cut(&text, most_chars);
+    let text = nightshift_alert::text::truncate(&text, most_chars);
     nightshift_alert::text::defang(&text)
 }
 
 /// Formats text of the operator for one line of a terminal, unchanged except for hidden characters and its length.
-pub(crate) fn as_written(text: &str, most_chars: usize) -> String {
+pub(crate) fn authored_line(text: &str, most_chars: usize) -> String {
     let (text, _) = nightshift_alert::text::strip_hidden(text);
     let text = nightshift_alert::text::single_line(&text);
-    nightshift_alert::text::cut(&text, most_chars).into_owned()
+    nightshift_alert::text::truncate(&text, most_chars).into_owned()
 }
 
 /// Returns whether standard output is a terminal that wants colour.

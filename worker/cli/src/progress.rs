@@ -8,21 +8,21 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use nightshift_engine::event::{CommandId, Event, EventBody, Outcome};
+use nightshift_engine::event::{CommandId, CommandOutcome, Event, EventBody};
 use nightshift_engine::fold::apply;
-use nightshift_engine::plan::{Step, StepStatus, UpdateRecord};
-use nightshift_engine::state::State;
+use nightshift_engine::plan::{PlanUpdateRecord, Step, StepStatus};
+use nightshift_engine::state::CaseState;
 use nightshift_engine::tool::ToolOutput;
 use nightshift_pipeline::triage::Watcher;
 
-use crate::output::{plain, say};
+use crate::output::{print_stderr, sanitize_line};
 
 /// Most characters of a line.
-const MOST_CHARS: usize = 160;
+const MAX_CHARS: usize = 160;
 
 /// Prints what happens in cases.
 pub(crate) struct Progress {
-    states: Mutex<HashMap<String, State>>,
+    states: Mutex<HashMap<String, CaseState>>,
     spinner: Option<ProgressBar>,
     /// Whether each line names its case, because several run at once.
     names_cases: bool,
@@ -47,7 +47,7 @@ impl Progress {
     }
 
     /// Removes the spinner.
-    pub(crate) fn end(&self) {
+    pub(crate) fn finish(&self) {
         if let Some(spinner) = &self.spinner {
             spinner.finish_and_clear();
         }
@@ -60,20 +60,20 @@ impl Progress {
             text.to_owned()
         };
         match &self.spinner {
-            Some(spinner) => spinner.suspend(|| say(&text)),
-            None => say(&text),
+            Some(spinner) => spinner.suspend(|| print_stderr(&text)),
+            None => print_stderr(&text),
         }
     }
 }
 
 impl Watcher for Progress {
-    fn goes_on(&self, case_id: &str, events: &[Event]) {
+    fn resumed(&self, case_id: &str, events: &[Event]) {
         if let Ok(mut states) = self.states.lock() {
             states.insert(case_id.to_owned(), nightshift_engine::fold::fold(events));
         }
     }
 
-    fn saw(&self, case_id: &str, events: &[Event]) {
+    fn journaled(&self, case_id: &str, events: &[Event]) {
         let Ok(mut states) = self.states.lock() else {
             return;
         };
@@ -81,11 +81,11 @@ impl Watcher for Progress {
         for event in events {
             let before = state.clone();
             apply(state, event);
-            for line in lines(&before, state, &event.body) {
+            for line in event_lines(&before, state, &event.body) {
                 self.line(case_id, &line);
             }
             if let Some(spinner) = &self.spinner {
-                spinner.set_message(now(state));
+                spinner.set_message(spinner_text(state));
             }
         }
         if state.is_over() {
@@ -95,7 +95,7 @@ impl Watcher for Progress {
 }
 
 /// Returns the text of the spinner: the state of the case and its cost.
-fn now(state: &State) -> String {
+fn spinner_text(state: &CaseState) -> String {
     let running: Vec<&Step> = state.steps_with(StepStatus::Running).collect();
     let what = running.first().map_or_else(
         || {
@@ -106,7 +106,7 @@ fn now(state: &State) -> String {
             }
             .to_owned()
         },
-        |step| plain(&step.description, 60),
+        |step| sanitize_line(&step.description, 60),
     );
     match spent(state) {
         Some(spent) => format!("{what} ({spent})"),
@@ -115,24 +115,24 @@ fn now(state: &State) -> String {
 }
 
 /// Returns the cost of the case so far, or `None` if nothing was paid.
-fn spent(state: &State) -> Option<String> {
+fn spent(state: &CaseState) -> Option<String> {
     let usd = state.spent.usd;
     (usd > 0.0).then(|| format!("${usd:.4}"))
 }
 
 /// Appends the cost of the case to a line.
-fn with_cost(line: String, state: &State) -> String {
+fn with_cost(line: String, state: &CaseState) -> String {
     match spent(state) {
         Some(spent) => format!("{line} ({spent} so far)"),
         None => line,
     }
 }
 
-fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
+fn event_lines(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<String> {
     match body {
         EventBody::Opened(opened) => {
             let alert = &opened.alert;
-            let what = plain(&alert.title, MOST_CHARS);
+            let what = sanitize_line(&alert.title, MAX_CHARS);
             vec![format!(
                 "case {} revision {}: {what} ({}, {})",
                 opened.case_id, opened.revision, alert.severity, alert.feed
@@ -155,7 +155,7 @@ fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
                 .as_ref()
                 .filter(|_| before.degraded.is_empty())
                 .map(|why| {
-                    let why = plain(&why.to_string(), MOST_CHARS);
+                    let why = sanitize_line(&why.to_string(), MAX_CHARS);
                     format!("{id}: {why}; the playbook takes over from the model")
                 });
             let mut all: Vec<String> = taken_over.into_iter().collect();
@@ -165,7 +165,7 @@ fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
         }
         EventBody::Withdrawn { id, .. } => vec![format!("{id} waits: nobody can answer now")],
         EventBody::TimeUp => vec!["the active time is used up".to_owned()],
-        EventBody::Cancelled { by } => vec![format!("called off by {}", plain(by, 60))],
+        EventBody::Cancelled { by } => vec![format!("called off by {}", sanitize_line(by, 60))],
         EventBody::Concluded(conclusion) => {
             let cost = spent(state).map_or_else(String::new, |spent| format!(" ({spent})"));
             vec![format!(
@@ -180,7 +180,7 @@ fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
 }
 
 /// Returns `step 2/3 (1 done) audit-logs` when the first command of a step starts.
-fn step_started(before: &State, state: &State, id: &CommandId) -> Vec<String> {
+fn step_started(before: &CaseState, state: &CaseState, id: &CommandId) -> Vec<String> {
     let newly = state.steps().iter().find(|step| {
         step.status == StepStatus::Running
             && id.0.contains(&format!(":{}:", step.id))
@@ -206,8 +206,8 @@ fn step_started(before: &State, state: &State, id: &CommandId) -> Vec<String> {
             let line = format!(
                 "step {number}/{} ({done} done) {}: {}",
                 state.steps().len(),
-                plain(&step.name, 40),
-                plain(&step.description, MOST_CHARS)
+                sanitize_line(&step.name, 40),
+                sanitize_line(&step.description, MAX_CHARS)
             );
             with_cost(line, state)
         })
@@ -215,22 +215,22 @@ fn step_started(before: &State, state: &State, id: &CommandId) -> Vec<String> {
         .collect()
 }
 
-fn finished(state: &State, id: &CommandId, outcome: &Outcome) -> Vec<String> {
+fn finished(state: &CaseState, id: &CommandId, outcome: &CommandOutcome) -> Vec<String> {
     match outcome {
-        Outcome::Planned(_) => plan(state),
-        Outcome::Called(output) => vec![called(state, id, output)],
-        Outcome::CallFailed(error) => {
+        CommandOutcome::Planned(_) => plan(state),
+        CommandOutcome::Called(output) => vec![called(state, id, output)],
+        CommandOutcome::CallFailed(error) => {
             vec![format!(
                 "  {} gave no answer: {}",
                 call_name(state, id),
-                plain(&error.to_string(), MOST_CHARS)
+                sanitize_line(&error.to_string(), MAX_CHARS)
             )]
         }
-        Outcome::Reflected(reflection) => {
+        CommandOutcome::Reflected(reflection) => {
             let insights = reflection
                 .insights
                 .iter()
-                .map(|insight| format!("insight: {}", plain(insight, MOST_CHARS)));
+                .map(|insight| format!("insight: {}", sanitize_line(insight, MAX_CHARS)));
             let updates = state
                 .updates
                 .iter()
@@ -246,22 +246,26 @@ fn finished(state: &State, id: &CommandId, outcome: &Outcome) -> Vec<String> {
             }
             all
         }
-        Outcome::AskFailed(error) => {
-            vec![format!("{id}: {}", plain(&error.to_string(), MOST_CHARS))]
-        }
-        Outcome::Decided(decision) if !decision.reasoning.is_empty() => {
+        CommandOutcome::AskFailed(error) => {
             vec![format!(
-                "decided: {}",
-                plain(&decision.reasoning, MOST_CHARS)
+                "{id}: {}",
+                sanitize_line(&error.to_string(), MAX_CHARS)
             )]
         }
-        Outcome::Decided(_) | Outcome::Turned(_) | Outcome::Drafted(_) | Outcome::Exonerated(_) => {
-            Vec::new()
+        CommandOutcome::Decided(decision) if !decision.reasoning.is_empty() => {
+            vec![format!(
+                "decided: {}",
+                sanitize_line(&decision.reasoning, MAX_CHARS)
+            )]
         }
+        CommandOutcome::Decided(_)
+        | CommandOutcome::Turned(_)
+        | CommandOutcome::Drafted(_)
+        | CommandOutcome::Exonerated(_) => Vec::new(),
     }
 }
 
-fn plan(state: &State) -> Vec<String> {
+fn plan(state: &CaseState) -> Vec<String> {
     let Some(plan) = &state.plan else {
         return Vec::new();
     };
@@ -270,9 +274,12 @@ fn plan(state: &State) -> Vec<String> {
 
 /// Returns the lines of the plan, which `run` shows first and `--plan-only` alone.
 pub(crate) fn plan_lines(plan: &nightshift_engine::plan::Plan) -> Vec<String> {
-    let mut lines = vec![format!("objective: {}", plain(&plan.objective, 400))];
+    let mut lines = vec![format!(
+        "objective: {}",
+        sanitize_line(&plan.objective, 400)
+    )];
     if !plan.source.is_empty() {
-        lines.push(format!("plan from {}", plain(&plan.source, 80)));
+        lines.push(format!("plan from {}", sanitize_line(&plan.source, 80)));
     }
     for step in &plan.steps {
         let after: Vec<&str> = step.depends_on.iter().map(|id| id.0.as_str()).collect();
@@ -284,18 +291,21 @@ pub(crate) fn plan_lines(plan: &nightshift_engine::plan::Plan) -> Vec<String> {
         lines.push(format!(
             "  {} {}{after}",
             step.id,
-            plain(&step.description, MOST_CHARS)
+            sanitize_line(&step.description, MAX_CHARS)
         ));
     }
     for source in &plan.not_covered {
-        lines.push(format!("  not covered: {}", plain(source, MOST_CHARS)));
+        lines.push(format!(
+            "  not covered: {}",
+            sanitize_line(source, MAX_CHARS)
+        ));
     }
     lines
 }
 
-fn call_name(state: &State, id: &CommandId) -> String {
+fn call_name(state: &CaseState, id: &CommandId) -> String {
     let evidence = state
-        .numbers
+        .evidence_ids
         .get(id)
         .and_then(|number| state.evidence_of(*number));
     evidence.map_or_else(
@@ -310,14 +320,14 @@ fn call_name(state: &State, id: &CommandId) -> String {
                         .map_or_else(|| value.to_string(), str::to_owned)
                 })
                 .collect();
-            plain(&format!("{}({})", evidence.tool, arguments.join(", ")), 100)
+            sanitize_line(&format!("{}({})", evidence.tool, arguments.join(", ")), 100)
         },
     )
 }
 
-fn called(state: &State, id: &CommandId, output: &ToolOutput) -> String {
+fn called(state: &CaseState, id: &CommandId, output: &ToolOutput) -> String {
     let number = state
-        .numbers
+        .evidence_ids
         .get(id)
         .map_or_else(String::new, |number| format!(" [{number}]"));
     let rows = match output.rows {
@@ -328,7 +338,7 @@ fn called(state: &State, id: &CommandId, output: &ToolOutput) -> String {
     format!("  {}{rows}{number}", call_name(state, id))
 }
 
-fn update(record: &UpdateRecord) -> String {
+fn update(record: &PlanUpdateRecord) -> String {
     use nightshift_engine::plan::PlanUpdate::{AddStep, CancelStep, UpdateStep};
     let text = match &record.update {
         AddStep { step, reason } => format!("plan: added {} ({reason})", step.description),
@@ -336,12 +346,12 @@ fn update(record: &UpdateRecord) -> String {
         CancelStep { id, reason } => format!("plan: cancelled {id} ({reason})"),
     };
     match &record.refused {
-        Some(why) => plain(&format!("{text}, refused: {why}"), MOST_CHARS),
-        None => plain(&text, MOST_CHARS),
+        Some(why) => sanitize_line(&format!("{text}, refused: {why}"), MAX_CHARS),
+        None => sanitize_line(&text, MAX_CHARS),
     }
 }
 
-fn names(state: &State, wanted: impl Fn(StepStatus) -> bool) -> String {
+fn names(state: &CaseState, wanted: impl Fn(StepStatus) -> bool) -> String {
     let names: Vec<&str> = state
         .steps()
         .iter()
@@ -356,7 +366,7 @@ fn names(state: &State, wanted: impl Fn(StepStatus) -> bool) -> String {
 }
 
 /// Returns the steps that this event ended, each with its result.
-fn steps_ended(before: &State, state: &State) -> Vec<String> {
+fn steps_ended(before: &CaseState, state: &CaseState) -> Vec<String> {
     state
         .steps()
         .iter()
@@ -373,7 +383,7 @@ fn steps_ended(before: &State, state: &State) -> Vec<String> {
                 .outcome
                 .map_or(step.status.as_str(), |outcome| outcome.as_str());
             let line = format!("  {} {word}: {}", step.id, step.summary);
-            with_cost(plain(&line, MOST_CHARS), state)
+            with_cost(sanitize_line(&line, MAX_CHARS), state)
         })
         .collect()
 }

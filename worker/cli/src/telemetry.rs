@@ -2,14 +2,14 @@
 
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Loaded, LogFormat};
+use crate::config::{LoadedConfig, LogFormat};
 use crate::exit::Exit;
-use crate::logs::{Log, filter};
+use crate::logs::{LogHandle, filter};
 use crate::traces::{Posting, Traces};
 
 /// The log and the traces of this process.
 pub(crate) struct Telemetry {
-    log: Log,
+    log: LogHandle,
     traces: Traces,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    fn of(loaded: &Loaded, level: &str, has_traces: bool) -> Result<Self, Exit> {
+    fn of(loaded: &LoadedConfig, level: &str, has_traces: bool) -> Result<Self, Exit> {
         let (posting, problem) = match has_traces {
             true => Posting::of(loaded)?,
             false => (None, None),
@@ -40,10 +40,14 @@ impl Wanted {
 
 impl Telemetry {
     /// Begins to write lines of this level to standard error, and to post spans where they are wanted.
-    pub(crate) fn start(loaded: &Loaded, level: &str, has_traces: bool) -> Result<Self, Exit> {
+    pub(crate) fn start(
+        loaded: &LoadedConfig,
+        level: &str,
+        has_traces: bool,
+    ) -> Result<Self, Exit> {
         let wanted = Wanted::of(loaded, level, has_traces)?;
         let mut traces = Traces::default();
-        let log = Log::start(wanted.filter, wanted.format, traces.layer());
+        let log = LogHandle::init(wanted.filter, wanted.format, traces.layer());
         let has_traces = wanted.posting.is_some();
         traces.follow(wanted.posting);
         log_problem(wanted.problem.as_deref(), has_traces);
@@ -51,7 +55,7 @@ impl Telemetry {
     }
 
     /// What a changed configuration of a worker wants.
-    pub(crate) fn wanted(loaded: &Loaded) -> Result<Wanted, Exit> {
+    pub(crate) fn wanted(loaded: &LoadedConfig) -> Result<Wanted, Exit> {
         Wanted::of(loaded, &loaded.config.log.level, true)
     }
 
@@ -59,7 +63,7 @@ impl Telemetry {
     pub(crate) fn follow(&mut self, wanted: Wanted) {
         let has_traces = wanted.posting.is_some();
         self.traces.follow(wanted.posting);
-        self.log.follow(wanted.filter, wanted.format);
+        self.log.reload(wanted.filter, wanted.format);
         log_problem(wanted.problem.as_deref(), has_traces);
     }
 

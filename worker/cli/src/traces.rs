@@ -31,7 +31,7 @@ use tracing_subscriber::registry::LookupSpan;
 use self::collector::{Collector, CollectorExport};
 use self::ids::{CaseIds, CaseSampler};
 use self::pipeline::{Pipeline, SpanRouter};
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 use crate::exit::Exit;
 
 pub(crate) use examine::examine;
@@ -58,7 +58,7 @@ pub(crate) struct Posting {
 
 impl Posting {
     /// Returns what the configuration wants, `None` where it names no collector; and what is wrong with `OTEL_*` variables.
-    pub(crate) fn of(loaded: &Loaded) -> Result<(Option<Self>, Option<String>), Exit> {
+    pub(crate) fn of(loaded: &LoadedConfig) -> Result<(Option<Self>, Option<String>), Exit> {
         let config = &loaded.config.traces;
         if config.endpoint.is_empty() {
             return Ok((None, loaded.otel.problem.clone()));

@@ -1,15 +1,15 @@
 //! Wiring: builds the adapters behind the ports from a configuration.
 
 mod canary;
+mod carried_state;
 mod destinations;
-mod examine;
+mod doctor;
+mod filtered_toolbox;
 mod gauges;
-mod impatient;
-mod kept;
 mod models;
-mod owed;
+mod no_wait;
+mod orphaned_deliveries;
 mod samples;
-mod selected;
 mod slack;
 mod sources;
 mod web;
@@ -22,41 +22,41 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use nightshift_alert::{Alert, ReadOptions};
-use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
+use nightshift_analyst::playbook::{PlaybookAnalyst, PlaybookSet};
 use nightshift_engine::event::AnalystKind;
 use nightshift_engine::limits::Cost;
 use nightshift_engine::port::{Analyst, Clock, Meter, PastCase, PastCases, PastQuery, Toolbox};
 use nightshift_engine::strategy::Strategy;
 use nightshift_engine::tool::ToolSpec;
-use nightshift_llm::{KeyPlace, KeyRef, Models};
-use nightshift_pipeline::budget::{DayBudget, Purse};
+use nightshift_llm::{KeyLocation, KeyRef, ModelRegistry};
+use nightshift_pipeline::budget::{DayBudget, DayBudgetTracker};
 use nightshift_pipeline::port::Destination;
 use nightshift_pipeline::profile::{Profile, Profiles};
-use nightshift_pipeline::report::Sender;
+use nightshift_pipeline::report::ReportProducer;
 use nightshift_pipeline::route::{Route, Routes};
 use nightshift_pipeline::triage::{Triage, Watcher};
-use nightshift_store::{Blobs, Options, Password, Store};
-use nightshift_tools::{ToolConfig, Tools};
-use nightshift_web::SignersKeys;
+use nightshift_store::{BlobStore, DatabasePassword, Store, StoreOptions};
+use nightshift_tools::{ConfiguredToolbox, ToolConfig};
+use nightshift_web::SigningKeyCache;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use crate::clock::SystemClock;
-use crate::config::{Config, Loaded, Profile as ProfileConfig, secret_at};
+use crate::config::{Config, LoadedConfig, ProfileConfig, secret_reader};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
-pub(crate) use destinations::{destinations_alone, link};
-pub(crate) use examine::{
-    check_profiles, examine_destination, examine_profiles, examine_store, unused_globs,
+pub(crate) use carried_state::CarriedState;
+pub(crate) use destinations::{build_destinations, remote_link};
+pub(crate) use doctor::{
+    check_profiles, check_tool_globs, probe_destination, probe_profiles, store_probe_options,
 };
-pub(crate) use kept::Kept;
 pub(crate) use sources::{Sources, check_sources};
-pub(crate) use worker::Loop;
+pub(crate) use worker::WorkerLoop;
 
-use impatient::Impatient;
-use kept::OpenedBy;
-use models::{AskedModels, Connected};
-use selected::Selected;
+use carried_state::StoreIdentity;
+use filtered_toolbox::FilteredToolbox;
+use models::{ConnectedModels, ModelsInUse};
+use no_wait::NoWaitAnalyst;
 
 /// The parts that commands work with.
 pub(crate) struct App {
@@ -64,20 +64,20 @@ pub(crate) struct App {
     /// The folder that relative paths start from.
     base: PathBuf,
     pub(crate) store: Arc<dyn Store>,
-    opened: OpenedBy,
-    signers_keys: SignersKeys,
+    store_identity: StoreIdentity,
+    signers_keys: SigningKeyCache,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) tools: Arc<Tools>,
-    pub(crate) playbooks: Arc<Playbooks>,
+    pub(crate) tools: Arc<ConfiguredToolbox>,
+    pub(crate) playbooks: Arc<PlaybookSet>,
     pub(crate) routes: Routes,
     pub(crate) destinations: Vec<Arc<dyn Destination>>,
     /// The models of the triage loop, once that is built.
-    asked: OnceLock<AskedModels>,
+    models_in_use: OnceLock<ModelsInUse>,
     /// The models of the previous configuration.
-    before: Option<Models>,
+    previous_models: Option<ModelRegistry>,
     /// The day budget, if there is one.
-    purse: Option<Arc<Purse>>,
+    day_budget: Option<Arc<DayBudgetTracker>>,
 }
 
 /// Settings that the command line overrides.
@@ -90,16 +90,16 @@ pub(crate) struct Overrides<'a> {
     /// Model for every question.
     pub(crate) model: Option<&'a str>,
     /// Whether no model is asked, whatever is configured.
-    pub(crate) by_playbook: bool,
+    pub(crate) uses_playbook: bool,
     /// Whether cases wait for models that are down. Otherwise the playbooks take over at once.
-    pub(crate) patient: bool,
+    pub(crate) waits_for_models: bool,
 }
 
 impl Overrides<'_> {
     /// Returns the overrides of the demo, which costs nothing and needs no key.
     pub(crate) fn demo() -> Self {
         Self {
-            by_playbook: true,
+            uses_playbook: true,
             ..Self::default()
         }
     }
@@ -107,43 +107,46 @@ impl Overrides<'_> {
 
 impl App {
     /// Opens or creates the store, and builds all that the configuration names.
-    pub(crate) async fn build(loaded: &Loaded) -> Result<Self, Exit> {
+    pub(crate) async fn build(loaded: &LoadedConfig) -> Result<Self, Exit> {
         let opened = open_store(loaded, false).await?;
         Self::build_first(opened, loaded)
     }
 
     /// Builds the same on an existing store. For a query, a new empty store would wrongly say that nothing arrived.
-    pub(crate) async fn build_on_existing(loaded: &Loaded) -> Result<Self, Exit> {
+    pub(crate) async fn build_on_existing(loaded: &LoadedConfig) -> Result<Self, Exit> {
         let opened = open_store(loaded, true).await?;
         Self::build_first(opened, loaded)
     }
 
     /// Builds the same after an earlier configuration, with the state that stays valid.
-    pub(crate) async fn build_after(loaded: &Loaded, before: &Kept) -> Result<Self, Exit> {
-        let opened = match before.opened(loaded)? {
+    pub(crate) async fn rebuild(
+        loaded: &LoadedConfig,
+        before: &CarriedState,
+    ) -> Result<Self, Exit> {
+        let opened = match before.reusable_store(loaded)? {
             Some(opened) => opened,
             None => open_store(loaded, false).await?,
         };
-        let app = Self::build_on(opened, loaded, Arc::clone(&before.metrics))?;
+        let app = Self::build_with_store(opened, loaded, Arc::clone(&before.metrics))?;
         Ok(Self {
-            before: before.models.clone(),
+            previous_models: before.models.clone(),
             signers_keys: before.signers_keys.clone(),
             ..app
         })
     }
 
     /// Builds with new metrics, which include the day budget from the start.
-    fn build_first(opened: Opened, loaded: &Loaded) -> Result<Self, Exit> {
-        let app = Self::build_on(opened, loaded, metrics()?)?;
-        if let Some(purse) = &app.purse {
-            purse.begin();
+    fn build_first(opened: OpenedStore, loaded: &LoadedConfig) -> Result<Self, Exit> {
+        let app = Self::build_with_store(opened, loaded, metrics()?)?;
+        if let Some(purse) = &app.day_budget {
+            purse.publish_cap();
         }
         Ok(app)
     }
 
-    fn build_on(
-        (store, opened): Opened,
-        loaded: &Loaded,
+    fn build_with_store(
+        (store, opened): OpenedStore,
+        loaded: &LoadedConfig,
         metrics: Arc<Metrics>,
     ) -> Result<Self, Exit> {
         let config = loaded.config.clone();
@@ -153,28 +156,28 @@ impl App {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let purse = DayBudget::new(config.limits.day_usd).map(|budget| {
             let (clock, meter) = (Arc::clone(&clock), metrics.clone());
-            Arc::new(Purse::new(budget, store.clone(), clock, meter))
+            Arc::new(DayBudgetTracker::new(budget, store.clone(), clock, meter))
         });
         Ok(Self {
             routes: samples::routes(&config),
-            destinations: destinations_alone(loaded, &clock)?,
+            destinations: build_destinations(loaded, &clock)?,
             config,
             base: loaded.base().to_owned(),
             store,
-            opened,
-            signers_keys: SignersKeys::default(),
+            store_identity: opened,
+            signers_keys: SigningKeyCache::default(),
             metrics,
             clock,
             tools: Arc::new(tools),
             playbooks: Arc::new(playbooks),
-            asked: OnceLock::new(),
-            before: None,
-            purse,
+            models_in_use: OnceLock::new(),
+            previous_models: None,
+            day_budget: purse,
         })
     }
 
     /// Replaces all destinations by this one.
-    pub(crate) fn show_only_by(&mut self, destination: Arc<dyn Destination>) {
+    pub(crate) fn use_single_destination(&mut self, destination: Arc<dyn Destination>) {
         self.routes = Routes {
             destinations: vec![destination.name().to_owned()],
             ..Routes::default()
@@ -220,13 +223,13 @@ impl App {
             routes: Arc::new(routes),
             clock: Arc::clone(&self.clock),
             meter: self.metrics.clone(),
-            purse: self.purse.clone(),
+            day_budget: self.day_budget.clone(),
             watcher,
-            sender: sender(),
+            sender: report_producer(),
             announcer: None,
             without_models: false,
             models_are_up: false,
-            recheck_every: self.config.recheck_every(),
+            recheck_every: self.config.recheck_interval(),
         }
     }
 
@@ -248,24 +251,28 @@ impl App {
         self.profiles_of(overrides, &self.connect(overrides)?)
     }
 
-    fn connect(&self, overrides: &Overrides<'_>) -> Result<Connected, Exit> {
+    fn connect(&self, overrides: &Overrides<'_>) -> Result<ConnectedModels, Exit> {
         let meter: Arc<dyn Meter> = self.metrics.clone();
-        let configured = if overrides.by_playbook {
+        let configured = if overrides.uses_playbook {
             &[]
         } else {
             self.config.models.as_slice()
         };
-        let (model, before) = (overrides.model, self.before.as_ref());
-        Connected::new(configured, &self.base, model, &meter, before)
+        let (model, before) = (overrides.model, self.previous_models.as_ref());
+        ConnectedModels::new(configured, &self.base, model, &meter, before)
     }
 
-    fn begin_models(&self, models: &Models) {
+    fn begin_models(&self, models: &ModelRegistry) {
         for name in models.open_circuits(&BTreeSet::new()).keys() {
-            self.metrics.begin_model(name);
+            self.metrics.init_model(name);
         }
     }
 
-    fn profiles_of(&self, overrides: &Overrides<'_>, models: &Connected) -> Result<Profiles, Exit> {
+    fn profiles_of(
+        &self,
+        overrides: &Overrides<'_>,
+        models: &ConnectedModels,
+    ) -> Result<Profiles, Exit> {
         let profiles = samples::profiles(&self.config)
             .iter()
             .map(|config| self.profile(config, models, overrides))
@@ -277,11 +284,11 @@ impl App {
     fn profile(
         &self,
         config: &ProfileConfig,
-        models: &Connected,
+        models: &ConnectedModels,
         overrides: &Overrides<'_>,
     ) -> anyhow::Result<Profile> {
         let playbook = Arc::new(PlaybookAnalyst::new(Arc::clone(&self.playbooks)));
-        let mut conduct = config.conduct()?;
+        let mut conduct = config.triage_options()?;
         conduct.strategy = overrides.strategy.unwrap_or(conduct.strategy);
         let by_playbook = Profile {
             name: config.name.clone(),
@@ -293,18 +300,18 @@ impl App {
             toolbox: self.toolbox(&config.tools),
             exonerator: playbook.clone(),
             actions: self.playbooks.catalogue().into(),
-            limits: self.config.limits.of_a_case(),
+            limits: self.config.limits.to_triage_limits(),
             conduct,
             prompts: String::new(),
         };
-        if overrides.by_playbook || !models.serves(config) {
+        if overrides.uses_playbook || !models.uses_models(config) {
             return Ok(by_playbook);
         }
         let modelled = models.analyst(config, &self.playbooks)?;
-        let analyst: Arc<dyn Analyst> = if overrides.patient {
+        let analyst: Arc<dyn Analyst> = if overrides.waits_for_models {
             modelled.analyst
         } else {
-            Arc::new(Impatient(modelled.analyst))
+            Arc::new(NoWaitAnalyst(modelled.analyst))
         };
         Ok(Profile {
             analyst,
@@ -318,7 +325,7 @@ impl App {
     }
 
     fn toolbox(&self, globs: &[String]) -> Arc<dyn Toolbox> {
-        Arc::new(Selected::new(self.tools.clone(), globs))
+        Arc::new(FilteredToolbox::new(self.tools.clone(), globs))
     }
 
     /// Writes the metrics to the configured file.
@@ -332,8 +339,8 @@ impl App {
 }
 
 /// Returns the sender that reports name.
-pub(crate) fn sender() -> Sender {
-    Sender {
+pub(crate) fn report_producer() -> ReportProducer {
+    ReportProducer {
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
@@ -352,55 +359,57 @@ fn metrics() -> Result<Arc<Metrics>, Exit> {
 }
 
 /// A store and the settings that it was opened with.
-type Opened = (Arc<dyn Store>, OpenedBy);
+type OpenedStore = (Arc<dyn Store>, StoreIdentity);
 
 /// Opens the database. With `must_exist` it is not created.
-async fn open_store(loaded: &Loaded, must_exist: bool) -> Result<Opened, Exit> {
+async fn open_store(loaded: &LoadedConfig, must_exist: bool) -> Result<OpenedStore, Exit> {
     // The fingerprint is taken before opening, so a later change is noticed when the configuration is read again.
-    let by = OpenedBy::of(&loaded.config);
+    let by = StoreIdentity::from_config(&loaded.config);
     let mut options = store_options(loaded).map_err(Exit::Config)?;
     options.must_exist = must_exist;
-    if let Some(place) = loaded.config.blobs.place(&loaded.config.store.url) {
-        let blobs = Blobs::open(&place).map_err(|error| Exit::Config(error.into()))?;
+    if let Some(place) = loaded.config.blobs.blob_options(&loaded.config.store.url) {
+        let blobs = BlobStore::open(&place).map_err(|error| Exit::Config(error.into()))?;
         options.blobs = Some(blobs);
     }
     match nightshift_store::open(&loaded.config.store.url, options).await {
         Ok(store) => Ok((store, by)),
-        Err(error) if error.is_of_configuration() => Err(Exit::Config(error.into())),
+        Err(error) if error.is_configuration_error() => Err(Exit::Config(error.into())),
         Err(error) => Err(Exit::Failed(error.into())),
     }
 }
 
 /// Returns the options of the store without the place of blobs.
-fn store_options(loaded: &Loaded) -> anyhow::Result<Options> {
+fn store_options(loaded: &LoadedConfig) -> anyhow::Result<StoreOptions> {
     let config = &loaded.config;
     let lease = Duration::from_secs(config.worker.lease_secs);
-    let admission = config.admission().map_err(|problem| anyhow!(problem))?;
-    let mut options = Options::new(lease, admission);
+    let admission = config
+        .admission_policy()
+        .map_err(|problem| anyhow!(problem))?;
+    let mut options = StoreOptions::new(lease, admission);
     let store = &config.store;
     if let Some(key) = &store.password {
-        options.password = password(key, loaded.base())?;
+        options.password = database_password(key, loaded.base())?;
     }
     options.ca_file = (!store.ca_file.as_os_str().is_empty()).then(|| store.ca_file.clone());
     Ok(options)
 }
 
 /// Returns the password of the database. The store reads a password file again for each connection.
-fn password(key: &KeyRef, base: &Path) -> anyhow::Result<Option<Password>> {
-    if let KeyPlace::File(path) = key.place() {
-        return Ok(Some(Password::file(base.join(path))));
+fn database_password(key: &KeyRef, base: &Path) -> anyhow::Result<Option<DatabasePassword>> {
+    if let KeyLocation::File(path) = key.location() {
+        return Ok(Some(DatabasePassword::file(base.join(path))));
     }
-    let password =
-        secret_at(key.place(), base)().map_err(|problem| anyhow!("[store] password: {problem}"))?;
+    let password = secret_reader(key.location(), base)()
+        .map_err(|problem| anyhow!("[store] password: {problem}"))?;
     let is_empty = password.expose_secret().is_empty();
-    Ok((!is_empty).then_some(Password::Value(password)))
+    Ok((!is_empty).then_some(DatabasePassword::Value(password)))
 }
 
 /// Loads the shipped playbooks and those of the configured folder.
-pub(crate) fn load_playbooks(config: &Config) -> anyhow::Result<Playbooks> {
+pub(crate) fn load_playbooks(config: &Config) -> anyhow::Result<PlaybookSet> {
     let dir = &config.playbooks.dir;
     let dir = (!dir.as_os_str().is_empty()).then_some(dir.as_path());
-    Playbooks::load(dir).context("[playbooks] dir")
+    PlaybookSet::load(dir).context("[playbooks] dir")
 }
 
 /// Builds the configured tools, and the three default ones unless others of their kind are configured.
@@ -408,7 +417,7 @@ pub(crate) fn build_tools(
     mut configs: Vec<ToolConfig>,
     past: Arc<dyn PastCases>,
     base: &Path,
-) -> anyhow::Result<Tools> {
+) -> anyhow::Result<ConfiguredToolbox> {
     let mut defaults = Vec::new();
     for kind in ["indicator_facts", "watchlist", "past_cases"] {
         let default: ToolConfig = serde_json::from_value(json!({"kind": kind, "name": kind}))?;
@@ -419,33 +428,37 @@ pub(crate) fn build_tools(
         }
     }
     defaults.append(&mut configs);
-    Ok(Tools::build(&defaults, past, base)?)
+    Ok(ConfiguredToolbox::build(&defaults, past, base)?)
 }
 
 /// Builds the configured tools without a store, so that listing and checking creates no file.
-pub(crate) fn tools_alone(loaded: &Loaded) -> Result<Tools, Exit> {
-    struct NoPast;
+pub(crate) fn tools_without_store(loaded: &LoadedConfig) -> Result<ConfiguredToolbox, Exit> {
+    struct NoPastCases;
 
     #[async_trait::async_trait]
-    impl PastCases for NoPast {
-        async fn similar(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
+    impl PastCases for NoPastCases {
+        async fn similar_cases(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
             Ok(Vec::new())
         }
     }
 
     let configs = loaded.config.tools.clone();
-    build_tools(configs, Arc::new(NoPast), loaded.base()).map_err(Exit::Config)
+    build_tools(configs, Arc::new(NoPastCases), loaded.base()).map_err(Exit::Config)
 }
 
 /// Returns the configured tools that the profile of this alert's route allows.
-pub(crate) fn specs_for(loaded: &Loaded, tools: &Arc<Tools>, alert: &Alert) -> Vec<ToolSpec> {
+pub(crate) fn specs_for(
+    loaded: &LoadedConfig,
+    tools: &Arc<ConfiguredToolbox>,
+    alert: &Alert,
+) -> Vec<ToolSpec> {
     let routes = samples::routes(&loaded.config);
     let name = routes.profile(alert);
     let profiles = samples::profiles(&loaded.config);
     let profile = profiles.iter().find(|one| one.name == name);
     let everything = ["*".to_owned()];
     let globs = profile.map_or(everything.as_slice(), |one| one.tools.as_slice());
-    Selected::new(tools.clone(), globs).specs()
+    FilteredToolbox::new(tools.clone(), globs).specs()
 }
 
 #[cfg(test)]
@@ -455,13 +468,17 @@ mod tests {
     #[test]
     fn a_password_is_in_a_file_or_told_and_an_empty_one_is_none() {
         let dir = tempfile::tempdir().unwrap();
-        let of = |text: &str| password(&KeyRef::from(text), dir.path()).ok().unwrap();
+        let of = |text: &str| {
+            database_password(&KeyRef::from(text), dir.path())
+                .ok()
+                .unwrap()
+        };
         let file = format!("{:?}", of("file:pw"));
         let path = dir.path().join("pw");
         assert!(file.contains(&path.display().to_string()), "{file}");
-        assert!(matches!(of("s3cret"), Some(Password::Value(_))));
+        assert!(matches!(of("s3cret"), Some(DatabasePassword::Value(_))));
         assert!(of("").is_none());
-        let missing = password(&KeyRef::from("env:NIGHTSHIFT_NO_SUCH_NAME"), dir.path());
+        let missing = database_password(&KeyRef::from("env:NIGHTSHIFT_NO_SUCH_NAME"), dir.path());
         assert!(missing.is_err_and(|error| error.to_string().contains("NIGHTSHIFT_NO_SUCH_NAME")));
     }
 }

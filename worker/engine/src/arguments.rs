@@ -2,11 +2,11 @@
 //!
 //! Nothing is repaired here. A refused call is not made, and the analyst gets a typed error.
 
-use nightshift_alert::{Indicator, Role};
+use nightshift_alert::{Indicator, IndicatorRole};
 use serde_json::Value;
 
-use crate::reach::is_own;
-use crate::state::State;
+use crate::hosts::is_own;
+use crate::state::CaseState;
 use crate::tool::{Argument, ArgumentKind, Reach, ToolCall, ToolError, ToolSpec};
 
 /// Checks a call against the tools of the case and its known values, and returns the tool.
@@ -14,10 +14,10 @@ use crate::tool::{Argument, ArgumentKind, Reach, ToolCall, ToolError, ToolSpec};
 /// # Errors
 ///
 /// Returns the first problem, in words for the analyst.
-pub(crate) fn check<'a>(
+pub(crate) fn check_call<'a>(
     call: &ToolCall,
     tools: &'a [ToolSpec],
-    state: &State,
+    state: &CaseState,
 ) -> Result<&'a ToolSpec, ToolError> {
     let spec = tools
         .iter()
@@ -32,7 +32,7 @@ pub(crate) fn check<'a>(
             .any(|argument| argument.name == **name)
     }) {
         let known: Vec<_> = spec.arguments.iter().map(|a| a.name.as_str()).collect();
-        return Err(refused(
+        return Err(argument_error(
             name,
             format!("{} takes {}", spec.name, known.join(", ")),
         ));
@@ -50,7 +50,7 @@ pub(crate) fn check<'a>(
     for argument in &spec.arguments {
         match call.arguments.get(&argument.name) {
             None | Some(Value::Null) if argument.required => {
-                return Err(refused(&argument.name, "is missing".to_owned()));
+                return Err(argument_error(&argument.name, "is missing".to_owned()));
             }
             None | Some(Value::Null) => {}
             Some(value) => check_value(argument, value, spec.reach, state)?,
@@ -60,13 +60,13 @@ pub(crate) fn check<'a>(
 }
 
 /// Returns whether a tool of this name or kind has answered in this case.
-fn was_read(wanted: &str, state: &State) -> bool {
+fn was_read(wanted: &str, state: &CaseState) -> bool {
     state.evidence.values().any(|evidence| {
         evidence.error.is_none() && (evidence.tool == wanted || evidence.kind == wanted)
     })
 }
 
-fn refused(argument: &str, problem: String) -> ToolError {
+fn argument_error(argument: &str, problem: String) -> ToolError {
     ToolError::Argument {
         argument: argument.chars().take(80).collect(),
         problem,
@@ -77,22 +77,22 @@ fn check_value(
     argument: &Argument,
     value: &Value,
     reach: Reach,
-    state: &State,
+    state: &CaseState,
 ) -> Result<(), ToolError> {
-    let no = |problem: String| Err(refused(&argument.name, problem));
+    let no = |problem: String| Err(argument_error(&argument.name, problem));
     if value.as_str().is_some_and(is_placeholder) {
         return no("is a placeholder; give the value itself".to_owned());
     }
     match (&argument.kind, value) {
         (ArgumentKind::Indicator { types }, Value::String(text)) => {
             let known = types.iter().any(|kind| {
-                Indicator::parse(*kind, text, Role::Related)
+                Indicator::parse(*kind, text, IndicatorRole::Related)
                     .is_some_and(|known| state.knows(*kind, &known.value))
             });
             let never_send = state
-                .opened
+                .setup
                 .as_ref()
-                .map_or(&[][..], |opened| &opened.conduct.never_send);
+                .map_or(&[][..], |opened| &opened.options.never_send);
             if known && reach == Reach::ThirdParty && is_own(text, never_send) {
                 no("is the organisation's own, which never goes to a third party".to_owned())
             } else if known {
@@ -135,11 +135,11 @@ fn check_value(
                 no(format!("is at most {max_chars} characters long"))
             }
         }
-        (kind, _) => no(format!("is {}", expected(kind))),
+        (kind, _) => no(format!("is {}", expected_kind(kind))),
     }
 }
 
-const fn expected(kind: &ArgumentKind) -> &'static str {
+const fn expected_kind(kind: &ArgumentKind) -> &'static str {
     match kind {
         ArgumentKind::Indicator { .. } | ArgumentKind::Enum { .. } | ArgumentKind::Text { .. } => {
             "a string"
@@ -169,7 +169,7 @@ mod tests {
     fn verdict(arguments: Value) -> Result<(), ToolError> {
         let state = fixture::opened_state();
         let tools = fixture::tools();
-        check(&call(arguments), &tools, &state).map(|_| ())
+        check_call(&call(arguments), &tools, &state).map(|_| ())
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         for number in 0..50 {
             let asked = ToolCall::new(format!("tool_{number}"), serde_json::Map::new());
             assert!(matches!(
-                check(&asked, &fixture::tools(), &state),
+                check_call(&asked, &fixture::tools(), &state),
                 Err(ToolError::Unknown { .. })
             ));
         }
@@ -188,7 +188,7 @@ mod tests {
     fn r2_a_tool_name_is_matched_whole() {
         let state = fixture::opened_state();
         let asked = ToolCall::new("look", serde_json::Map::new());
-        assert!(check(&asked, &fixture::tools(), &state).is_err());
+        assert!(check_call(&asked, &fixture::tools(), &state).is_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::exoneration::type_matches;
 
 /// Prefixes of the names of read-only calls. They count where the platform does not say whether a call only read:
 /// Cloud Audit Logs have method names alone.
-const READING: [&str; 12] = [
+const READ_VERBS: [&str; 12] = [
     "aggregatedlist",
     "batchget",
     "describe",
@@ -27,7 +27,7 @@ const READING: [&str; 12] = [
 ];
 
 /// Sign-ins, reports and self-reports of agents. CloudTrail does not mark them as reads, but they change nothing.
-const ROUTINE: [&str; 22] = [
+const ROUTINE_ACTIONS: [&str; 22] = [
     "CheckMfa",
     "ConsoleLogin",
     "CreateControlChannel",
@@ -54,24 +54,24 @@ const ROUTINE: [&str; 22] = [
 
 /// Calls that the platform marks as reading but that hand out credentials of another principal, which is then another
 /// caller in the log. <https://docs.aws.amazon.com/STS/latest/APIReference/API_Operations.html>
-const GIVE_CREDENTIALS: [&str; 3] = ["AssumeRole*", "GetFederationToken", "GetSessionToken"];
+const CREDENTIAL_ACTIONS: [&str; 3] = ["AssumeRole*", "GetFederationToken", "GetSessionToken"];
 
 /// Returns whether a call of this name changes something. `read_only` is what the platform says about the call.
 #[must_use]
 pub fn is_mutating(action: &str, read_only: Option<bool>) -> bool {
-    !read_only.unwrap_or_else(|| reads_by_name(action)) && !ROUTINE.contains(&action)
+    !read_only.unwrap_or_else(|| reads_by_name(action)) && !ROUTINE_ACTIONS.contains(&action)
 }
 
 /// Returns whether a call of this name hands out credentials.
 pub(crate) fn gives_credentials(action: &str) -> bool {
-    let mut calls = GIVE_CREDENTIALS.iter();
+    let mut calls = CREDENTIAL_ACTIONS.iter();
     calls.any(|glob| type_matches(glob, action))
 }
 
 fn reads_by_name(action: &str) -> bool {
     let name = action.rsplit('.').next().unwrap_or(action);
     let name = name.to_ascii_lowercase();
-    READING.iter().any(|verb| name.starts_with(verb))
+    READ_VERBS.iter().any(|verb| name.starts_with(verb))
 }
 
 /// Returns whether the call of a row was refused or failed.
@@ -98,7 +98,7 @@ pub(crate) fn rows(body: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Parses the time in a value.
-pub(crate) fn moment(value: &Value) -> Option<DateTime<Utc>> {
+pub(crate) fn parse_time(value: &Value) -> Option<DateTime<Utc>> {
     let at = DateTime::parse_from_rfc3339(value.as_str()?).ok()?;
     Some(at.to_utc())
 }

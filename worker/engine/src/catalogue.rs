@@ -6,16 +6,16 @@
 use std::sync::Arc;
 
 use nightshift_alert::{
-    Alert, DetailKind, Direction, Indicator, IndicatorKind, Provider, Role, is_public,
+    Alert, CloudProvider, DetailKind, Direction, Indicator, IndicatorKind, IndicatorRole, is_public,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::exoneration::Exoneration;
 
 mod detail;
-mod names;
 mod object;
-mod scope;
+mod principal_names;
+mod suppression_scope;
 mod workload;
 
 /// Placeholders that a text or a command may name, besides the types of indicators.
@@ -55,7 +55,7 @@ pub struct ActionTemplate {
     pub id: String,
     /// Cloud that the action applies to, or any cloud when `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Provider>,
+    pub provider: Option<CloudProvider>,
     /// The advice in one sentence.
     pub text: String,
     /// Command that performs the action.
@@ -76,43 +76,43 @@ pub struct ActionTemplate {
 }
 
 /// Prefix of the ids of actions that block somebody. These actions never name a value of our own.
-const BLOCKS: &str = "block-";
+const BLOCK_PREFIX: &str = "block-";
 
 /// What the registers and watch lists of a case say about an address or a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Reputation {
     /// The value is our own, or allowed.
-    Ours,
+    Own,
     /// A watch list calls the value malicious.
-    Bad,
+    Malicious,
 }
 
 /// Facts of a case besides its alert.
 #[derive(Clone, Copy)]
-pub struct Known<'a> {
+pub struct ActionContext<'a> {
     /// Indicators that tool results added.
     pub indicators: &'a [Indicator],
     /// Records that clear the alert.
-    pub cleared: &'a [Exoneration],
+    pub clearing_records: &'a [Exoneration],
     /// Returns what registers and watch lists say about a value.
-    pub standing: &'a dyn Fn(&str) -> Option<Standing>,
+    pub reputation: &'a dyn Fn(&str) -> Option<Reputation>,
 }
 
-impl std::fmt::Debug for Known<'_> {
+impl std::fmt::Debug for ActionContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Known")
             .field("indicators", &self.indicators)
-            .field("cleared", &self.cleared)
+            .field("cleared", &self.clearing_records)
             .finish_non_exhaustive()
     }
 }
 
-impl Default for Known<'_> {
+impl Default for ActionContext<'_> {
     fn default() -> Self {
         Self {
             indicators: &[],
-            cleared: &[],
-            standing: &|_| None,
+            clearing_records: &[],
+            reputation: &|_| None,
         }
     }
 }
@@ -153,11 +153,11 @@ pub struct Action {
 /// needs an unknown value. A command or an undo that lacks a value is left out, and so is a command whose
 /// precondition lacks one.
 #[must_use]
-pub fn fill(
+pub fn fill_action(
     templates: &[Arc<ActionTemplate>],
     choice: &ActionChoice,
     alert: &Alert,
-    known: &Known<'_>,
+    known: &ActionContext<'_>,
 ) -> Option<Action> {
     let template = templates.iter().find(|template| {
         template.id == choice.id
@@ -165,35 +165,36 @@ pub fn fill(
                 .provider
                 .is_none_or(|provider| provider == alert.provider)
     })?;
-    let values = Values {
+    let values = PlaceholderValues {
         choice,
         alert,
         known,
-        blocks: template.id.starts_with(BLOCKS),
+        blocks: template.id.starts_with(BLOCK_PREFIX),
     };
-    let command = values.option(template.command.as_deref(), true);
+    let command = values.render_optional(template.command.as_deref(), true);
     // A precondition of a command holds commands of its own.
-    let precondition = values.option(template.precondition.as_deref(), template.command.is_some());
+    let precondition =
+        values.render_optional(template.precondition.as_deref(), template.command.is_some());
     let is_told = precondition.is_some() || template.precondition.is_none();
     Some(Action {
         id: template.id.clone(),
         text: values.render(&template.text, false)?,
         command: command.filter(|_| is_told),
         precondition,
-        side_effect: values.option(template.side_effect.as_deref(), false),
-        undo: values.option(template.undo.as_deref(), true),
+        side_effect: values.render_optional(template.side_effect.as_deref(), false),
+        undo: values.render_optional(template.undo.as_deref(), true),
     })
 }
 
-struct Values<'a> {
+struct PlaceholderValues<'a> {
     choice: &'a ActionChoice,
     alert: &'a Alert,
-    known: &'a Known<'a>,
+    known: &'a ActionContext<'a>,
     blocks: bool,
 }
 
-impl Values<'_> {
-    fn option(&self, template: Option<&str>, shell: bool) -> Option<String> {
+impl PlaceholderValues<'_> {
+    fn render_optional(&self, template: Option<&str>, shell: bool) -> Option<String> {
         template.and_then(|template| self.render(template, shell))
     }
 
@@ -231,7 +232,7 @@ impl Values<'_> {
         match name {
             "account" => self.alert.account.clone(),
             "product" => Some(self.alert.product_name()),
-            "scope" => scope::of(self.alert, self.known.cleared),
+            "scope" => suppression_scope::rule_scope(self.alert, self.known.clearing_records),
             "region" => self.alert.region.clone(),
             "resource" => self
                 .alert
@@ -240,34 +241,35 @@ impl Values<'_> {
                 .map(|resource| resource.name.as_ref().unwrap_or(&resource.id).clone()),
             "object" => {
                 let buckets = self.candidates(IndicatorKind::Bucket);
-                object::of(self.alert, buckets.first()?)
+                object::object_key(self.alert, buckets.first()?)
             }
             "workload" if workload::is_of_ecs(self.alert) => None,
-            "workload" => self.first(IndicatorKind::Container),
+            "workload" => self.first_candidate(IndicatorKind::Container),
             "task" => workload::task(self.alert),
-            "user_name" => self.principal(|one| names::user(self.alert, one)),
-            "role_name" => self.principal(|one| names::role(self.alert, one)),
-            "sso_role" => self.principal(|one| names::sso_role(self.alert, one)),
-            "caller_name" => self.principal(|one| names::caller(self.alert, one)),
-            "service_account" => self.principal(names::service_account),
-            "person" => self.principal(names::person),
+            "user_name" => self.principal(|one| principal_names::user(self.alert, one)),
+            "role_name" => self.principal(|one| principal_names::role(self.alert, one)),
+            "sso_role" => self.principal(|one| principal_names::sso_role(self.alert, one)),
+            "caller_name" => self.principal(|one| principal_names::caller(self.alert, one)),
+            "service_account" => self.principal(principal_names::service_account),
+            "person" => self.principal(principal_names::person),
             "security_group" => detail::security_group(self.alert),
             "local_port" => detail::port(self.alert, DetailKind::LocalPort),
             "remote_port" => detail::port(self.alert, DetailKind::RemotePort),
             "long_term_key" => {
                 let mut keys = self.candidates(IndicatorKind::AccessKey).into_iter();
-                keys.find(|key| names::is_long_term(key)).map(str::to_owned)
+                keys.find(|key| principal_names::is_long_term(key))
+                    .map(str::to_owned)
             }
             _ => {
                 let kind = IndicatorKind::ALL
                     .into_iter()
                     .find(|kind| kind.as_str() == name)?;
-                self.first(kind)
+                self.first_candidate(kind)
             }
         }
     }
 
-    fn first(&self, kind: IndicatorKind) -> Option<String> {
+    fn first_candidate(&self, kind: IndicatorKind) -> Option<String> {
         self.candidates(kind).first().map(|&value| value.to_owned())
     }
 
@@ -289,59 +291,65 @@ impl Values<'_> {
             kind,
             IndicatorKind::Ip | IndicatorKind::Domain | IndicatorKind::Url
         );
-        let mut chosen = values(self.choice.indicators.iter(), kind);
+        let mut chosen = values_of_kind(self.choice.indicators.iter(), kind);
         if is_network && !chosen.is_empty() {
-            chosen.retain(|value| self.takes_part(kind, value) && self.may_name(value));
-            self.put_first_what_got_in(&mut chosen);
+            chosen.retain(|value| self.is_involved(kind, value) && self.may_name(value));
+            self.sort_successful_first(&mut chosen);
             return chosen;
         }
         chosen.retain(|value| {
             let mut known = self.known.indicators.iter();
-            self.alert.knows(kind, value)
+            self.alert.has_indicator(kind, value)
                 || known.any(|one| one.kind == kind && one.value == *value)
         });
-        let own = [Role::Actor, Role::Remote, Role::Target, Role::Related]
-            .into_iter()
-            .filter(|role| !(is_network && *role == Role::Related))
-            .filter(|role| !(is_network && self.blocks) || self.is_far_end(*role))
-            .map(|role| values(self.alert.with_role(role), kind))
-            .map(|mut values| {
-                values.retain(|value| !self.blocks || !is_private(value));
-                values
-            });
+        let own = [
+            IndicatorRole::Actor,
+            IndicatorRole::Remote,
+            IndicatorRole::Target,
+            IndicatorRole::Related,
+        ]
+        .into_iter()
+        .filter(|role| !(is_network && *role == IndicatorRole::Related))
+        .filter(|role| !(is_network && self.blocks) || self.is_remote_side(*role))
+        .map(|role| values_of_kind(self.alert.with_role(role), kind))
+        .map(|mut values| {
+            values.retain(|value| !self.blocks || !is_private(value));
+            values
+        });
         let mut found = std::iter::once(chosen)
             .chain(own)
             .find(|values| !values.is_empty())
             .unwrap_or_default();
         found.retain(|value| !is_network || self.may_name(value));
-        self.put_first_what_got_in(&mut found);
+        self.sort_successful_first(&mut found);
         found
     }
 
-    fn put_first_what_got_in(&self, values: &mut [&str]) {
-        values.sort_by_key(|value| !self.alert.let_in().any(|inside| inside == *value));
+    fn sort_successful_first(&self, values: &mut [&str]) {
+        values.sort_by_key(|value| !self.alert.logged_in_values().any(|inside| inside == *value));
     }
 
     /// Returns whether the case knows the value in a role other than `related`.
-    fn takes_part(&self, kind: IndicatorKind, value: &str) -> bool {
+    fn is_involved(&self, kind: IndicatorKind, value: &str) -> bool {
         let all = self.alert.indicators.iter().chain(self.known.indicators);
         let mut known = all.filter(|one| one.kind == kind && one.value == value);
-        let is_bad = || (self.known.standing)(value) == Some(Standing::Bad);
-        let takes_part = |role| role != Role::Related && (!self.blocks || self.is_far_end(role));
+        let is_bad = || (self.known.reputation)(value) == Some(Reputation::Malicious);
+        let takes_part =
+            |role| role != IndicatorRole::Related && (!self.blocks || self.is_remote_side(role));
         known.any(|one| takes_part(one.role) || is_bad())
     }
 
     /// Returns whether this role is the other side of the alert. An actor of an outward alert is one of ours.
-    fn is_far_end(&self, role: Role) -> bool {
+    fn is_remote_side(&self, role: IndicatorRole) -> bool {
         match role {
-            Role::Remote => true,
-            Role::Actor => self.alert.direction != Some(Direction::Outbound),
-            Role::Target | Role::Related => false,
+            IndicatorRole::Remote => true,
+            IndicatorRole::Actor => self.alert.direction != Some(Direction::Outbound),
+            IndicatorRole::Target | IndicatorRole::Related => false,
         }
     }
 
     fn may_name(&self, value: &str) -> bool {
-        let is_ours = || (self.known.standing)(value) == Some(Standing::Ours);
+        let is_ours = || (self.known.reputation)(value) == Some(Reputation::Own);
         !(self.blocks && (is_private(value) || is_ours()))
     }
 }
@@ -351,7 +359,10 @@ fn is_private(value: &str) -> bool {
     value.parse().is_ok_and(|ip| !is_public(ip))
 }
 
-fn values<'a>(all: impl Iterator<Item = &'a Indicator>, kind: IndicatorKind) -> Vec<&'a str> {
+fn values_of_kind<'a>(
+    all: impl Iterator<Item = &'a Indicator>,
+    kind: IndicatorKind,
+) -> Vec<&'a str> {
     all.filter(|one| one.kind == kind)
         .map(|one| one.value.as_str())
         .collect()

@@ -1,6 +1,6 @@
 //! Parts of the names that clouds give: ARNs, service accounts, full resource names, host names of services.
 
-use nightshift_alert::{Alert, Provider};
+use nightshift_alert::{Alert, CloudProvider};
 
 /// Host suffixes of cloud services that call on behalf of a named principal. The platform writes the service's name
 /// in place of an address, and nobody else has a host directly below these.
@@ -44,19 +44,20 @@ pub(crate) fn partition_of(alert: &Alert) -> Option<&str> {
         region if region.starts_with("eusc-") => "aws-eusc",
         _ => "aws",
     };
-    (alert.provider == Provider::Aws).then(|| arns.find_map(partition).unwrap_or_else(by_region))
+    (alert.provider == CloudProvider::Aws)
+        .then(|| arns.find_map(partition).unwrap_or_else(by_region))
 }
 
 /// Returns whether two accounts are the same: equal numbers, or the name and number of the alert's project.
 pub(crate) fn is_same_account(alert: &Alert, one: &str, other: &str) -> bool {
     let is_number = |account: &str| account.chars().all(|c| c.is_ascii_digit());
-    let padded = |account: &str| match is_number(account) && alert.provider == Provider::Aws {
+    let padded = |account: &str| match is_number(account) && alert.provider == CloudProvider::Aws {
         true => format!("{account:0>12}"),
         false => account.to_owned(),
     };
     let project = [alert.account.as_deref(), alert.account_name.as_deref()];
     padded(one) == padded(other)
-        || alert.provider == Provider::Gcp
+        || alert.provider == CloudProvider::Gcp
             && project.contains(&Some(one))
             && project.contains(&Some(other))
 }

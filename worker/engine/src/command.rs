@@ -24,9 +24,9 @@ pub enum Question {
     /// Asks for the conclusion.
     Conclude,
     /// Asks for the conclusion again, without claims that their evidence does not support.
-    Mend,
+    RepairClaims,
     /// Asks for the conclusion again, with the actor's values blanked.
-    Blanked,
+    Counterfactual,
 }
 
 /// One command. Its id is the same on every replay of the journal.

@@ -7,7 +7,7 @@ use crate::catalogue::{Action, ActionChoice};
 use crate::exoneration::Exoneration;
 use crate::finding::{Finding, FindingDraft};
 use crate::ledger_row::LedgerRow;
-use crate::limits::Cap;
+use crate::limits::BudgetCap;
 
 /// Verdict on the alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ impl Leaning {
 /// Reason for the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum VerdictReason {
     /// The observed activity is what attackers do.
     SuspiciousActivity,
     /// A register says that the activity was allowed.
@@ -114,7 +114,7 @@ pub enum Reason {
     SuspectedManipulation,
 }
 
-impl Reason {
+impl VerdictReason {
     /// Returns the word used in JSON and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -135,7 +135,7 @@ impl Reason {
 
     /// Returns the words shown to people, in half a sentence.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::SuspiciousActivity => "what was seen is what attackers do",
             Self::AuthorisedActivity => "a register says that it was allowed",
@@ -223,7 +223,7 @@ pub struct ConclusionDraft {
     #[serde(default)]
     pub leaning: Leaning,
     /// Reason for the verdict.
-    pub reason: Reason,
+    pub reason: VerdictReason,
     /// Proposed severity.
     pub assessed_severity: Severity,
     /// Findings of the analyst.
@@ -257,7 +257,7 @@ pub struct Conclusion {
     /// Leaning of an inconclusive verdict.
     pub leaning: Leaning,
     /// Reason for the verdict.
-    pub reason: Reason,
+    pub reason: VerdictReason,
     /// Confidence in the verdict.
     pub confidence: Confidence,
     /// The severity after triage.
@@ -287,22 +287,22 @@ pub struct Conclusion {
     /// ATT&CK techniques.
     pub techniques: Vec<Technique>,
     /// Rules that overrode the analyst.
-    pub overridden: Vec<Override>,
+    pub overridden: Vec<VerdictOverride>,
     /// Whether text in the data addresses the analyst.
     pub manipulation: bool,
     /// Whether a fallback analyst had to step in, or the report is the fallback one.
     pub degraded: bool,
     /// Cap that ended the work before the plan was done.
-    pub stopped_by: Option<Cap>,
+    pub stopped_by: Option<BudgetCap>,
     /// Reason why the run failed. A failed run is never benign and can be run again.
     pub failed: Option<String>,
     /// Numbers of sources that were asked and that answered.
-    pub coverage: Coverage,
+    pub coverage: SourceCoverage,
 }
 
 /// A rule that changed what the analyst proposed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Override {
+pub struct VerdictOverride {
     /// Name of the rule, as in metrics: `not_exonerated`, `severity_floor`, …
     pub rule: String,
     /// What the rule did and why, for the report.
@@ -314,7 +314,7 @@ pub struct Override {
 
 /// Share of the requested sources that answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Coverage {
+pub struct SourceCoverage {
     /// Number of sources that answered.
     pub read: usize,
     /// Number of sources that were wanted.

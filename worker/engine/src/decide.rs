@@ -7,21 +7,21 @@ use crate::conclude;
 use crate::event::{AnalystKind, CommandId};
 use crate::finding::Finding;
 use crate::fold::leans_benign;
-use crate::plan::{Mode, Plan, Step, StepStatus};
-use crate::state::{CallState, State};
+use crate::plan::{Plan, PlanMode, Step, StepStatus};
+use crate::state::{CallState, CaseState};
 use crate::strategy::ReflectionMode;
 use crate::verdict_policy::lookup;
 
 /// Returns the next commands. The list is empty while all possible commands run, and at the end.
 #[must_use]
-pub fn decide(state: &State) -> Vec<Command> {
-    if state.opened.is_none() || state.is_over() {
+pub fn decide(state: &CaseState) -> Vec<Command> {
+    if state.setup.is_none() || state.is_over() {
         return Vec::new();
     }
     let past = CommandId::past_cases();
     if !state.finished.contains(&past) && state.stop.is_none() {
         let call = crate::tool::ToolCall::new("past_cases", serde_json::Map::new());
-        return fresh(state, vec![Command::Call { id: past, call }]);
+        return not_started(state, vec![Command::Call { id: past, call }]);
     }
     if state.stopped_by().is_some() {
         // A running command may come back cheaper than it was charged, so its result must be in before the end. Only
@@ -30,14 +30,14 @@ pub fn decide(state: &State) -> Vec<Command> {
         return if waits {
             Vec::new()
         } else {
-            fresh(state, ending(state))
+            not_started(state, ending_commands(state))
         };
     }
     let Some(plan) = &state.plan else {
-        return fresh(
+        return not_started(
             state,
             if state.plan_error.is_some() {
-                ending(state)
+                ending_commands(state)
             } else {
                 vec![Command::Ask {
                     id: CommandId::plan(),
@@ -46,20 +46,20 @@ pub fn decide(state: &State) -> Vec<Command> {
             },
         );
     };
-    fresh(
+    not_started(
         state,
-        if plan.mode == Mode::Adaptive {
-            adaptive(state)
+        if plan.mode == PlanMode::Adaptive {
+            decide_adaptive(state)
         } else {
-            work(state, plan)
+            decide_planned(state, plan)
         },
     )
 }
 
 /// Returns the calls of the last action, the decision about it, or the end.
-fn adaptive(state: &State) -> Vec<Command> {
+fn decide_adaptive(state: &CaseState) -> Vec<Command> {
     if state.decided {
-        return ending(state);
+        return ending_commands(state);
     }
     let open = state
         .steps()
@@ -73,12 +73,12 @@ fn adaptive(state: &State) -> Vec<Command> {
             question: Question::Decide,
         }]
     } else {
-        distinct(state, waiting)
+        deduplicate_calls(state, waiting)
     }
 }
 
 /// Removes commands that run or have ended.
-fn fresh(state: &State, commands: Vec<Command>) -> Vec<Command> {
+fn not_started(state: &CaseState, commands: Vec<Command>) -> Vec<Command> {
     commands
         .into_iter()
         .filter(|command| {
@@ -89,20 +89,20 @@ fn fresh(state: &State, commands: Vec<Command>) -> Vec<Command> {
         .collect()
 }
 
-fn work(state: &State, plan: &Plan) -> Vec<Command> {
+fn decide_planned(state: &CaseState, plan: &Plan) -> Vec<Command> {
     let running: Vec<_> = state.steps_with(StepStatus::Running).collect();
     if !running.is_empty() {
-        let commands = running.iter().flat_map(|step| step_work(state, step));
-        return affordable(state, distinct(state, commands.collect()));
+        let commands = running.iter().flat_map(|step| step_commands(state, step));
+        return within_budget(state, deduplicate_calls(state, commands.collect()));
     }
-    if state.wave > state.reflected {
+    if state.wave > state.reflected_waves {
         return vec![Command::Ask {
             id: CommandId::reflect(state.reflections + 1),
             question: Question::Reflect,
         }];
     }
-    let parallel = state.opened.as_ref().map_or(1, |opened| {
-        if opened.conduct.reflection == ReflectionMode::EveryStep {
+    let parallel = state.setup.as_ref().map_or(1, |opened| {
+        if opened.options.reflection == ReflectionMode::EveryStep {
             1
         } else {
             opened.limits.parallel.max(1)
@@ -115,16 +115,16 @@ fn work(state: &State, plan: &Plan) -> Vec<Command> {
         .take(parallel)
         .collect();
     if wave.is_empty() {
-        ending(state)
+        ending_commands(state)
     } else {
-        let commands = wave.into_iter().flat_map(|step| step_work(state, step));
-        affordable(state, distinct(state, commands.collect()))
+        let commands = wave.into_iter().flat_map(|step| step_commands(state, step));
+        within_budget(state, deduplicate_calls(state, commands.collect()))
     }
 }
 
 /// Keeps one of equal calls of two steps: the one that was started, even if it was lost since.
-fn distinct(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
-    let has_number = |id: &CommandId| state.numbers.contains_key(id);
+fn deduplicate_calls(state: &CaseState, mut commands: Vec<Command>) -> Vec<Command> {
+    let has_number = |id: &CommandId| state.evidence_ids.contains_key(id);
     let mut seen: BTreeSet<String> = commands
         .iter()
         .filter_map(|command| match command {
@@ -140,14 +140,14 @@ fn distinct(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
 }
 
 /// Removes questions that do not fit the caps beside those that run and those before them.
-fn affordable(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
-    let Some(opened) = &state.opened else {
+fn within_budget(state: &CaseState, mut commands: Vec<Command>) -> Vec<Command> {
+    let Some(opened) = &state.setup else {
         return Vec::new();
     };
     let mut charged = state.charged();
     commands.retain(|command| match command {
         Command::Ask { id, .. } if !state.in_flight.contains_key(id) => {
-            let has_room = opened.limits.reached(charged, opened.reserve).is_none();
+            let has_room = opened.limits.cap_reached(charged, opened.reserve).is_none();
             charged += opened.reserve;
             has_room
         }
@@ -157,7 +157,7 @@ fn affordable(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
 }
 
 /// Returns the waiting calls of a step, or its next turn.
-fn step_work(state: &State, step: &Step) -> Vec<Command> {
+fn step_commands(state: &CaseState, step: &Step) -> Vec<Command> {
     let waiting = waiting_calls(state, step);
     if !waiting.is_empty() {
         return waiting;
@@ -174,7 +174,7 @@ fn step_work(state: &State, step: &Step) -> Vec<Command> {
 }
 
 /// Returns the calls of a step that have no answer yet.
-fn waiting_calls(state: &State, step: &Step) -> Vec<Command> {
+fn waiting_calls(state: &CaseState, step: &Step) -> Vec<Command> {
     let turns = state.work.get(&step.id).map_or(&[][..], |work| &work.turns);
     turns
         .iter()
@@ -198,16 +198,16 @@ fn is_ending(id: &CommandId) -> bool {
     [
         CommandId::exonerate(),
         CommandId::conclude(),
-        CommandId::mend(),
-        CommandId::blanked(),
+        CommandId::repair_claims(),
+        CommandId::counterfactual(),
     ]
     .contains(id)
 }
 
 /// Returns the commands of the end: exoneration rules, conclude question and its second rounds, closing.
-fn ending(state: &State) -> Vec<Command> {
+fn ending_commands(state: &CaseState) -> Vec<Command> {
     let ask = |id, question| vec![Command::Ask { id, question }];
-    let lookups = lookups(state);
+    let lookups = lookup_commands(state);
     if !lookups.is_empty() {
         return lookups;
     }
@@ -219,28 +219,31 @@ fn ending(state: &State) -> Vec<Command> {
     if !state.finished.contains(&conclude) && may_conclude(state, &conclude) {
         return ask(conclude, Question::Conclude);
     }
-    let mend = CommandId::mend();
+    let mend = CommandId::repair_claims();
     let may_ask_again = state.draft.is_some() && state.stopped_by().is_none();
-    let claims = conclude::checked(state);
-    if may_ask_again && !state.finished.contains(&mend) && wants_mending(state, claims.as_deref()) {
-        return ask(mend, Question::Mend);
+    let claims = conclude::checked_findings(state);
+    if may_ask_again
+        && !state.finished.contains(&mend)
+        && needs_claim_repair(state, claims.as_deref())
+    {
+        return ask(mend, Question::RepairClaims);
     }
-    let blanked = CommandId::blanked();
-    if may_ask_again && wants_blanking(state) && !state.finished.contains(&blanked) {
-        return ask(blanked, Question::Blanked);
+    let blanked = CommandId::counterfactual();
+    if may_ask_again && needs_counterfactual(state) && !state.finished.contains(&blanked) {
+        return ask(blanked, Question::Counterfactual);
     }
-    conclude::drawn(state, claims)
+    conclude::draw_conclusion_with(state, claims)
         .map(|conclusion| Command::Conclude(Box::new(conclusion)))
         .into_iter()
         .collect()
 }
 
 /// Returns the look-ups that the ledger demands before the conclusion, or none once the work was stopped.
-fn lookups(state: &State) -> Vec<Command> {
+fn lookup_commands(state: &CaseState) -> Vec<Command> {
     if state.stop.is_some() || state.finished.contains(&CommandId::conclude()) {
         return Vec::new();
     }
-    let calls = lookup::demanded(state).into_iter();
+    let calls = lookup::required_calls(state).into_iter();
     calls
         .map(|call| Command::Call {
             id: CommandId::lookup(&call),
@@ -251,20 +254,23 @@ fn lookups(state: &State) -> Vec<Command> {
 
 /// Returns whether the conclude question may be asked. The first attempt ignores the caps. A lost one is repeated
 /// only while they have room, or a worker that crashes on it each time would spend without end.
-fn may_conclude(state: &State, id: &CommandId) -> bool {
+fn may_conclude(state: &CaseState, id: &CommandId) -> bool {
     let has_room = || {
-        state.opened.as_ref().is_some_and(|opened| {
+        state.setup.as_ref().is_some_and(|opened| {
             let nothing = crate::limits::Cost::default();
-            opened.limits.reached(state.charged(), nothing).is_none()
+            opened
+                .limits
+                .cap_reached(state.charged(), nothing)
+                .is_none()
         })
     };
     state.in_flight.contains_key(id) || !state.attempts.contains_key(id) || has_room()
 }
 
 /// Returns whether unsupported claims go back to the analyst. This happens once; rules would only repeat them.
-fn wants_mending(state: &State, claims: Option<&[Finding]>) -> bool {
+fn needs_claim_repair(state: &CaseState, claims: Option<&[Finding]>) -> bool {
     let is_model = state
-        .opened
+        .setup
         .as_ref()
         .is_some_and(|opened| opened.analyst == AnalystKind::Model);
     is_model
@@ -276,11 +282,11 @@ fn wants_mending(state: &State, claims: Option<&[Finding]>) -> bool {
 }
 
 /// Returns whether a benign leaning is checked again without the actor's words, as the profile demands.
-fn wants_blanking(state: &State) -> bool {
+fn needs_counterfactual(state: &CaseState) -> bool {
     let is_wanted = state
-        .opened
+        .setup
         .as_ref()
-        .is_some_and(|opened| opened.conduct.counterfactual);
+        .is_some_and(|opened| opened.options.counterfactual);
     is_wanted && state.draft.as_ref().is_some_and(leans_benign)
 }
 

@@ -12,26 +12,28 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use nightshift_alert::text::cut;
+use nightshift_alert::text::truncate;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::allowance::Allowance;
-use crate::allowance::Begun;
+use crate::case_budget::CaseBudget;
+use crate::case_budget::QuestionReservation;
 use crate::command::Command;
 use crate::decide::decide;
-use crate::event::{CommandId, Event, EventBody, Opened, Outcome};
+use crate::event::{CaseSetup, CommandId, CommandOutcome, Event, EventBody};
 use crate::fold::apply;
 use crate::limits::Cost;
-use crate::measure::Measure;
-use crate::port::{Analyst, Clock, Exonerator, Journal, JournalError, Meter, Ruled, Toolbox};
+use crate::measurement::Measurement;
+use crate::port::{
+    Analyst, Clock, ExonerationResult, Exonerator, Journal, JournalError, Meter, Toolbox,
+};
 use crate::question::AskError;
-use crate::state::State;
+use crate::state::CaseState;
 use crate::tool::{CallContext, ToolCall, ToolError};
 
 /// Ports that the driver needs.
 #[derive(Clone)]
-pub struct Ports {
+pub struct DriverPorts {
     /// Analyst that answers the questions.
     pub analyst: Arc<dyn Analyst>,
     /// Analyst that takes over when the first gives no answer.
@@ -50,13 +52,13 @@ pub struct Ports {
 
 /// State in which the driver left a case.
 #[derive(Debug, Clone, PartialEq)]
-pub enum End {
+pub enum CaseEnd {
     /// The case is concluded.
-    Concluded(Box<State>),
+    Concluded(Box<CaseState>),
     /// A person cancelled the case.
-    Cancelled(Box<State>),
+    Cancelled(Box<CaseState>),
     /// The worker was told to stop; the case continues elsewhere or later.
-    Released(Box<State>),
+    Released(Box<CaseState>),
 }
 
 /// Reason why the driver could not continue.
@@ -72,20 +74,20 @@ pub enum DriveError {
 }
 
 /// Maximum number of unanswered lines that are kept, and maximum number of characters of each.
-const MOST_UNANSWERED: usize = 12;
-const MOST_CHARS: usize = 600;
+const MAX_UNANSWERED: usize = 12;
+const MAX_CHARS: usize = 600;
 
-struct Done {
+struct CompletedCommand {
     id: CommandId,
-    came: Came,
-    begun: Option<Begun>,
+    result: CommandResult,
+    reservation: Option<QuestionReservation>,
 }
 
 /// Result of a command.
-enum Came {
+enum CommandResult {
     /// The command ended with an outcome that counts.
     Finished {
-        outcome: Box<Outcome>,
+        outcome: Box<CommandOutcome>,
         cost: Cost,
         degraded: Option<AskError>,
         model: Option<String>,
@@ -100,9 +102,9 @@ enum Came {
     },
 }
 
-impl Came {
+impl CommandResult {
     /// Returns the result of a command that did not run.
-    fn nothing() -> Self {
+    fn not_run() -> Self {
         Self::Withdrawn {
             cost: Cost::default(),
             in_line: false,
@@ -118,16 +120,16 @@ impl Came {
 ///
 /// Returns an error when the journal takes no more events: the lease is lost, or the store is unavailable.
 pub async fn drive(
-    ports: &Ports,
-    state: State,
+    ports: &DriverPorts,
+    state: CaseState,
     release: &CancellationToken,
-) -> Result<End, DriveError> {
+) -> Result<CaseEnd, DriveError> {
     // Running questions share the state. Without one, the state is changed in place.
     let mut state = Arc::new(state);
     let mut running = FuturesUnordered::new();
     let mut news: Vec<Event> = Vec::new();
     let mut down = false;
-    let allowance = allowance(&state);
+    let allowance = case_budget(&state);
     let deadline = tokio::time::sleep(time_left(&state));
     tokio::pin!(deadline);
     loop {
@@ -145,71 +147,71 @@ pub async fn drive(
             apply(Arc::make_mut(&mut state), &event);
             news.push(event);
             ports.journal.conclude(&news, &state).await?;
-            return Ok(End::Concluded(own(state)));
+            return Ok(CaseEnd::Concluded(unwrap_state(state)));
         }
         let now = ports.clock.now();
-        let begun = begin(&mut state, &mut news, commands, &allowance, &running, now);
+        let begun = start_commands(&mut state, &mut news, commands, &allowance, &running, now);
         if !news.is_empty() {
             ports.journal.append(&news).await?;
             news.clear();
         }
         if state.is_over() {
-            return Ok(End::Cancelled(own(state)));
+            return Ok(CaseEnd::Cancelled(unwrap_state(state)));
         }
-        let run = |(command, begun)| run(ports.clone(), Arc::clone(&state), command, begun);
+        let run = |(command, begun)| run_command(ports.clone(), Arc::clone(&state), command, begun);
         running.extend(begun.into_iter().map(run));
         if running.is_empty() && down {
-            return Ok(End::Released(own(state)));
+            return Ok(CaseEnd::Released(unwrap_state(state)));
         }
         if running.is_empty() {
             return Err(DriveError::Stuck(state.finished.len()));
         }
         tokio::select! {
             biased;
-            () = release.cancelled() => return Ok(End::Released(own(state))),
+            () = release.cancelled() => return Ok(CaseEnd::Released(unwrap_state(state))),
             () = &mut deadline, if state.stop.is_none() => {
                 running = FuturesUnordered::new();
                 news.push(Event::new(ports.clock.now(), EventBody::TimeUp));
             }
             Some(done) = running.next() => {
-                news.push(ended(done, ports.clock.now()));
+                news.push(end_event(done, ports.clock.now()));
             }
         }
         while let Some(Some(done)) = futures_util::FutureExt::now_or_never(running.next()) {
-            news.push(ended(done, ports.clock.now()));
+            news.push(end_event(done, ports.clock.now()));
         }
     }
 }
 
-fn own(state: Arc<State>) -> Box<State> {
+fn unwrap_state(state: Arc<CaseState>) -> Box<CaseState> {
     Box::new(Arc::unwrap_or_clone(state))
 }
 
-fn allowance(state: &State) -> Allowance {
-    let limits = state.opened.as_ref().map(|opened| opened.limits);
-    Allowance::new(limits.unwrap_or_default(), state.spent)
+fn case_budget(state: &CaseState) -> CaseBudget {
+    let limits = state.setup.as_ref().map(|opened| opened.limits);
+    CaseBudget::new(limits.unwrap_or_default(), state.spent)
 }
 
-fn time_left(state: &State) -> Duration {
+fn time_left(state: &CaseState) -> Duration {
     let minutes = state
-        .opened
+        .setup
         .as_ref()
         .map_or(0, |opened| opened.limits.minutes);
-    Duration::from_secs(minutes.saturating_mul(60)).saturating_sub(state.active())
+    Duration::from_secs(minutes.saturating_mul(60)).saturating_sub(state.active_time())
 }
 
 /// Starts commands. A question that does not fit beside those in flight is started when one of them has ended.
-fn begin<T>(
-    state: &mut Arc<State>,
+fn start_commands<T>(
+    state: &mut Arc<CaseState>,
     news: &mut Vec<Event>,
     commands: Vec<Command>,
-    allowance: &Allowance,
+    allowance: &CaseBudget,
     running: &FuturesUnordered<T>,
     now: DateTime<Utc>,
-) -> Vec<(Command, Option<Begun>)> {
+) -> Vec<(Command, Option<QuestionReservation>)> {
     let mut begun = Vec::new();
     for command in commands {
-        let reserved = reserved(state, &command);
+        let reserved = reserved_cost(state, &command);
         let is_first = running.is_empty() && begun.is_empty();
         let is_asked = matches!(command, Command::Ask { .. });
         if is_asked && !is_first && !allowance.has_room(reserved) {
@@ -226,7 +228,7 @@ fn begin<T>(
             apply(Arc::make_mut(state), &event);
             news.push(event);
         }
-        let question = is_asked.then(|| allowance.begin(reserved));
+        let question = is_asked.then(|| allowance.reserve_question(reserved));
         begun.push((command, question));
     }
     begun
@@ -234,25 +236,27 @@ fn begin<T>(
 
 /// Returns the charge for a command until it ends. It is zero when the cap is spent, because no request goes out
 /// then.
-fn reserved(state: &State, command: &Command) -> Cost {
+fn reserved_cost(state: &CaseState, command: &Command) -> Cost {
     let nothing = Cost::default();
-    match (command, &state.opened) {
-        (Command::Ask { .. }, Some(opened)) if opened.limits.spent(state.charged()).is_none() => {
+    match (command, &state.setup) {
+        (Command::Ask { .. }, Some(opened))
+            if opened.limits.cap_spent(state.charged()).is_none() =>
+        {
             opened.reserve
         }
         _ => nothing,
     }
 }
 
-fn ended(done: Done, now: DateTime<Utc>) -> Event {
-    if let Some(question) = done.begun {
-        let cost = match &done.came {
-            Came::Finished { cost, .. } | Came::Withdrawn { cost, .. } => *cost,
+fn end_event(done: CompletedCommand, now: DateTime<Utc>) -> Event {
+    if let Some(question) = done.reservation {
+        let cost = match &done.result {
+            CommandResult::Finished { cost, .. } | CommandResult::Withdrawn { cost, .. } => *cost,
         };
-        question.end(cost);
+        question.settle(cost);
     }
-    let body = match done.came {
-        Came::Finished {
+    let body = match done.result {
+        CommandResult::Finished {
             outcome,
             cost,
             degraded,
@@ -266,7 +270,7 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
             model,
             unanswered,
         },
-        Came::Withdrawn { cost, in_line } => EventBody::Withdrawn {
+        CommandResult::Withdrawn { cost, in_line } => EventBody::Withdrawn {
             id: done.id,
             cost,
             in_line,
@@ -275,21 +279,26 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
     Event::new(now, body)
 }
 
-async fn run(ports: Ports, state: Arc<State>, command: Command, begun: Option<Begun>) -> Done {
-    let under_way = spans::UnderWay::new(&command, &state);
-    let work = carry_out(ports, state, command, begun);
+async fn run_command(
+    ports: DriverPorts,
+    state: Arc<CaseState>,
+    command: Command,
+    begun: Option<QuestionReservation>,
+) -> CompletedCommand {
+    let under_way = spans::CommandSpan::new(&command, &state);
+    let work = execute_command(ports, state, command, begun);
     let done = work.instrument(under_way.span()).await;
-    under_way.ended(&done.came);
+    under_way.finish(&done.result);
     done
 }
 
-async fn carry_out(
-    ports: Ports,
-    state: Arc<State>,
+async fn execute_command(
+    ports: DriverPorts,
+    state: Arc<CaseState>,
     command: Command,
-    begun: Option<Begun>,
-) -> Done {
-    let free = |outcome| Came::Finished {
+    begun: Option<QuestionReservation>,
+) -> CompletedCommand {
+    let free = |outcome| CommandResult::Finished {
         outcome: Box::new(outcome),
         cost: Cost::default(),
         degraded: None,
@@ -299,55 +308,61 @@ async fn carry_out(
     let (id, came) = match command {
         Command::Ask { id, question } => {
             let came = match &begun {
-                Some(begun) => ask::ask(&ports, &state, begun.allowance(), &question).await,
-                None => Came::nothing(),
+                Some(begun) => {
+                    ask::ask_with_fallback(&ports, &state, begun.budget(), &question).await
+                }
+                None => CommandResult::not_run(),
             };
             (id, came)
         }
         Command::Call { id, call } => {
-            let opened = state.opened.clone();
+            let opened = state.setup.clone();
             // A task that holds the state makes others copy it on change, and a tool may take long.
             drop(state);
             let (toolbox, clock, meter) = (&*ports.toolbox, &*ports.clock, &*ports.meter);
             (
                 id,
-                free(make(toolbox, clock, meter, opened.as_deref(), &call).await),
+                free(call_tool(toolbox, clock, meter, opened.as_deref(), &call).await),
             )
         }
         Command::Exonerate { id } => {
             let question = state.conclude_question();
             let ruled = question.map(|question| ports.exonerator.exonerate(&question));
-            (id, ruled_by(ruled.unwrap_or_default()))
+            (id, exoneration_result(ruled.unwrap_or_default()))
         }
-        Command::Conclude(_) => (CommandId::conclude(), Came::nothing()),
+        Command::Conclude(_) => (CommandId::conclude(), CommandResult::not_run()),
     };
-    Done { id, came, begun }
+    CompletedCommand {
+        id,
+        result: came,
+        reservation: begun,
+    }
 }
 
 /// Returns the answer of the rules in the form that the journal keeps.
-fn ruled_by(ruled: Ruled) -> Came {
-    let lines = ruled.unanswered.iter().take(MOST_UNANSWERED);
-    Came::Finished {
-        outcome: Box::new(Outcome::Exonerated(ruled.facts)),
+fn exoneration_result(ruled: ExonerationResult) -> CommandResult {
+    let lines = ruled.unanswered.iter().take(MAX_UNANSWERED);
+    CommandResult::Finished {
+        outcome: Box::new(CommandOutcome::Exonerated(ruled.facts)),
         cost: Cost::default(),
         degraded: None,
         model: None,
         unanswered: lines
-            .map(|line| cut(line, MOST_CHARS).into_owned())
+            .map(|line| truncate(line, MAX_CHARS).into_owned())
             .collect(),
     }
 }
 
 /// Makes one call of a case within its time limit, and counts it.
-pub(crate) async fn make(
+pub(crate) async fn call_tool(
     toolbox: &dyn Toolbox,
     clock: &dyn Clock,
     meter: &dyn Meter,
-    opened: Option<&Opened>,
+    opened: Option<&CaseSetup>,
     call: &ToolCall,
-) -> Outcome {
+) -> CommandOutcome {
     let Some(opened) = opened else {
-        return Outcome::CallFailed(ToolError::Unavailable {
+        return CommandOutcome::CallFailed(ToolError::Unavailable {
             what: "the case is not open".to_owned(),
         });
     };
@@ -371,14 +386,14 @@ pub(crate) async fn make(
         ) => "refused",
         Err(ToolError::Denied { .. } | ToolError::Unavailable { .. }) => "error",
     };
-    meter.count(&Measure::ToolCall {
+    meter.count(&Measurement::ToolCall {
         tool: call.tool.clone(),
         outcome,
         took,
     });
     match result {
-        Ok(output) => Outcome::Called(output),
-        Err(error) => Outcome::CallFailed(error),
+        Ok(output) => CommandOutcome::Called(output),
+        Err(error) => CommandOutcome::CallFailed(error),
     }
 }
 
@@ -388,6 +403,8 @@ mod answers;
 mod budget;
 #[cfg(test)]
 mod cut;
+#[cfg(test)]
+mod dead_ends;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -399,6 +416,8 @@ mod latency;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod scenarios;
+#[cfg(test)]
 mod scripted;
 #[cfg(test)]
 mod spend;
@@ -407,8 +426,4 @@ mod strategies;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod trails;
-#[cfg(test)]
 mod withdrawn;
-#[cfg(test)]
-mod worlds;

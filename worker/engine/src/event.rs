@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, written_time};
+use nightshift_alert::{Alert, serialize_rfc3339};
 use serde::{Deserialize, Serialize};
 
-use crate::again::Again;
 use crate::catalogue::ActionTemplate;
 use crate::conclusion::{Conclusion, ConclusionDraft};
 use crate::exoneration::Exoneration;
-use crate::limits::{Cost, Limits};
+use crate::limits::{Cost, TriageLimits};
 use crate::plan::StepId;
+use crate::previous_run::PreviousRun;
 use crate::question::{AskError, Decision, PlanAnswer, Reflection, TurnAnswer};
-use crate::strategy::Conduct;
+use crate::strategy::TriageOptions;
 use crate::tool::{ToolError, ToolOutput, ToolSpec};
 
 /// Version of the journal that this engine writes. The engine also folds older versions.
@@ -68,7 +68,7 @@ impl CommandId {
     }
 
     /// Returns the call of such a look-up.
-    pub(crate) fn looked_up(&self) -> Option<crate::tool::ToolCall> {
+    pub(crate) fn lookup_call(&self) -> Option<crate::tool::ToolCall> {
         let (tool, arguments) = self.0.strip_prefix("lookup:")?.split_once('(')?;
         let arguments = serde_json::from_str(arguments.strip_suffix(')')?).ok()?;
         Some(crate::tool::ToolCall::new(tool, arguments))
@@ -88,13 +88,13 @@ impl CommandId {
 
     /// Returns the id of the second conclude question, which names the problems of its claims.
     #[must_use]
-    pub fn mend() -> Self {
+    pub fn repair_claims() -> Self {
         Self("conclude:2".to_owned())
     }
 
     /// Returns the id of the conclude question with the actor's values blanked.
     #[must_use]
-    pub fn blanked() -> Self {
+    pub fn counterfactual() -> Self {
         Self("conclude:blanked".to_owned())
     }
 }
@@ -128,7 +128,7 @@ impl AnalystKind {
 
 /// Everything that a case is run with, resolved when it is opened, so that the journal alone determines its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Opened {
+pub struct CaseSetup {
     /// [`JOURNAL_VERSION`] of the writer.
     pub version: u32,
     /// Id of the case.
@@ -144,7 +144,7 @@ pub struct Opened {
     /// Models in use, as `provider/name`; empty for the playbook analyst.
     pub models: Vec<String>,
     /// Limits of the case.
-    pub limits: Limits,
+    pub limits: TriageLimits,
     /// Cost that is charged for a question before it is asked.
     pub reserve: Cost,
     /// Tools of the profile.
@@ -152,22 +152,22 @@ pub struct Opened {
     /// Actions that a report may advise.
     pub actions: Arc<[Arc<ActionTemplate>]>,
     /// Options of the profile for its cases.
-    pub conduct: Conduct,
+    pub options: TriageOptions,
     /// Delimiter of data in the prompts of this case. It is random, so that nobody outside can write it.
     pub delimiter: String,
     /// Random key of the pseudonyms in this case's prompts. No model sees it.
     pub pseudonym_key: String,
     /// Hash of the prompts in use, by which a replay detects changes; empty where no model is asked.
-    pub prompts: String,
+    pub prompts_hash: String,
     /// Result of the previous run; `None` when no triage of this case ended before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub again: Option<Box<Again>>,
+    pub previous_run: Option<Box<PreviousRun>>,
 }
 
 /// Outcome of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CommandOutcome {
     /// The plan question was answered.
     Planned(PlanAnswer),
     /// A turn was answered.
@@ -193,7 +193,7 @@ pub enum Outcome {
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventBody {
     /// The case was opened.
-    Opened(Box<Opened>),
+    Opened(Box<CaseSetup>),
     /// A worker claimed the case. Commands that older epochs started and did not finish are lost, stay charged and
     /// run again.
     Claimed {
@@ -214,7 +214,7 @@ pub enum EventBody {
         /// Id of the command.
         id: CommandId,
         /// Outcome of the command.
-        outcome: Box<Outcome>,
+        outcome: Box<CommandOutcome>,
         /// Cost of the command.
         cost: Cost,
         /// Reason why a fallback analyst answered.
@@ -294,7 +294,7 @@ impl EventBody {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Time of the driver that wrote the event.
-    #[serde(serialize_with = "written_time")]
+    #[serde(serialize_with = "serialize_rfc3339")]
     pub at: DateTime<Utc>,
     /// Body of the event.
     #[serde(flatten)]

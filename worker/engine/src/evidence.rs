@@ -1,7 +1,7 @@
 //! Evidence: the stored JSON of one tool call. `E0` is the alert.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::Flag;
+use nightshift_alert::ContentFlag;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -34,16 +34,16 @@ impl From<EvidenceId> for String {
 /// Error for a text that is not an evidence id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no evidence id: E0, E1, …")]
-pub struct NoEvidenceId(pub String);
+pub struct InvalidEvidenceId(pub String);
 
 impl TryFrom<String> for EvidenceId {
-    type Error = NoEvidenceId;
+    type Error = InvalidEvidenceId;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.strip_prefix('E')
             .and_then(|number| number.parse().ok())
             .map(Self)
-            .ok_or(NoEvidenceId(text))
+            .ok_or(InvalidEvidenceId(text))
     }
 }
 
@@ -72,5 +72,5 @@ pub struct Evidence {
     pub error: Option<ToolError>,
     /// Marks for what was cut, redacted or suspicious in the answer.
     #[serde(default)]
-    pub flags: Vec<Flag>,
+    pub flags: Vec<ContentFlag>,
 }

@@ -4,21 +4,21 @@
 //! selects the part by the call's arguments.
 
 use crate::evidence::EvidenceId;
-use crate::state::State;
+use crate::state::CaseState;
 use crate::tool::{Argument, ArgumentKind, Reach, ToolCall, ToolError, ToolSpec};
 
 /// Name and kind of the tool.
-pub const NAME: &str = "evidence_read";
+pub const TOOL_NAME: &str = "evidence_read";
 
 /// Maximum length of a filter in characters.
-const FILTER_CHARS: usize = 200;
+const MAX_FILTER_CHARS: usize = 200;
 
 /// Maximum offset in characters.
-const MOST_OFFSET: i64 = 16 * 1024 * 1024;
+const MAX_OFFSET: i64 = 16 * 1024 * 1024;
 
 /// Returns the specification, for the toolbox of a profile whose analyst sees evidence in parts.
 #[must_use]
-pub fn spec() -> ToolSpec {
+pub fn tool_spec() -> ToolSpec {
     let argument = |name: &str, description: &str, kind, required| Argument {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -26,8 +26,8 @@ pub fn spec() -> ToolSpec {
         required,
     };
     ToolSpec {
-        name: NAME.to_owned(),
-        kind: NAME.to_owned(),
+        name: TOOL_NAME.to_owned(),
+        kind: TOOL_NAME.to_owned(),
         description: "Shows more of a result of this case that was cut off, without calling its tool again. Cite the \
                       evidence by its own id, as always."
             .to_owned(),
@@ -42,7 +42,7 @@ pub fn spec() -> ToolSpec {
                 "filter",
                 "show only rows and fields that hold this text, in any case",
                 ArgumentKind::Text {
-                    max_chars: FILTER_CHARS,
+                    max_chars: MAX_FILTER_CHARS,
                 },
                 false,
             ),
@@ -51,7 +51,7 @@ pub fn spec() -> ToolSpec {
                 "begin at this character of what is shown, as the last look said",
                 ArgumentKind::Number {
                     min: 0,
-                    max: MOST_OFFSET,
+                    max: MAX_OFFSET,
                 },
                 false,
             ),
@@ -67,7 +67,10 @@ pub fn spec() -> ToolSpec {
 /// # Errors
 ///
 /// Returns an error when this case has no such evidence.
-pub(crate) fn wanted(call: &ToolCall, state: &State) -> Result<EvidenceId, ToolError> {
+pub(crate) fn requested_evidence(
+    call: &ToolCall,
+    state: &CaseState,
+) -> Result<EvidenceId, ToolError> {
     let id = call.arguments.get("id").and_then(|id| id.as_str());
     let known = id
         .and_then(|id| EvidenceId::try_from(id.to_owned()).ok())
@@ -93,25 +96,25 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn read(arguments: serde_json::Value) -> Result<EvidenceId, ToolError> {
+    fn check_request(arguments: serde_json::Value) -> Result<EvidenceId, ToolError> {
         let state = fixture::opened_state();
         let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let call = ToolCall::new(NAME, arguments);
-        let tools = [spec()];
-        crate::arguments::check(&call, &tools, &state)?;
-        wanted(&call, &state)
+        let call = ToolCall::new(TOOL_NAME, arguments);
+        let tools = [tool_spec()];
+        crate::arguments::check_call(&call, &tools, &state)?;
+        requested_evidence(&call, &state)
     }
 
     #[test]
     fn evidence_of_this_case_is_shown_again() {
-        assert_eq!(read(json!({"id": "E0"})), Ok(EvidenceId::ALERT));
-        assert!(read(json!({"id": "E0", "filter": "xmrig", "offset": 8000})).is_ok());
+        assert_eq!(check_request(json!({"id": "E0"})), Ok(EvidenceId::ALERT));
+        assert!(check_request(json!({"id": "E0", "filter": "xmrig", "offset": 8000})).is_ok());
     }
 
     #[test]
     fn a20_evidence_of_another_case_cannot_be_named() {
         for id in ["E77", "case-b/E1", "", "E-1", "0"] {
-            assert!(read(json!({"id": id})).is_err(), "{id}");
+            assert!(check_request(json!({"id": id})).is_err(), "{id}");
         }
     }
 }

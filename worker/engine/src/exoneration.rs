@@ -44,11 +44,11 @@ pub struct Exoneration {
     /// Whether the detection was wrong, not just the activity allowed.
     pub detection_wrong: bool,
     /// Where the record is valid.
-    #[serde(default, skip_serializing_if = "Scope::is_empty")]
-    pub scope: Scope,
+    #[serde(default, skip_serializing_if = "RecordScope::is_empty")]
+    pub scope: RecordScope,
     /// What the record covers besides its subject.
-    #[serde(default, skip_serializing_if = "Extent::is_empty")]
-    pub extent: Extent,
+    #[serde(default, skip_serializing_if = "RecordExtent::is_empty")]
+    pub extent: RecordExtent,
     /// Evidence that holds the record; filled in by the engine.
     #[serde(default)]
     pub evidence: Option<EvidenceId>,
@@ -66,7 +66,7 @@ const fn is_zero(slack_mins: &u8) -> bool {
 /// for subjects without an account, and any account is written `*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Scope {
+pub struct RecordScope {
     /// Account, subscription or project; `*` for any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
@@ -84,7 +84,7 @@ pub struct Scope {
     pub cluster: Option<String>,
 }
 
-impl Scope {
+impl RecordScope {
     /// Returns whether the scope is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -95,34 +95,34 @@ impl Scope {
 /// What a record covers besides its own subject, one column each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Extent {
+pub struct RecordExtent {
     /// Ids of an identity's long-lived access keys.
-    #[serde(skip_serializing_if = "Listed::is_none")]
-    pub keys: Listed,
+    #[serde(skip_serializing_if = "ListedValues::is_none")]
+    pub keys: ListedValues,
     /// People who may act through a shared identity.
-    #[serde(skip_serializing_if = "Listed::is_none")]
-    pub persons: Listed,
+    #[serde(skip_serializing_if = "ListedValues::is_none")]
+    pub persons: ListedValues,
     /// Networks that an identity calls from.
-    #[serde(skip_serializing_if = "Listed::is_none")]
-    pub networks: Listed,
+    #[serde(skip_serializing_if = "ListedValues::is_none")]
+    pub networks: ListedValues,
     /// Resources that are acted on, and far ends that are contacted.
-    #[serde(skip_serializing_if = "Listed::is_none")]
-    pub targets: Listed,
+    #[serde(skip_serializing_if = "ListedValues::is_none")]
+    pub targets: ListedValues,
     /// Addresses of a machine.
-    #[serde(skip_serializing_if = "Listed::is_none")]
-    pub addresses: Listed,
+    #[serde(skip_serializing_if = "ListedValues::is_none")]
+    pub addresses: ListedValues,
     /// Expected mutating calls.
-    #[serde(skip_serializing_if = "Listed::is_none")]
-    pub calls: Listed,
+    #[serde(skip_serializing_if = "ListedValues::is_none")]
+    pub calls: ListedValues,
     /// Processes, files and images of a machine.
-    #[serde(skip_serializing_if = "Listed::is_none")]
-    pub processes: Listed,
+    #[serde(skip_serializing_if = "ListedValues::is_none")]
+    pub processes: ListedValues,
     /// Hashes of files of a machine.
-    #[serde(skip_serializing_if = "Listed::is_none")]
-    pub hashes: Listed,
+    #[serde(skip_serializing_if = "ListedValues::is_none")]
+    pub hashes: ListedValues,
 }
 
-impl Extent {
+impl RecordExtent {
     /// Returns whether all columns are empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -133,7 +133,7 @@ impl Extent {
 /// Values of a column: none, a list, or any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Listed {
+pub enum ListedValues {
     /// The column is empty.
     #[default]
     None,
@@ -143,10 +143,10 @@ pub enum Listed {
     These(Vec<String>),
 }
 
-impl Listed {
+impl ListedValues {
     /// Reads the values of a cell; `any` alone matches every value.
     #[must_use]
-    pub fn of(values: Vec<String>) -> Self {
+    pub fn from_cell(values: Vec<String>) -> Self {
         match values.as_slice() {
             [] => Self::None,
             [one] if one.eq_ignore_ascii_case("any") => Self::Any,
@@ -170,7 +170,7 @@ impl Listed {
             match (network, address) {
                 (Some(network), Some(address)) => network.contains(&address.to_canonical()),
                 (Some(_), None) => false,
-                (None, _) => is_name(entry, value),
+                (None, _) => matches_entry(entry, value),
             }
         };
         match self {
@@ -185,8 +185,8 @@ impl Listed {
     pub fn lists_call(&self, call: &str) -> bool {
         let name = call.rsplit_once(':').map_or(call, |(_, name)| name);
         let is_meant = |entry: &String| match entry.contains(':') {
-            true => is_name(entry, call),
-            false => is_name(entry, name),
+            true => matches_entry(entry, call),
+            false => matches_entry(entry, name),
         };
         match self {
             Self::None => false,
@@ -197,7 +197,7 @@ impl Listed {
 }
 
 /// Returns whether a value matches an entry; `*` matches any characters but `/`. Case matters in paths.
-fn is_name(entry: &str, value: &str) -> bool {
+fn matches_entry(entry: &str, value: &str) -> bool {
     let same = |left: &str, right: &str| match entry.contains('/') {
         true => left == right,
         false => left.eq_ignore_ascii_case(right),
@@ -213,14 +213,14 @@ fn is_name(entry: &str, value: &str) -> bool {
     same(front, head)
         && ends.any(|end| {
             let behind = tail.get(end..).unwrap_or_default();
-            end <= until && is_name(rest, behind)
+            end <= until && matches_entry(rest, behind)
         })
 }
 
 /// Reason why an exoneration does not count for this alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum NotCleared {
+pub enum RecordMismatch {
     /// The subject is no actor, target or far end of this alert.
     #[error("its subject is no actor or target of this alert")]
     OtherSubject,
@@ -245,7 +245,7 @@ pub enum NotCleared {
 }
 
 /// Maximum number of compiled globs in the cache. Playbooks, registers and the configuration have far fewer.
-const MOST_MATCHERS: usize = 4096;
+const MAX_MATCHERS: usize = 4096;
 
 /// Cache of compiled globs with alternatives or classes. Compiling one costs a hundred times as much as matching with
 /// it, and every question about every alert asks for the same ones.
@@ -255,7 +255,7 @@ static MATCHERS: LazyLock<RwLock<HashMap<String, Option<GlobMatcher>>>> =
 /// Returns whether a finding type matches a glob. Case does not matter, and `*` also spans `/` and `:`.
 #[must_use]
 pub fn type_matches(pattern: &str, kind: &str) -> bool {
-    if let Some(matches) = matches_plainly(pattern, kind) {
+    if let Some(matches) = match_simple_glob(pattern, kind) {
         return matches;
     }
     let is_match = |matcher: &Option<GlobMatcher>| {
@@ -268,10 +268,10 @@ pub fn type_matches(pattern: &str, kind: &str) -> bool {
         return is_match(matcher);
     }
     drop(known);
-    let matcher = matcher(pattern);
+    let matcher = compile_glob(pattern);
     let matches = is_match(&matcher);
     let mut known = MATCHERS.write().unwrap_or_else(PoisonError::into_inner);
-    if known.len() >= MOST_MATCHERS {
+    if known.len() >= MAX_MATCHERS {
         known.clear();
     }
     known.insert(pattern.to_owned(), matcher);
@@ -280,7 +280,7 @@ pub fn type_matches(pattern: &str, kind: &str) -> bool {
 
 /// Matches a glob of letters, `*` and `?` alone, which nearly all globs are. Returns `None` for other globs. Nothing
 /// is allocated, because every alert is matched against all globs of all playbooks.
-fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
+fn match_simple_glob(pattern: &str, kind: &str) -> Option<bool> {
     if !kind.is_ascii() {
         return None;
     }
@@ -293,7 +293,7 @@ fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
             (None, None) => return Some(true),
             (Some((b'*', [])), _) => return Some(true),
             (Some((b'*', after)), _) => {
-                (pattern, kind) = (after, from_letter(after, kind));
+                (pattern, kind) = (after, skip_to_first_letter(after, kind));
                 last_star = Some((pattern, kind));
             }
             (Some((b'[' | b']' | b'{' | b'}' | b'\\' | 0x80.., _)), _) => {
@@ -308,7 +308,7 @@ fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
                 let Some((after, [_, from @ ..])) = last_star else {
                     return Some(false);
                 };
-                (pattern, kind) = (after, from_letter(after, from));
+                (pattern, kind) = (after, skip_to_first_letter(after, from));
                 last_star = Some((pattern, kind));
             }
         }
@@ -316,7 +316,7 @@ fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
 }
 
 /// Skips to the first position where the text after a `*` can match: that of its first letter.
-fn from_letter<'a>(after: &[u8], kind: &'a [u8]) -> &'a [u8] {
+fn skip_to_first_letter<'a>(after: &[u8], kind: &'a [u8]) -> &'a [u8] {
     let Some(letter) = after.first().filter(|byte| byte.is_ascii_alphanumeric()) else {
         return kind;
     };
@@ -326,7 +326,7 @@ fn from_letter<'a>(after: &[u8], kind: &'a [u8]) -> &'a [u8] {
     kind.get(skipped..).unwrap_or_default()
 }
 
-fn matcher(pattern: &str) -> Option<GlobMatcher> {
+fn compile_glob(pattern: &str) -> Option<GlobMatcher> {
     globset::GlobBuilder::new(pattern)
         .case_insensitive(true)
         .literal_separator(false)
@@ -346,7 +346,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_name_with_stars_matches_as_a_glob_would(pattern in "[aBc:/.?*é{},\\[\\]\\\\]{0,8}", kind in "[AbC:/.é]{0,10}") {
-            let fits = matcher(&pattern).is_some_and(|glob| glob.is_match(&kind));
+            let fits = compile_glob(&pattern).is_some_and(|glob| glob.is_match(&kind));
             prop_assert_eq!(type_matches(&pattern, &kind), fits);
         }
     }
@@ -385,7 +385,7 @@ mod tests {
             "\u{212a}",
         ];
         for pattern in patterns {
-            let glob = matcher(pattern).unwrap();
+            let glob = compile_glob(pattern).unwrap();
             for kind in kinds {
                 let expected = glob.is_match(kind);
                 assert_eq!(type_matches(pattern, kind), expected, "{pattern} {kind}");

@@ -7,7 +7,7 @@ use crate::evidence::EvidenceId;
 /// Direction in which a finding points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stance {
+pub enum FindingStance {
     /// The finding speaks for malice.
     #[default]
     For,
@@ -34,7 +34,7 @@ pub struct FindingDraft {
     pub quotes: Vec<QuoteDraft>,
     /// Direction in which the finding points.
     #[serde(default)]
-    pub stance: Stance,
+    pub stance: FindingStance,
 }
 
 /// Quote that was looked up in its evidence.
@@ -61,5 +61,5 @@ pub struct Finding {
     /// Quotes that prove the claim.
     pub evidence: Vec<Quote>,
     /// Direction in which the finding points.
-    pub stance: Stance,
+    pub stance: FindingStance,
 }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeZone, Utc};
 use nightshift_alert::{
-    Alert, Content, FeedState, Indicator, IndicatorKind, Key, Provider, Resource, Role, Severity,
-    Times,
+    Alert, AlertKey, CloudProvider, ContentHash, EventTimes, FeedState, Indicator, IndicatorKind,
+    IndicatorRole, Resource, Severity,
 };
 
-use crate::event::{AnalystKind, Event, EventBody, JOURNAL_VERSION, Opened};
-use crate::exoneration::{Exoneration, Extent, Scope};
+use crate::event::{AnalystKind, CaseSetup, Event, EventBody, JOURNAL_VERSION};
+use crate::exoneration::{Exoneration, RecordExtent, RecordScope};
 use crate::fold::fold;
-use crate::limits::{Cost, Limits};
-use crate::state::State;
-use crate::strategy::Conduct;
+use crate::limits::{Cost, TriageLimits};
+use crate::state::CaseState;
+use crate::strategy::TriageOptions;
 use crate::tool::{Argument, ArgumentKind, Reach, ToolSpec};
 
 pub(crate) const ACCOUNT: &str = "444455556666";
@@ -24,23 +24,23 @@ pub(crate) fn at(second: i64) -> DateTime<Utc> {
 
 pub(crate) fn alert() -> Alert {
     Alert {
-        key: Key {
+        key: AlertKey {
             product: "guardduty".into(),
             id: "f1".into(),
             account: ACCOUNT.into(),
         },
-        content: Content("c".into()),
+        content: ContentHash("c".into()),
         feed: "guardduty".into(),
         kind: "UnauthorizedAccess:EC2/SSHBruteForce".into(),
         title: "198.51.100.7 is performing SSH brute force attacks against i-1".into(),
         description: String::new(),
         severity: Severity::High,
         severity_sent: "8".into(),
-        provider: Provider::Aws,
+        provider: CloudProvider::Aws,
         account: Some(ACCOUNT.into()),
         account_name: None,
         region: Some("eu-west-1".into()),
-        class: nightshift_alert::Class::Threat,
+        class: nightshift_alert::FindingClass::Threat,
         class_sent: None,
         action: Some("NETWORK_CONNECTION".into()),
         resources: vec![Resource {
@@ -50,8 +50,8 @@ pub(crate) fn alert() -> Alert {
             tags: std::collections::BTreeMap::new(),
         }],
         indicators: vec![
-            Indicator::new(IndicatorKind::Ip, "198.51.100.7", Role::Actor),
-            Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
+            Indicator::new(IndicatorKind::Ip, "198.51.100.7", IndicatorRole::Actor),
+            Indicator::new(IndicatorKind::Instance, "i-1", IndicatorRole::Target),
         ],
         principals: Vec::new(),
         addresses: Vec::new(),
@@ -64,7 +64,7 @@ pub(crate) fn alert() -> Alert {
         finding_id: None,
         outcome: None,
         techniques: Vec::new(),
-        times: Times {
+        times: EventTimes {
             first_seen: Some(at(0)),
             last_seen: Some(at(60)),
             created: Some(at(90)),
@@ -92,11 +92,11 @@ pub(crate) fn record(subject_type: IndicatorKind, subject: &str) -> Exoneration 
         reference: "R-1".to_owned(),
         statement: "it is expected".to_owned(),
         detection_wrong: false,
-        scope: Scope {
+        scope: RecordScope {
             account: Some(ACCOUNT.to_owned()),
-            ..Scope::default()
+            ..RecordScope::default()
         },
-        extent: Extent::default(),
+        extent: RecordExtent::default(),
         evidence: None,
     }
 }
@@ -140,8 +140,8 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-pub(crate) fn opened(limits: Limits) -> Opened {
-    Opened {
+pub(crate) fn opened(limits: TriageLimits) -> CaseSetup {
+    CaseSetup {
         version: JOURNAL_VERSION,
         case_id: "case".into(),
         revision: 1,
@@ -153,23 +153,23 @@ pub(crate) fn opened(limits: Limits) -> Opened {
         reserve: Cost::default(),
         tools: tools().into(),
         actions: Arc::new([]),
-        conduct: Conduct::default(),
+        options: TriageOptions::default(),
         delimiter: String::new(),
         pseudonym_key: String::new(),
-        prompts: String::new(),
-        again: None,
+        prompts_hash: String::new(),
+        previous_run: None,
     }
 }
 
-pub(crate) fn opening(limits: Limits) -> Vec<Event> {
+pub(crate) fn opening(limits: TriageLimits) -> Vec<Event> {
     vec![
         Event::new(at(100), EventBody::Opened(Box::new(opened(limits)))),
         Event::new(at(100), EventBody::Claimed { epoch: 1 }),
     ]
 }
 
-pub(crate) fn opened_state() -> State {
-    fold(&opening(Limits::default()))
+pub(crate) fn opened_state() -> CaseState {
+    fold(&opening(TriageLimits::default()))
 }
 
 /// Returns the configuration of a property test with `usual` cases, or those of `NIGHTSHIFT_TEST_CASES`.

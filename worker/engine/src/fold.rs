@@ -10,17 +10,17 @@ mod turn;
 use std::sync::Arc;
 
 use crate::conclusion::{ConclusionDraft, Leaning, Verdict};
-use crate::event::{CommandId, Event, EventBody, Opened, Outcome};
+use crate::event::{CaseSetup, CommandId, CommandOutcome, Event, EventBody};
 use crate::evidence::{Evidence, EvidenceId};
-use crate::exoneration::NotCleared;
+use crate::exoneration::RecordMismatch;
 use crate::question::AskError;
-use crate::state::{InFlight, State, Stop};
-use crate::verdict_policy::check;
+use crate::state::{CaseState, InFlightCommand, StopCause};
+use crate::verdict_policy::check_record;
 
 /// Returns the state that these events lead to.
 #[must_use]
-pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> State {
-    let mut state = State::default();
+pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> CaseState {
+    let mut state = CaseState::default();
     for event in events {
         apply(&mut state, event);
     }
@@ -28,17 +28,17 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> State {
 }
 
 /// Applies one more event to the state.
-pub fn apply(state: &mut State, event: &Event) {
+pub fn apply(state: &mut CaseState, event: &Event) {
     let since = state.last_at;
     state.last_at = Some(since.map_or(event.at, |last| last.max(event.at)));
     match &event.body {
-        EventBody::Opened(opened) => opened_now(state, opened, event),
-        EventBody::Claimed { epoch } => claimed(state, *epoch, since),
+        EventBody::Opened(opened) => apply_opened(state, opened, event),
+        EventBody::Claimed { epoch } => apply_claimed(state, *epoch, since),
         EventBody::Started {
             id,
             attempt,
             reserved,
-        } => started(state, id, *attempt, *reserved),
+        } => apply_started(state, id, *attempt, *reserved),
         EventBody::Finished {
             id,
             outcome,
@@ -56,36 +56,36 @@ pub fn apply(state: &mut State, event: &Event) {
                     state.models.push(model.clone());
                 }
                 if let Some(error) = degraded {
-                    kept_back(state, error);
+                    note_refusal(state, error);
                     state.degraded.push(format!("{id}: {error}"));
                 }
                 state.unanswered.extend_from_slice(unanswered);
-                finished(state, id, outcome, event);
+                apply_finished(state, id, outcome, event);
             }
         }
         EventBody::Withdrawn { id, cost, in_line } => {
             if state.in_flight.remove(id).is_some() {
                 state.spent += *cost;
-                state.had_no_turn |= in_line;
+                state.model_wait_timed_out |= in_line;
             }
         }
         EventBody::TimeUp => {
             state
                 .stop
-                .get_or_insert(Stop::Cap(crate::limits::Cap::Minutes));
-            lose(state);
+                .get_or_insert(StopCause::Cap(crate::limits::BudgetCap::Minutes));
+            charge_lost_commands(state);
         }
-        EventBody::Cancelled { by } => state.stop = Some(Stop::Cancelled(by.clone())),
+        EventBody::Cancelled { by } => state.stop = Some(StopCause::Cancelled(by.clone())),
         EventBody::Concluded(conclusion) => {
             state.in_flight.clear();
-            plan::leave_the_rest(state);
+            plan::mark_rest_not_run(state);
             state.conclusion = Some(conclusion.as_ref().clone());
         }
     }
 }
 
-fn opened_now(state: &mut State, opened: &Opened, event: &Event) {
-    if state.opened.is_some() {
+fn apply_opened(state: &mut CaseState, opened: &CaseSetup, event: &Event) {
+    if state.setup.is_some() {
         return;
     }
     let alert = Evidence {
@@ -95,7 +95,7 @@ fn opened_now(state: &mut State, opened: &Opened, event: &Event) {
         kind: "alert".to_owned(),
         arguments: serde_json::Map::new(),
         at: event.at,
-        body: opened.alert.told_text(),
+        body: opened.alert.to_json_text(),
         rows: None,
         truncated: false,
         error: None,
@@ -103,29 +103,34 @@ fn opened_now(state: &mut State, opened: &Opened, event: &Event) {
     };
     state.evidence.insert(alert.id, Arc::new(alert));
     state.opened_at = Some(event.at);
-    state.opened = Some(Arc::new(opened.clone()));
+    state.setup = Some(Arc::new(opened.clone()));
 }
 
 /// Marks commands that older epochs did not finish as lost: they stay charged and run again. The time of this epoch
 /// begins with the latest event, so that a clock behind the previous worker's adds no time to the case.
-fn claimed(state: &mut State, epoch: u64, since: Option<chrono::DateTime<chrono::Utc>>) {
+fn apply_claimed(state: &mut CaseState, epoch: u64, since: Option<chrono::DateTime<chrono::Utc>>) {
     if let (Some(from), Some(until)) = (state.claimed_at, since) {
         state.active_before += (until - from).to_std().unwrap_or_default();
     }
     state.claimed_at = state.last_at;
     state.epoch = epoch;
-    state.had_no_turn = false;
-    lose(state);
+    state.model_wait_timed_out = false;
+    charge_lost_commands(state);
 }
 
 /// Marks running commands as lost. They stay charged and may be started again.
-fn lose(state: &mut State) {
+fn charge_lost_commands(state: &mut CaseState) {
     for (_, lost) in std::mem::take(&mut state.in_flight) {
         state.spent += lost.reserved;
     }
 }
 
-fn started(state: &mut State, id: &CommandId, attempt: u32, reserved: crate::limits::Cost) {
+fn apply_started(
+    state: &mut CaseState,
+    id: &CommandId,
+    attempt: u32,
+    reserved: crate::limits::Cost,
+) {
     if state.finished.contains(id) {
         return;
     }
@@ -133,41 +138,41 @@ fn started(state: &mut State, id: &CommandId, attempt: u32, reserved: crate::lim
     let epoch = state.epoch;
     state
         .in_flight
-        .insert(id.clone(), InFlight { epoch, reserved });
-    if id.0.starts_with("call:") || id.looked_up().is_some() {
-        call::number(state, id);
+        .insert(id.clone(), InFlightCommand { epoch, reserved });
+    if id.0.starts_with("call:") || id.lookup_call().is_some() {
+        call::assign_evidence_id(state, id);
     }
     if let Some(step) = step_of(id) {
-        plan::running(state, &step);
+        plan::mark_running(state, &step);
     }
 }
 
-fn finished(state: &mut State, id: &CommandId, outcome: &Outcome, event: &Event) {
+fn apply_finished(state: &mut CaseState, id: &CommandId, outcome: &CommandOutcome, event: &Event) {
     match outcome {
-        Outcome::Planned(answer) => plan::accept(state, answer),
-        Outcome::Turned(answer) => turn::answered(state, id, answer),
-        Outcome::Reflected(reflection) => plan::reflected(state, reflection),
-        Outcome::Decided(decision) => decision::take(state, decision),
-        Outcome::Drafted(draft) => drafted(state, id, draft),
-        Outcome::Called(output) => call::answered(state, id, Ok(output), event.at),
-        Outcome::CallFailed(error) => call::answered(state, id, Err(error), event.at),
-        Outcome::Exonerated(facts) => {
+        CommandOutcome::Planned(answer) => plan::apply_plan(state, answer),
+        CommandOutcome::Turned(answer) => turn::apply_turn_answer(state, id, answer),
+        CommandOutcome::Reflected(reflection) => plan::apply_reflection(state, reflection),
+        CommandOutcome::Decided(decision) => decision::apply_decision(state, decision),
+        CommandOutcome::Drafted(draft) => apply_draft(state, id, draft),
+        CommandOutcome::Called(output) => call::apply_answer(state, id, Ok(output), event.at),
+        CommandOutcome::CallFailed(error) => call::apply_answer(state, id, Err(error), event.at),
+        CommandOutcome::Exonerated(facts) => {
             for fact in facts {
-                exonerated(state, fact.clone());
+                apply_exoneration(state, fact.clone());
             }
         }
-        Outcome::AskFailed(error) => {
-            kept_back(state, error);
-            ask_failed(state, id, error);
+        CommandOutcome::AskFailed(error) => {
+            note_refusal(state, error);
+            apply_ask_failure(state, id, error);
         }
     }
 }
 
 /// Takes a conclusion. A second answer replaces the first; a counterfactual only shows whether the leaning changed.
-fn drafted(state: &mut State, id: &CommandId, draft: &ConclusionDraft) {
-    if *id == CommandId::blanked() {
+fn apply_draft(state: &mut CaseState, id: &CommandId, draft: &ConclusionDraft) {
+    if *id == CommandId::counterfactual() {
         let leant = state.draft.as_ref().is_some_and(leans_benign);
-        state.turned = leant && !leans_benign(draft);
+        state.counterfactual_differs = leant && !leans_benign(draft);
     } else {
         state.draft = Some(draft.clone());
     }
@@ -180,18 +185,18 @@ pub(crate) fn leans_benign(draft: &ConclusionDraft) -> bool {
 }
 
 /// Records that an analyst refused, or was not asked.
-fn kept_back(state: &mut State, error: &AskError) {
+fn note_refusal(state: &mut CaseState, error: &AskError) {
     state.refused |= matches!(error, AskError::Refused { .. });
-    state.day_spent |= matches!(error, AskError::Budget { .. });
+    state.day_budget_reached |= matches!(error, AskError::Budget { .. });
 }
 
-fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
-    let is_second = *id == CommandId::mend() || *id == CommandId::blanked();
+fn apply_ask_failure(state: &mut CaseState, id: &CommandId, error: &AskError) {
+    let is_second = *id == CommandId::repair_claims() || *id == CommandId::counterfactual();
     if matches!(error, AskError::Budget { .. }) && !is_second {
         // A cap ends the case with what it has; the run has not failed.
-        state.day_stopped = true;
+        state.stopped_by_day_budget = true;
         if let Some(step) = step_of(id) {
-            turn::failed(state, &step, &error.to_string());
+            turn::fail_step(state, &step, &error.to_string());
         }
         return;
     }
@@ -203,26 +208,26 @@ fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
     } else if is_second {
         // The first answer is kept.
     } else if let Some(step) = step_of(id) {
-        turn::failed(state, &step, &error.to_string());
+        turn::fail_step(state, &step, &error.to_string());
     } else if id.0.starts_with("decide:") {
-        decision::failed(state, error);
+        decision::apply_failure(state, error);
     } else {
-        plan::reflection_failed(state, error);
+        plan::apply_reflection_failure(state, error);
     }
 }
 
 /// Keeps a fact that clears a subject of this alert, and records why another one does not count.
-fn exonerated(state: &mut State, fact: crate::exoneration::Exoneration) {
+fn apply_exoneration(state: &mut CaseState, fact: crate::exoneration::Exoneration) {
     let Some(alert) = state.alert().cloned() else {
         return;
     };
-    match check(&fact, &alert) {
+    match check_record(&fact, &alert) {
         Ok(()) if !state.exonerations.contains(&fact) => state.exonerations.push(fact),
         Ok(()) => {}
         Err(why) => {
-            let entry: (crate::exoneration::Exoneration, NotCleared) = (fact, why);
-            if !state.not_cleared.contains(&entry) {
-                state.not_cleared.push(entry);
+            let entry: (crate::exoneration::Exoneration, RecordMismatch) = (fact, why);
+            if !state.rejected_records.contains(&entry) {
+                state.rejected_records.push(entry);
             }
         }
     }

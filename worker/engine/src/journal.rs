@@ -43,7 +43,7 @@ pub enum UnreadableEvent {
 
 /// Fields that every version of an event has, used to explain why it cannot be read.
 #[derive(Deserialize)]
-struct Head {
+struct EventHead {
     event: String,
     #[serde(default)]
     version: Option<u32>,
@@ -64,12 +64,12 @@ struct OutcomeHead {
 ///
 /// Returns [`UnreadableEvent`], which says whether a newer program could read the event.
 pub fn read_event(text: &str) -> Result<Event, UnreadableEvent> {
-    let event: Event = serde_json::from_str(text).map_err(|cause| why(text, cause))?;
+    let event: Event = serde_json::from_str(text).map_err(|cause| classify_error(text, cause))?;
     let version = match &event.body {
         EventBody::Opened(opened) => Some(opened.version),
         // The event is short, so parsing its head again is cheap.
         EventBody::Claimed { .. } => {
-            serde_json::from_str(text).map_or(None, |head: Head| head.version)
+            serde_json::from_str(text).map_or(None, |head: EventHead| head.version)
         }
         _ => None,
     };
@@ -79,8 +79,8 @@ pub fn read_event(text: &str) -> Result<Event, UnreadableEvent> {
     }
 }
 
-fn why(text: &str, cause: serde_json::Error) -> UnreadableEvent {
-    let Ok(head) = serde_json::from_str::<Head>(text) else {
+fn classify_error(text: &str, cause: serde_json::Error) -> UnreadableEvent {
+    let Ok(head) = serde_json::from_str::<EventHead>(text) else {
         return UnreadableEvent::Malformed(cause);
     };
     if let Some(version) = head.version.filter(|version| *version > JOURNAL_VERSION) {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::event::CommandId;
     use crate::fixture::{at, opening};
-    use crate::limits::{Cost, Limits};
+    use crate::limits::{Cost, TriageLimits};
 
     fn text(event: &Event) -> String {
         serde_json::to_string(event).unwrap()
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for event in opening(Limits::default()) {
+        for event in opening(TriageLimits::default()) {
             assert_eq!(read_event(&text(&event)).unwrap(), event);
         }
     }
@@ -119,7 +119,7 @@ mod tests {
     fn every_kind_is_known_by_the_name_it_is_written_with() {
         let id = CommandId::plan();
         let cost = Cost::default();
-        let opening = opening(Limits::default());
+        let opening = opening(TriageLimits::default());
         let bodies = opening.into_iter().map(|event| event.body).chain([
             EventBody::Started {
                 id: id.clone(),
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn f32_a_newer_version_an_unknown_event_and_broken_text_are_told_apart() {
-        let opened = text(&opening(Limits::default())[0]);
+        let opened = text(&opening(TriageLimits::default())[0]);
         let newer = opened.replacen("\"version\":1", "\"version\":2", 1);
         let strange = newer.replacen("\"profile\"", "\"profiles\"", 1);
         for text in [

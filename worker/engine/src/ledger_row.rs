@@ -1,7 +1,7 @@
 //! The rows of a ledger, as reports show them.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::Role;
+use nightshift_alert::IndicatorRole;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::EvidenceId;
@@ -16,7 +16,7 @@ pub struct LedgerRow {
     /// The subject.
     pub subject: String,
     /// What part it plays.
-    pub role: Role,
+    pub role: IndicatorRole,
     /// Where it stands: evidence and JSON pointer, such as `E0:/indicators/2`.
     #[serde(default)]
     pub place: String,

@@ -5,47 +5,47 @@
 
 #![warn(missing_docs)]
 
-pub mod again;
-pub mod allowance;
 mod arguments;
 pub mod audit_event;
-mod blank;
+pub mod case_budget;
 pub mod catalogue;
-pub mod causes;
-pub mod checkup;
 mod cloud_name;
 pub mod command;
 pub mod conclude;
 pub mod conclusion;
+mod counterfactual;
+mod dead_end;
 pub mod decide;
+pub mod doctor;
 pub mod driver;
+pub mod error_chain;
 pub mod event;
 pub mod evidence;
 pub mod evidence_read;
 pub mod exoneration;
 pub mod finding;
 pub mod fold;
+pub mod hosts;
 pub mod journal;
 pub mod ledger_row;
 pub mod limits;
-pub mod measure;
-pub mod outward;
+pub mod log_time_range;
+pub mod measurement;
+pub mod outbound;
 pub mod plan;
 pub mod port;
+pub mod previous_run;
 pub mod question;
+mod question_builder;
 pub mod quote;
-pub mod reach;
 pub mod recheck;
 mod register_row;
-pub mod searched;
 pub mod state;
 pub mod strategy;
 pub mod tool;
-mod trail;
 mod verdict_advice;
 pub mod verdict_policy;
 pub mod verify;
-mod view;
 mod watch_list;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Limits of one case. Reaching one ends the work, but a report is still written.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct TriageLimits {
     /// Maximum number of steps of the first plan.
     pub first_plan_steps: usize,
     /// Maximum number of steps in total.
@@ -32,7 +32,7 @@ pub struct Limits {
     pub question_secs: u64,
 }
 
-impl Default for Limits {
+impl Default for TriageLimits {
     fn default() -> Self {
         Self {
             first_plan_steps: 10,
@@ -86,7 +86,7 @@ impl Cost {
 
     /// Returns the greater value of each part.
     #[must_use]
-    pub(crate) fn at_least(self, other: Self) -> Self {
+    pub(crate) fn max(self, other: Self) -> Self {
         Self {
             usd: self.usd.max(other.usd),
             input_tokens: self.input_tokens.max(other.input_tokens),
@@ -100,7 +100,7 @@ impl Cost {
 /// A cap that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cap {
+pub enum BudgetCap {
     /// Model calls.
     Calls,
     /// Tokens.
@@ -113,7 +113,7 @@ pub enum Cap {
     DayUsd,
 }
 
-impl Cap {
+impl BudgetCap {
     /// Returns the word used in metrics and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -127,20 +127,20 @@ impl Cap {
     }
 }
 
-impl Limits {
+impl TriageLimits {
     /// Returns the cap that the next question would exceed, if `reserve` is charged for it and the same amount is
     /// kept for the conclusion.
     #[must_use]
-    pub fn reached(&self, spent: Cost, reserve: Cost) -> Option<Cap> {
+    pub fn cap_reached(&self, spent: Cost, reserve: Cost) -> Option<BudgetCap> {
         let twice = |one: u64| one.saturating_mul(2);
         let tokens = spent.input_tokens + spent.output_tokens;
         let reserved_tokens = reserve.input_tokens + reserve.output_tokens;
         if spent.model_calls + twice(reserve.model_calls) > self.calls {
-            Some(Cap::Calls)
+            Some(BudgetCap::Calls)
         } else if tokens + twice(reserved_tokens) > self.tokens {
-            Some(Cap::Tokens)
+            Some(BudgetCap::Tokens)
         } else if spent.usd + 2.0 * reserve.usd > self.usd {
-            Some(Cap::Usd)
+            Some(BudgetCap::Usd)
         } else {
             None
         }
@@ -148,13 +148,13 @@ impl Limits {
 
     /// Returns a cap that is used up.
     #[must_use]
-    pub(crate) fn spent(&self, spent: Cost) -> Option<Cap> {
+    pub(crate) fn cap_spent(&self, spent: Cost) -> Option<BudgetCap> {
         if spent.model_calls >= self.calls {
-            Some(Cap::Calls)
+            Some(BudgetCap::Calls)
         } else if spent.input_tokens + spent.output_tokens >= self.tokens {
-            Some(Cap::Tokens)
+            Some(BudgetCap::Tokens)
         } else if spent.usd > 0.0 && spent.usd >= self.usd {
-            Some(Cap::Usd)
+            Some(BudgetCap::Usd)
         } else {
             None
         }
@@ -162,13 +162,13 @@ impl Limits {
 
     /// Returns a cap that this cost would exceed.
     #[must_use]
-    pub(crate) fn exceeded(&self, cost: Cost) -> Option<Cap> {
+    pub(crate) fn cap_exceeded(&self, cost: Cost) -> Option<BudgetCap> {
         if cost.model_calls > self.calls {
-            Some(Cap::Calls)
+            Some(BudgetCap::Calls)
         } else if cost.input_tokens + cost.output_tokens > self.tokens {
-            Some(Cap::Tokens)
+            Some(BudgetCap::Tokens)
         } else if cost.usd > self.usd {
-            Some(Cap::Usd)
+            Some(BudgetCap::Usd)
         } else {
             None
         }

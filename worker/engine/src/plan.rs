@@ -25,7 +25,7 @@ impl std::fmt::Display for StepId {
 /// Way of working on a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum PlanMode {
     /// No plan is needed: one implicit step.
     Direct,
     /// An objective and steps, reflected on after each wave.
@@ -157,7 +157,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// Way of working on the case.
-    pub mode: Mode,
+    pub mode: PlanMode,
     /// Question to be answered. It never changes.
     pub objective: String,
     /// Steps in the order of their ids; cancelled ones stay.
@@ -248,7 +248,7 @@ impl PlanUpdate {
 
 /// Record of a plan update, which the analyst sees too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UpdateRecord {
+pub struct PlanUpdateRecord {
     /// Number of the reflection, counted from 1.
     pub reflection: u32,
     /// Requested update.

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Indicator, IndicatorKind, Resource, Severity, written_time};
+use nightshift_alert::{Indicator, IndicatorKind, Resource, Severity, serialize_rfc3339};
 use serde::{Deserialize, Serialize};
 
 use crate::conclusion::{ConclusionDraft, Verdict};
 use crate::event::Event;
 use crate::exoneration::Exoneration;
 use crate::limits::Cost;
-use crate::measure::Measure;
+use crate::measurement::Measurement;
 use crate::question::{
     AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
     ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
@@ -127,12 +127,12 @@ pub trait Toolbox: Send + Sync {
 /// an analyst, and pure over typed fields.
 pub trait Exonerator: Send + Sync {
     /// Evaluates the rules for this case.
-    fn exonerate(&self, question: &ConcludeQuestion) -> Ruled;
+    fn exonerate(&self, question: &ConcludeQuestion) -> ExonerationResult;
 }
 
 /// Answer of the rules for a case whose work has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ruled {
+pub struct ExonerationResult {
     /// Facts that apply; the engine checks each.
     pub facts: Vec<Exoneration>,
     /// Questions that must be answered before clearing and are not, whoever made the plan. Each is a line for people.
@@ -157,7 +157,7 @@ pub trait Journal: Send + Sync {
     async fn conclude(
         &self,
         events: &[Event],
-        end: &crate::state::State,
+        end: &crate::state::CaseState,
     ) -> Result<(), JournalError>;
 }
 
@@ -215,7 +215,7 @@ pub struct PastCase {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// Time when the case was opened.
-    #[serde(serialize_with = "written_time")]
+    #[serde(serialize_with = "serialize_rfc3339")]
     pub opened_at: DateTime<Utc>,
     /// Severity that the feed sent.
     pub severity: Severity,
@@ -275,7 +275,7 @@ pub trait PastCases: Send + Sync {
     /// # Errors
     ///
     /// Describes why the store cannot be read.
-    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String>;
+    async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String>;
 
     /// Returns a person's last decision on a case of the account and finding type in which one of the actors has the
     /// same role, including the case itself. Returns `None` without a decision, or where none is looked up.
@@ -283,7 +283,10 @@ pub trait PastCases: Send + Sync {
     /// # Errors
     ///
     /// Describes why the store cannot be read.
-    async fn decided(&self, _query: &PastQuery) -> Result<Option<PersonDecision>, String> {
+    async fn last_person_decision(
+        &self,
+        _query: &PastQuery,
+    ) -> Result<Option<PersonDecision>, String> {
         Ok(None)
     }
 }
@@ -291,7 +294,7 @@ pub trait PastCases: Send + Sync {
 /// Receiver of measurements. The lower layers count here, and the top layer declares the metrics.
 pub trait Meter: Send + Sync {
     /// Counts one measurement.
-    fn count(&self, measure: &Measure);
+    fn count(&self, measure: &Measurement);
 }
 
 /// Meter that ignores all measurements.
@@ -299,5 +302,5 @@ pub trait Meter: Send + Sync {
 pub struct NoMeter;
 
 impl Meter for NoMeter {
-    fn count(&self, _measure: &Measure) {}
+    fn count(&self, _measure: &Measurement) {}
 }

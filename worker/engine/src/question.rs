@@ -8,13 +8,13 @@ use std::sync::Arc;
 use nightshift_alert::Alert;
 use serde::{Deserialize, Serialize};
 
-use crate::allowance::Allowance;
+use crate::case_budget::CaseBudget;
 use crate::catalogue::ActionTemplate;
 use crate::evidence::Evidence;
 use crate::exoneration::Exoneration;
 use crate::finding::FindingDraft;
-use crate::limits::{Cap, Limits};
-use crate::plan::{Mode, PlanUpdate, Step, StepDraft, StepOutcome, UpdateRecord};
+use crate::limits::{BudgetCap, TriageLimits};
+use crate::plan::{PlanMode, PlanUpdate, PlanUpdateRecord, Step, StepDraft, StepOutcome};
 use crate::strategy::Strategy;
 use crate::tool::{ToolCall, ToolError, ToolSpec};
 
@@ -42,7 +42,7 @@ pub struct StepView {
 
 /// What every question says about its case.
 #[derive(Debug, Clone)]
-pub struct Setting {
+pub struct QuestionContext {
     /// Id of the case.
     pub case_id: Arc<str>,
     /// Delimiter of data in the case's prompts; random per case.
@@ -52,16 +52,16 @@ pub struct Setting {
     /// Strategy of the profile.
     pub strategy: Strategy,
     /// What remains of the limits, by the journal.
-    pub left: Left,
+    pub remaining: RemainingBudget,
     /// Budget to ask before each request, because questions run concurrently.
-    pub allowance: Allowance,
+    pub budget: CaseBudget,
     /// Maximum seconds of an answer, retries included.
     pub question_secs: u64,
 }
 
 /// What remains of a case's limits for further questions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Left {
+pub struct RemainingBudget {
     /// Model calls that remain.
     pub calls: u64,
     /// Tokens that remain.
@@ -76,7 +76,7 @@ pub struct Left {
 #[derive(Debug, Clone)]
 pub struct PlanQuestion {
     /// Facts about the case.
-    pub setting: Setting,
+    pub context: QuestionContext,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases, which are evidence E1.
@@ -84,14 +84,14 @@ pub struct PlanQuestion {
     /// Tools that the plan may use.
     pub tools: Arc<[ToolSpec]>,
     /// Limits of the case.
-    pub limits: Limits,
+    pub limits: TriageLimits,
 }
 
 /// Question for the next calls of a step, or its result.
 #[derive(Debug, Clone)]
 pub struct TurnQuestion {
     /// Facts about the case.
-    pub setting: Setting,
+    pub context: QuestionContext,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases, which are evidence E1.
@@ -109,7 +109,7 @@ pub struct TurnQuestion {
     /// Memos that the analyst gave with its calls, by turn.
     pub memos: BTreeMap<u32, Arc<serde_json::Value>>,
     /// Limits of the case.
-    pub limits: Limits,
+    pub limits: TriageLimits,
     /// Tools that may be called.
     pub tools: Arc<[ToolSpec]>,
 }
@@ -118,7 +118,7 @@ pub struct TurnQuestion {
 #[derive(Debug, Clone)]
 pub struct DecideQuestion {
     /// Facts about the case.
-    pub setting: Setting,
+    pub context: QuestionContext,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases, which are evidence E1.
@@ -139,7 +139,7 @@ pub struct DecideQuestion {
 #[derive(Debug, Clone)]
 pub struct ReflectQuestion {
     /// Facts about the case.
-    pub setting: Setting,
+    pub context: QuestionContext,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases, which are evidence E1.
@@ -155,7 +155,7 @@ pub struct ReflectQuestion {
     /// Earlier insights.
     pub insights: Vec<String>,
     /// Earlier updates, applied and refused.
-    pub updates: Vec<UpdateRecord>,
+    pub updates: Vec<PlanUpdateRecord>,
     /// Number of steps that may still be added.
     pub steps_left: usize,
     /// Tools that the plan may use.
@@ -166,7 +166,7 @@ pub struct ReflectQuestion {
 #[derive(Debug, Clone)]
 pub struct ConcludeQuestion {
     /// Facts about the case.
-    pub setting: Setting,
+    pub context: QuestionContext,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases, which are evidence E1.
@@ -185,13 +185,13 @@ pub struct ConcludeQuestion {
     pub cleared: bool,
     /// Reason why an alert that these facts clear is held up, in half a sentence: other use of its key or identity,
     /// or questions that must be answered before clearing.
-    pub held_up: Option<String>,
+    pub hold_reason: Option<String>,
     /// Actions that may be advised.
     pub actions: Arc<[Arc<ActionTemplate>]>,
     /// Tools of the case. None may be called here, but all prompts of a case describe the same tools.
     pub tools: Arc<[ToolSpec]>,
     /// Cap that ended the work.
-    pub stopped_by: Option<Cap>,
+    pub stopped_by: Option<BudgetCap>,
     /// Problems of the first answer's claims. When there are any, the question is asked once more.
     pub problems: Vec<String>,
 }
@@ -200,7 +200,7 @@ impl ConcludeQuestion {
     /// Returns whether records clear the alert and nothing holds it up.
     #[must_use]
     pub const fn may_be_benign(&self) -> bool {
-        self.cleared && self.held_up.is_none()
+        self.cleared && self.hold_reason.is_none()
     }
 }
 
@@ -208,7 +208,7 @@ impl ConcludeQuestion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanAnswer {
     /// Way of working on the case.
-    pub mode: Mode,
+    pub mode: PlanMode,
     /// Objective of the case.
     pub objective: String,
     /// Steps of the plan.

@@ -17,53 +17,53 @@ const SHORTEST_BARE: usize = 4;
 /// Returns the JSON pointer of the value that `quote` is, or is taken from, or `None` when the evidence does not hold
 /// it.
 #[must_use]
-pub fn resolve(evidence: &Value, quote: &str) -> Option<String> {
+pub fn resolve_quote(evidence: &Value, quote: &str) -> Option<String> {
     let quote = quote.trim();
     if quote.is_empty() {
         return None;
     }
     let is_long = quote.chars().count() >= SHORTEST_EXCERPT;
-    whole(evidence, quote).or_else(|| {
+    find_whole(evidence, quote).or_else(|| {
         is_long
-            .then(|| path_to(evidence, "", &|leaf| leaf.has_excerpt(quote)))
+            .then(|| find_leaf(evidence, "", &|leaf| leaf.has_excerpt(quote)))
             .flatten()
     })
 }
 
 /// Returns whether a quote is a whole scalar or a whole pair. An excerpt may omit the word that negates it.
 pub(crate) fn is_whole(evidence: &Value, quote: &str) -> bool {
-    whole(evidence, quote.trim()).is_some()
+    find_whole(evidence, quote.trim()).is_some()
 }
 
-fn whole(evidence: &Value, quote: &str) -> Option<String> {
-    path_to(evidence, "", &|leaf| leaf.is(quote))
+fn find_whole(evidence: &Value, quote: &str) -> Option<String> {
+    find_leaf(evidence, "", &|leaf| leaf.matches_quote(quote))
 }
 
 /// A scalar and its key.
-struct Leaf<'a> {
+struct JsonLeaf<'a> {
     key: &'a str,
     value: &'a Value,
 }
 
-impl Leaf<'_> {
-    fn is(&self, quote: &str) -> bool {
+impl JsonLeaf<'_> {
+    fn matches_quote(&self, quote: &str) -> bool {
         let text: Cow<'_, str> = match self.value {
             Value::String(text) => text.into(),
             scalar => scalar.to_string().into(),
         };
         if quote == text {
-            return self.says_enough();
+            return self.is_statement();
         }
         let Some((key, value)) = quote.split_once(':') else {
             return false;
         };
         !self.key.is_empty()
-            && bare(key) == self.key
-            && (value.trim() == text || bare(value) == text)
+            && unquoted(key) == self.key
+            && (value.trim() == text || unquoted(value) == text)
     }
 
     /// Returns whether the value is a statement without its key.
-    fn says_enough(&self) -> bool {
+    fn is_statement(&self) -> bool {
         let Value::String(text) = self.value else {
             return false;
         };
@@ -78,14 +78,14 @@ impl Leaf<'_> {
         text.match_indices(quote).any(|(at, found)| {
             let before = text.get(..at).unwrap_or_default();
             let after = text.get(at + found.len()..).unwrap_or_default();
-            !goes_on(before.chars().rev(), quote.chars())
-                && !goes_on(after.chars(), quote.chars().rev())
+            !continues_word(before.chars().rev(), quote.chars())
+                && !continues_word(after.chars(), quote.chars().rev())
         })
     }
 }
 
 /// Returns whether a word or a number continues over the edge of an excerpt. Both iterators start at the edge.
-fn goes_on(
+fn continues_word(
     mut outside: impl Iterator<Item = char>,
     mut inside: impl Iterator<Item = char>,
 ) -> bool {
@@ -101,7 +101,7 @@ fn goes_on(
     }
 }
 
-fn bare(text: &str) -> &str {
+fn unquoted(text: &str) -> &str {
     text.trim().trim_matches('"')
 }
 
@@ -126,18 +126,18 @@ fn joins_digits(c: char) -> bool {
 
 /// Returns the JSON pointer of the first wanted leaf. It is built on the way back, because most leaves are not
 /// wanted.
-fn path_to(value: &Value, key: &str, wanted: &dyn Fn(&Leaf<'_>) -> bool) -> Option<String> {
+fn find_leaf(value: &Value, key: &str, wanted: &dyn Fn(&JsonLeaf<'_>) -> bool) -> Option<String> {
     match value {
         Value::Object(map) => map.iter().find_map(|(name, inner)| {
-            let rest = path_to(inner, name, wanted)?;
+            let rest = find_leaf(inner, name, wanted)?;
             let escaped = name.replace('~', "~0").replace('/', "~1");
             Some(format!("/{escaped}{rest}"))
         }),
         Value::Array(list) => (0..).zip(list).find_map(|(index, inner): (usize, _)| {
-            let rest = path_to(inner, key, wanted)?;
+            let rest = find_leaf(inner, key, wanted)?;
             Some(format!("/{index}{rest}"))
         }),
-        value => wanted(&Leaf { key, value }).then(String::new),
+        value => wanted(&JsonLeaf { key, value }).then(String::new),
     }
 }
 
@@ -153,25 +153,28 @@ mod tests {
         let body =
             json!({"listed": true, "matches": [{"list": "pools", "entry": "minexmr.com"}], "n": 0});
         assert_eq!(
-            resolve(&body, "minexmr.com").as_deref(),
+            resolve_quote(&body, "minexmr.com").as_deref(),
             Some("/matches/0/entry")
         );
-        assert_eq!(resolve(&body, "listed: true").as_deref(), Some("/listed"));
         assert_eq!(
-            resolve(&body, "\"list\": \"pools\"").as_deref(),
+            resolve_quote(&body, "listed: true").as_deref(),
+            Some("/listed")
+        );
+        assert_eq!(
+            resolve_quote(&body, "\"list\": \"pools\"").as_deref(),
             Some("/matches/0/list")
         );
-        assert_eq!(resolve(&body, "n: 0").as_deref(), Some("/n"));
-        assert_eq!(resolve(&body, "listed: false"), None);
-        assert_eq!(resolve(&body, "minexmr"), None);
-        assert_eq!(resolve(&body, ""), None);
+        assert_eq!(resolve_quote(&body, "n: 0").as_deref(), Some("/n"));
+        assert_eq!(resolve_quote(&body, "listed: false"), None);
+        assert_eq!(resolve_quote(&body, "minexmr"), None);
+        assert_eq!(resolve_quote(&body, ""), None);
     }
 
     #[test]
     fn a19_a_bare_number_proves_nothing() {
         let body = json!({"found": 0, "listed": true, "error": null, "port": 22, "list": "tor", "mfa": "true", "hosts": [7]});
         for bare in ["0", "true", "null", "22", "tor", "7"] {
-            assert_eq!(resolve(&body, bare), None, "{bare}");
+            assert_eq!(resolve_quote(&body, bare), None, "{bare}");
         }
         for (pair, path) in [
             ("found: 0", "/found"),
@@ -181,18 +184,18 @@ mod tests {
             ("mfa: true", "/mfa"),
             ("hosts: 7", "/hosts/0"),
         ] {
-            assert_eq!(resolve(&body, pair).as_deref(), Some(path), "{pair}");
+            assert_eq!(resolve_quote(&body, pair).as_deref(), Some(path), "{pair}");
         }
     }
 
     #[test]
     fn a19_a_quote_cut_so_that_it_turns_counts_for_nothing() {
         let body = json!({"note": "this was an unauthorised login by nobody we know", "tag": "not_malicious_traffic"});
-        assert_eq!(resolve(&body, "authorised login by nobody"), None);
-        assert_eq!(resolve(&body, "malicious_traffic"), None);
-        assert_eq!(resolve(&body, "authorised"), None);
+        assert_eq!(resolve_quote(&body, "authorised login by nobody"), None);
+        assert_eq!(resolve_quote(&body, "malicious_traffic"), None);
+        assert_eq!(resolve_quote(&body, "authorised"), None);
         assert_eq!(
-            resolve(&body, "unauthorised login by nobody").as_deref(),
+            resolve_quote(&body, "unauthorised login by nobody").as_deref(),
             Some("/note")
         );
     }
@@ -223,7 +226,7 @@ mod tests {
             "500 logins of root",
             "95 for this address",
         ] {
-            assert_eq!(resolve(&body, cut), None, "{cut}");
+            assert_eq!(resolve_quote(&body, cut), None, "{cut}");
         }
         for (whole, path) in [
             ("1,500 logins from 203.0.113.9", "/count"),
@@ -233,14 +236,23 @@ mod tests {
             ("500 logins failed, at 14:05", "/end"),
             ("logins failed, at 14:05, 3 of root", "/end"),
         ] {
-            assert_eq!(resolve(&body, whole).as_deref(), Some(path), "{whole}");
+            assert_eq!(
+                resolve_quote(&body, whole).as_deref(),
+                Some(path),
+                "{whole}"
+            );
         }
     }
 
     #[test]
     fn what_is_taken_out_of_a_text_is_not_whole() {
         let body = json!({"purpose": "Not approved for port scanning by security", "n": 0});
-        let is = |quote: &str| (resolve(&body, quote).is_some(), is_whole(&body, quote));
+        let is = |quote: &str| {
+            (
+                resolve_quote(&body, quote).is_some(),
+                is_whole(&body, quote),
+            )
+        };
         assert_eq!(is("approved for port scanning by security"), (true, false));
         assert_eq!(
             is("Not approved for port scanning by security"),
@@ -258,7 +270,7 @@ mod tests {
         fn every_scalar_of_a_tree_resolves_to_itself(words in prop::collection::vec("[a-z]{6,12}( [a-z]{1,9}){0,3}", 1..20)) {
             let body = json!({"rows": words});
             for word in &words {
-                let path = resolve(&body, word);
+                let path = resolve_quote(&body, word);
                 prop_assert!(path.is_some());
                 let found = path.and_then(|path| body.pointer(&path).cloned());
                 prop_assert_eq!(found, Some(json!(word)));
@@ -267,7 +279,7 @@ mod tests {
 
         #[test]
         fn no_quote_and_no_tree_panics(text in "\\PC*", quote in "\\PC*") {
-            let _ = resolve(&json!({"a": text, "b": [text.clone()]}), &quote);
+            let _ = resolve_quote(&json!({"a": text, "b": [text.clone()]}), &quote);
         }
     }
 }

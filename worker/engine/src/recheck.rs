@@ -8,35 +8,35 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_alert::{Alert, Indicator, Role, Times};
+use nightshift_alert::{Alert, EventTimes, Indicator, IndicatorRole};
 use serde_json::Value;
 
-use crate::driver::make;
-use crate::event::{CommandId, Event, EventBody, Opened, Outcome};
+use crate::driver::call_tool;
+use crate::event::{CaseSetup, CommandId, CommandOutcome, Event, EventBody};
 use crate::evidence::Evidence;
 use crate::exoneration::Exoneration;
 use crate::fold::apply;
 use crate::ledger_row::LedgerRow;
 use crate::limits::Cost;
+use crate::log_time_range::LogTimeRange;
 use crate::port::{Clock, Meter, Toolbox};
-use crate::searched::Searched;
-use crate::state::State;
+use crate::state::CaseState;
 use crate::tool::{ToolCall, ToolError};
-use crate::verdict_policy::{Ledger, ledger, log, lookup};
+use crate::verdict_policy::{Ledger, audit_log, lookup, subject};
 
 /// Maximum time of one search of a log. A search adds an hour at both ends, and takes seven days at most.
-const PIECE: TimeDelta = TimeDelta::hours(7 * 24 - 2);
+const MAX_SPAN: TimeDelta = TimeDelta::hours(7 * 24 - 2);
 /// Maximum number of pieces judged in one evaluation. They span more than the 30 days for which a case is
 /// re-evaluated.
-const MOST_PIECES: usize = 5;
+const MAX_SPANS: usize = 5;
 /// Maximum number of rounds of look-ups for the ledger. Answers may name further subjects.
-const MOST_ROUNDS: usize = 32;
+const MAX_ROUNDS: usize = 32;
 /// Time after the start of a piece within which a log must have its first record.
-const QUIET: TimeDelta = TimeDelta::minutes(1);
+const MAX_QUIET: TimeDelta = TimeDelta::minutes(1);
 /// Records that are in no register: results of configured rules, and decisions of people.
-const NOT_OF_REGISTERS: [&str; 2] = [RULE, PERSON];
-const RULE: &str = "benign_when";
-const PERSON: &str = "person_verdict";
+const NON_REGISTER_KINDS: [&str; 2] = [RULE_KIND, PERSON_KIND];
+const RULE_KIND: &str = "benign_when";
+const PERSON_KIND: &str = "person_verdict";
 
 /// Ports that a re-evaluation needs.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ pub struct PriorJudgement<'a> {
 }
 
 impl PriorJudgement<'_> {
-    fn covered(&self, row: &LedgerRow) -> Option<&LedgerRow> {
+    fn covered_row(&self, row: &LedgerRow) -> Option<&LedgerRow> {
         self.ledger.iter().find(|prior| {
             prior.covered_by.is_some()
                 && prior.subject_type == row.subject_type
@@ -78,7 +78,7 @@ pub enum RecheckCause {
     /// A record that cleared the case has ended or was withdrawn.
     RecordEnded,
     /// A log shows new acts that no record covers.
-    NewActs,
+    NewActivity,
 }
 
 /// Outcome of a re-evaluation.
@@ -99,7 +99,7 @@ pub enum RecheckOutcome {
         at: Option<DateTime<Utc>>,
     },
     /// A look-up was not whole, so nothing is decided.
-    NotWhole {
+    Incomplete {
         /// The look-up, in half a sentence.
         detail: String,
         /// Time until which the logs are now judged whole.
@@ -110,10 +110,10 @@ pub enum RecheckOutcome {
 /// Re-evaluates a cleared case. `opened` is the setup that a new triage of it would have.
 pub async fn recheck(
     ports: &RecheckPorts,
-    opened: &Opened,
+    opened: &CaseSetup,
     prior: &PriorJudgement<'_>,
 ) -> RecheckOutcome {
-    let recheck = Recheck {
+    let recheck = RecheckRun {
         ports,
         opened,
         prior,
@@ -121,27 +121,27 @@ pub async fn recheck(
     recheck.run().await.unwrap_or_else(|outcome| outcome)
 }
 
-struct Recheck<'a> {
+struct RecheckRun<'a> {
     ports: &'a RecheckPorts,
-    opened: &'a Opened,
+    opened: &'a CaseSetup,
     prior: &'a PriorJudgement<'a>,
 }
 
 /// Outcome that ends the evaluation, or the value that it continues with.
-type Step<T> = Result<T, RecheckOutcome>;
+type RecheckResult<T> = Result<T, RecheckOutcome>;
 
-impl Recheck<'_> {
-    async fn run(&self) -> Step<RecheckOutcome> {
+impl RecheckRun<'_> {
+    async fn run(&self) -> RecheckResult<RecheckOutcome> {
         let mut problem = self.judge_alert().await?;
         self.judge_sightings().await?;
         let now = self.ports.clock.now();
         let mut whole_until = self.prior.whole_until;
-        for _ in 0..MOST_PIECES {
+        for _ in 0..MAX_SPANS {
             if whole_until >= now {
                 break;
             }
-            let until = now.min(whole_until + PIECE);
-            match self.judge_piece(whole_until, until).await? {
+            let until = now.min(whole_until + MAX_SPAN);
+            match self.judge_span(whole_until, until).await? {
                 Ok(judged) => {
                     let is_behind = judged < until;
                     whole_until = judged;
@@ -157,7 +157,7 @@ impl Recheck<'_> {
         }
         Ok(match problem {
             None => RecheckOutcome::Covered { whole_until },
-            Some(detail) => RecheckOutcome::NotWhole {
+            Some(detail) => RecheckOutcome::Incomplete {
                 detail,
                 whole_until,
             },
@@ -165,27 +165,27 @@ impl Recheck<'_> {
     }
 
     /// Judges the alert as its triage did. When records cover it, returns what keeps its look-ups from being whole.
-    async fn judge_alert(&self) -> Step<Option<String>> {
-        let mut case = Case::open(self, Arc::clone(&self.opened.alert));
-        case.begin().await;
-        for _ in 0..MOST_ROUNDS {
-            let calls = lookup::demanded(&case.state);
+    async fn judge_alert(&self) -> RecheckResult<Option<String>> {
+        let mut case = EphemeralCase::open(self, Arc::clone(&self.opened.alert));
+        case.load_records().await;
+        for _ in 0..MAX_ROUNDS {
+            let calls = lookup::required_calls(&case.state);
             if calls.is_empty() {
                 break;
             }
-            case.make_all(calls).await;
+            case.call_all(calls).await;
         }
-        let Some(ledger) = Ledger::of(&case.state) else {
+        let Some(ledger) = Ledger::from_state(&case.state) else {
             return Ok(None);
         };
         if ledger.is_covered() {
-            return Ok(ledger.not_looked_up(&case.state));
+            return Ok(ledger.missing_lookup(&case.state));
         }
         Err(self.not_covered(&case.state, &ledger, None))
     }
 
     /// Judges whether the records cover the alert until the last event of later sightings.
-    async fn judge_sightings(&self) -> Step<()> {
+    async fn judge_sightings(&self) -> RecheckResult<()> {
         let mut alert = Alert::clone(&self.opened.alert);
         let window = alert.times.window();
         let Some((first, last)) = window
@@ -194,14 +194,14 @@ impl Recheck<'_> {
         else {
             return Ok(());
         };
-        if !alert.times.cover(first, last) {
+        if !alert.times.widen(first, last) {
             return Ok(());
         }
-        let mut case = Case::open(self, Arc::new(alert));
-        case.begin().await;
-        case.make_all(lookup::register_calls(case.alert(), &self.opened.tools))
+        let mut case = EphemeralCase::open(self, Arc::new(alert));
+        case.load_records().await;
+        case.call_all(lookup::register_calls(case.alert(), &self.opened.tools))
             .await;
-        match Ledger::of(&case.state) {
+        match Ledger::from_state(&case.state) {
             Some(ledger) if !ledger.covers_alert() => {
                 Err(self.not_covered(&case.state, &ledger, Some(last)))
             }
@@ -213,20 +213,20 @@ impl Recheck<'_> {
     /// read whole.
     fn not_covered(
         &self,
-        state: &State,
+        state: &CaseState,
         ledger: &Ledger<'_>,
         at: Option<DateTime<Utc>>,
     ) -> RecheckOutcome {
         let whole_until = self.prior.whole_until;
-        if let Some(detail) = unread(state) {
-            return RecheckOutcome::NotWhole {
+        if let Some(detail) = incomplete_register(state) {
+            return RecheckOutcome::Incomplete {
                 detail,
                 whole_until,
             };
         }
         let rows = ledger.rows();
         let mut missing = rows.iter().filter(|row| row.missing.is_some());
-        if let Some(lost) = missing.find_map(|row| self.prior.covered(row)) {
+        if let Some(lost) = missing.find_map(|row| self.prior.covered_row(row)) {
             let record = lost.covered_by.as_ref();
             let named = record.map_or_else(String::new, |record| {
                 format!("{} {} ", record.kind.replace('_', " "), record.reference)
@@ -239,11 +239,11 @@ impl Recheck<'_> {
         }
         match ledger.shown_uncovered().filter(|_| ledger.covers_alert()) {
             Some(detail) => RecheckOutcome::NotCovered {
-                cause: RecheckCause::NewActs,
+                cause: RecheckCause::NewActivity,
                 detail,
                 at,
             },
-            None => RecheckOutcome::NotWhole {
+            None => RecheckOutcome::Incomplete {
                 detail: "no ledger of the case tells what had cleared it".to_owned(),
                 whole_until,
             },
@@ -252,46 +252,46 @@ impl Recheck<'_> {
 
     /// Judges what the logs show of the actors in a span of time. Returns the time until which this was whole, or
     /// what was not.
-    async fn judge_piece(
+    async fn judge_span(
         &self,
         from: DateTime<Utc>,
         until: DateTime<Utc>,
-    ) -> Step<Result<DateTime<Utc>, String>> {
-        let alert = Arc::new(at_times(&self.opened.alert, from, until));
-        let mut case = Case::open(self, Arc::clone(&alert));
-        let subjects = ledger::subjects(&alert);
+    ) -> RecheckResult<Result<DateTime<Utc>, String>> {
+        let alert = Arc::new(alert_at(&self.opened.alert, from, until));
+        let mut case = EphemeralCase::open(self, Arc::clone(&alert));
+        let subjects = subject::subjects(&alert);
         let searches = subjects.iter().flat_map(|subject| {
-            let specs = log::recording(&self.opened.tools, &alert, subject);
-            specs.flat_map(|spec| log::searches(spec, &alert, subject))
+            let specs = audit_log::recording_logs(&self.opened.tools, &alert, subject);
+            specs.flat_map(|spec| audit_log::searches(spec, &alert, subject))
         });
-        case.make_all(searches.collect()).await;
+        case.call_all(searches.collect()).await;
         let logs: Vec<Arc<Evidence>> = case.answers().cloned().collect();
         let mut judged = until;
         for log in &logs {
-            match delivered(&case.state, log, from) {
+            match delivered_until(&case.state, log, from) {
                 Ok(last) => judged = judged.min(last),
                 Err(lacks) => return Ok(Err(format!("{} {lacks}", log.tool))),
             }
         }
-        let shown = log::shown(&case.state, &alert, &subjects);
+        let shown = audit_log::logged_subjects(&case.state, &alert, &subjects);
         if shown.is_empty() {
             return Ok(Ok(judged));
         }
-        case.begin().await;
+        case.load_records().await;
         let mut calls = lookup::register_calls(&alert, &self.opened.tools);
         calls.extend(
             shown
                 .iter()
-                .flat_map(|subject| lookup::questions(&self.opened.tools, subject)),
+                .flat_map(|subject| lookup::register_questions(&self.opened.tools, subject)),
         );
-        case.make_all(calls).await;
-        if let Some(lacks) = unread(&case.state) {
+        case.call_all(calls).await;
+        if let Some(lacks) = incomplete_register(&case.state) {
             return Ok(Err(lacks));
         }
-        for moment in moments(&logs, from, until) {
-            if let Some(detail) = case.uncovered(&logs, (moment, moment)) {
+        for moment in event_times(&logs, from, until) {
+            if let Some(detail) = case.find_uncovered(&logs, (moment, moment)) {
                 return Err(RecheckOutcome::NotCovered {
-                    cause: RecheckCause::NewActs,
+                    cause: RecheckCause::NewActivity,
                     detail,
                     at: Some(moment),
                 });
@@ -301,7 +301,7 @@ impl Recheck<'_> {
         let repeats = logs.iter().find(|log| log.truncated);
         if let Some(log) = repeats
             && case
-                .uncovered(&logs, (from + TimeDelta::microseconds(1), until))
+                .find_uncovered(&logs, (from + TimeDelta::microseconds(1), until))
                 .is_some()
         {
             return Ok(Err(format!("{} was not read whole", log.tool)));
@@ -311,27 +311,27 @@ impl Recheck<'_> {
 }
 
 /// Case without a stored journal, used only for look-ups.
-struct Case<'a> {
-    recheck: &'a Recheck<'a>,
-    state: State,
+struct EphemeralCase<'a> {
+    recheck: &'a RecheckRun<'a>,
+    state: CaseState,
 }
 
-impl<'a> Case<'a> {
-    fn open(recheck: &'a Recheck<'a>, alert: Arc<Alert>) -> Self {
-        let opened = Opened {
+impl<'a> EphemeralCase<'a> {
+    fn open(recheck: &'a RecheckRun<'a>, alert: Arc<Alert>) -> Self {
+        let opened = CaseSetup {
             alert,
             ..recheck.opened.clone()
         };
         let mut case = Self {
             recheck,
-            state: State::default(),
+            state: CaseState::default(),
         };
-        case.note(EventBody::Opened(Box::new(opened)));
-        case.note(EventBody::Claimed { epoch: 1 });
+        case.apply_body(EventBody::Opened(Box::new(opened)));
+        case.apply_body(EventBody::Claimed { epoch: 1 });
         case
     }
 
-    fn note(&mut self, body: EventBody) {
+    fn apply_body(&mut self, body: EventBody) {
         let event = Event::new(self.recheck.ports.clock.now(), body);
         apply(&mut self.state, &event);
     }
@@ -344,33 +344,34 @@ impl<'a> Case<'a> {
 
     /// Looks up decisions of people, keeps results of rules, and asks the registers for the records of the prior
     /// judgement.
-    async fn begin(&mut self) {
+    async fn load_records(&mut self) {
         let call = ToolCall::new("past_cases", serde_json::Map::new());
-        self.make(CommandId::past_cases(), &call).await;
+        self.call(CommandId::past_cases(), &call).await;
         let prior = self.recheck.prior.records.iter();
-        let rules = prior.clone().filter(|record| record.kind == RULE);
-        let rules = Outcome::Exonerated(rules.cloned().collect());
+        let rules = prior.clone().filter(|record| record.kind == RULE_KIND);
+        let rules = CommandOutcome::Exonerated(rules.cloned().collect());
         self.finish(CommandId::exonerate(), rules);
-        let of_registers = prior.filter(|record| !NOT_OF_REGISTERS.contains(&record.kind.as_str()));
+        let of_registers =
+            prior.filter(|record| !NON_REGISTER_KINDS.contains(&record.kind.as_str()));
         let calls = of_registers.flat_map(|record| {
-            let one = Indicator::new(record.subject_type, &record.subject, Role::Related);
-            let subject = ledger::Subject::from_indicator(self.alert(), 0, &one);
-            lookup::questions(&self.recheck.opened.tools, &subject)
+            let one = Indicator::new(record.subject_type, &record.subject, IndicatorRole::Related);
+            let subject = subject::Subject::from_indicator(self.alert(), 0, &one);
+            lookup::register_questions(&self.recheck.opened.tools, &subject)
         });
         let calls = calls.collect();
-        self.make_all(calls).await;
+        self.call_all(calls).await;
     }
 
-    async fn make_all(&mut self, calls: Vec<ToolCall>) {
+    async fn call_all(&mut self, calls: Vec<ToolCall>) {
         for call in calls {
-            if !self.state.answers.contains_key(&call.identity()) {
-                self.make(CommandId::lookup(&call), &call).await;
+            if !self.state.evidence_by_call.contains_key(&call.identity()) {
+                self.call(CommandId::lookup(&call), &call).await;
             }
         }
     }
 
-    async fn make(&mut self, id: CommandId, call: &ToolCall) {
-        self.note(EventBody::Started {
+    async fn call(&mut self, id: CommandId, call: &ToolCall) {
+        self.apply_body(EventBody::Started {
             id: id.clone(),
             attempt: 1,
             reserved: Cost::default(),
@@ -380,13 +381,13 @@ impl<'a> Case<'a> {
             clock,
             meter,
         } = self.recheck.ports;
-        let opened = self.state.opened.clone();
-        let outcome = make(&**toolbox, &**clock, &**meter, opened.as_deref(), call).await;
+        let opened = self.state.setup.clone();
+        let outcome = call_tool(&**toolbox, &**clock, &**meter, opened.as_deref(), call).await;
         self.finish(id, outcome);
     }
 
-    fn finish(&mut self, id: CommandId, outcome: Outcome) {
-        self.note(EventBody::Finished {
+    fn finish(&mut self, id: CommandId, outcome: CommandOutcome) {
+        self.apply_body(EventBody::Finished {
             id,
             outcome: Box::new(outcome),
             cost: Cost::default(),
@@ -402,35 +403,35 @@ impl<'a> Case<'a> {
     }
 
     /// Returns what logs show in this span, both ends included, that no record in force at the time covers.
-    fn uncovered(
+    fn find_uncovered(
         &self,
         logs: &[Arc<Evidence>],
         (from, until): (DateTime<Utc>, DateTime<Utc>),
     ) -> Option<String> {
         let mut state = self.state.clone();
-        let opened = state.opened.as_deref()?;
-        let opened = Opened {
-            alert: Arc::new(at_times(&opened.alert, from, until)),
+        let opened = state.setup.as_deref()?;
+        let opened = CaseSetup {
+            alert: Arc::new(alert_at(&opened.alert, from, until)),
             ..opened.clone()
         };
-        state.opened = Some(Arc::new(opened));
+        state.setup = Some(Arc::new(opened));
         for log in logs {
             let mut part = Evidence::clone(log);
             let mut body = part.body.value();
             if let Some(rows) = body.get_mut("rows").and_then(Value::as_array_mut) {
-                rows.retain(|row| moment(row).is_none_or(|at| from <= at && at <= until));
+                rows.retain(|row| row_time(row).is_none_or(|at| from <= at && at <= until));
             }
             part.body = body.into();
             state.evidence.insert(part.id, Arc::new(part));
         }
-        Ledger::of(&state)?.shown_uncovered()
+        Ledger::from_state(&state)?.shown_uncovered()
     }
 }
 
 /// Returns the alert as if its events happened in this span.
-fn at_times(alert: &Alert, from: DateTime<Utc>, until: DateTime<Utc>) -> Alert {
+fn alert_at(alert: &Alert, from: DateTime<Utc>, until: DateTime<Utc>) -> Alert {
     let mut alert = alert.clone();
-    alert.times = Times {
+    alert.times = EventTimes {
         first_seen: Some(from),
         last_seen: Some(until),
         ..alert.times
@@ -439,23 +440,23 @@ fn at_times(alert: &Alert, from: DateTime<Utc>, until: DateTime<Utc>) -> Alert {
 }
 
 /// Returns the time until which a log is delivered, or why its answer says nothing about the time after `from`.
-fn delivered(
-    state: &State,
+fn delivered_until(
+    state: &CaseState,
     answer: &Evidence,
     from: DateTime<Utc>,
 ) -> Result<DateTime<Utc>, String> {
     if let Some(error) = &answer.error {
         return Err(format!("gave no answer: {error}"));
     }
-    if state.may_hide(answer) {
+    if state.has_unknown_omissions(answer) {
         return Err("was not read whole".to_owned());
     }
-    let searched = Searched::in_body(answer, &answer.body.value());
-    let Some((first, last)) = searched.and_then(|searched| searched.records()) else {
+    let searched = LogTimeRange::from_body(answer, &answer.body.value());
+    let Some((first, last)) = searched.and_then(|searched| searched.record_range()) else {
         return Err("tells no time of its records".to_owned());
     };
     let told = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M UTC");
-    if first - from > QUIET {
+    if first - from > MAX_QUIET {
         return Err(format!("has nothing before {}", told(first)));
     }
     if last <= from {
@@ -465,7 +466,7 @@ fn delivered(
 }
 
 /// Returns the times of these logs' rows after `from`. A row without a time counts as the end.
-fn moments(
+fn event_times(
     logs: &[Arc<Evidence>],
     from: DateTime<Utc>,
     until: DateTime<Utc>,
@@ -474,20 +475,20 @@ fn moments(
     let times = bodies.flat_map(|body| {
         let rows = body.get("rows").and_then(Value::as_array);
         let rows = rows.into_iter().flatten();
-        let times = rows.map(|row| moment(row).unwrap_or(until));
+        let times = rows.map(|row| row_time(row).unwrap_or(until));
         times.collect::<Vec<_>>()
     });
     times.filter(|at| *at > from).collect()
 }
 
-fn moment(row: &Value) -> Option<DateTime<Utc>> {
+fn row_time(row: &Value) -> Option<DateTime<Utc>> {
     let text = row.get("at")?.as_str()?;
     let at = DateTime::parse_from_rfc3339(text).ok()?;
     Some(at.to_utc())
 }
 
 /// Returns the first register or look-up of earlier cases without a whole answer.
-fn unread(state: &State) -> Option<String> {
+fn incomplete_register(state: &CaseState) -> Option<String> {
     let of_records = |kind: &str| kind == "past_cases" || lookup::REGISTERS.contains(&kind);
     let mut all = state.evidence.values();
     all.find_map(|evidence| {

@@ -1,14 +1,14 @@
 //! The register row that would cover a subject, ready for the keeper to paste.
 
-use nightshift_alert::{IndicatorKind, Role};
+use nightshift_alert::{IndicatorKind, IndicatorRole};
 
 use crate::exoneration::Exoneration;
-use crate::verdict_policy::ledger::{Kind, Subject};
+use crate::verdict_policy::subject::{Subject, SubjectKind};
 
 /// Name of the register of authorised scanners.
 const SCANNERS: &str = "authorised scanners";
 /// Maximum number of values that are named from a cell.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 pub(crate) struct RegisterRow<'a> {
     register: &'static str,
@@ -33,29 +33,31 @@ impl<'a> RegisterRow<'a> {
             meant.next().map(|one| one.value.as_str())
         };
         let caller = || {
-            let shown = subject.shown_with.as_deref();
-            shown.or_else(|| first(|one| one.is_principal() && one.role == Role::Actor))
+            let shown = subject.logged_principal.as_deref();
+            shown.or_else(|| first(|one| one.is_principal() && one.role == IndicatorRole::Actor))
         };
-        let machine = || first(|one| one.is_resource() && one.role == Role::Target);
+        let machine = || first(|one| one.is_resource() && one.role == IndicatorRole::Target);
         let (register, about, column) = match subject.kind {
-            Kind::Call => ("identities", caller(), "calls"),
+            SubjectKind::Call => ("identities", caller(), "calls"),
             // A temporary key is covered with its holder.
-            Kind::Value(IndicatorKind::AccessKey) if value.starts_with("ASIA") => {
+            SubjectKind::Value(IndicatorKind::AccessKey) if value.starts_with("ASIA") => {
                 ("identities", caller(), "")
             }
-            Kind::Value(IndicatorKind::AccessKey) => ("identities", caller(), "keys"),
-            Kind::Value(IndicatorKind::Ip) if subject.role == Role::Actor => match caller() {
-                Some(caller) => ("identities", Some(caller), "networks"),
-                None => (SCANNERS, None, ""),
-            },
-            Kind::Value(IndicatorKind::Principal | IndicatorKind::Email) => {
+            SubjectKind::Value(IndicatorKind::AccessKey) => ("identities", caller(), "keys"),
+            SubjectKind::Value(IndicatorKind::Ip) if subject.role == IndicatorRole::Actor => {
+                match caller() {
+                    Some(caller) => ("identities", Some(caller), "networks"),
+                    None => (SCANNERS, None, ""),
+                }
+            }
+            SubjectKind::Value(IndicatorKind::Principal | IndicatorKind::Email) => {
                 ("identities", None, "")
             }
-            Kind::Value(IndicatorKind::Hash) => ("assets", machine(), "hashes"),
-            Kind::Value(IndicatorKind::Process | IndicatorKind::File | IndicatorKind::Image) => {
-                ("assets", machine(), "processes")
-            }
-            _ if subject.role == Role::Remote => ("assets", machine(), "targets"),
+            SubjectKind::Value(IndicatorKind::Hash) => ("assets", machine(), "hashes"),
+            SubjectKind::Value(
+                IndicatorKind::Process | IndicatorKind::File | IndicatorKind::Image,
+            ) => ("assets", machine(), "processes"),
+            _ if subject.role == IndicatorRole::Remote => ("assets", machine(), "targets"),
             _ => ("assets", None, ""),
         };
         let needs_account = subject.is_local || about.is_some();
@@ -98,15 +100,15 @@ impl<'a> RegisterRow<'a> {
     }
 
     /// Merges the row into one of `rows` that can cover both, else appends it.
-    pub(crate) fn join(self, rows: &mut Vec<Self>) {
-        match rows.iter_mut().find(|known| known.takes(&self)) {
-            Some(known) => known.add(self),
+    pub(crate) fn merge_into(self, rows: &mut Vec<Self>) {
+        match rows.iter_mut().find(|known| known.can_merge(&self)) {
+            Some(known) => known.merge(self),
             None => rows.push(self),
         }
     }
 
     /// Returns whether one row can cover both: about the same subject, or about more addresses of scanners.
-    fn takes(&self, other: &Self) -> bool {
+    fn can_merge(&self, other: &Self) -> bool {
         let both_alone = self.is_alone && other.is_alone && self.register == SCANNERS;
         self.register == other.register
             && self.is_there == other.is_there
@@ -114,13 +116,13 @@ impl<'a> RegisterRow<'a> {
             && (self.subjects == other.subjects || both_alone)
     }
 
-    fn add(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         self.is_alone &= other.is_alone;
-        extend(&mut self.asked, other.asked);
-        extend(&mut self.subjects, other.subjects);
+        add_missing(&mut self.asked, other.asked);
+        add_missing(&mut self.subjects, other.subjects);
         for (column, values) in other.columns {
             match self.columns.iter_mut().find(|(known, _)| *known == column) {
-                Some((_, known)) => extend(known, values),
+                Some((_, known)) => add_missing(known, values),
                 None => self.columns.push((column, values)),
             }
         }
@@ -131,16 +133,16 @@ impl<'a> RegisterRow<'a> {
         if self.is_there {
             return self.lacking();
         }
-        let mut cells = format!("subject={}", named(&self.subjects));
+        let mut cells = format!("subject={}", join_values(&self.subjects));
         if let Some(account) = self.account {
             cells = format!("{cells}, account={account}");
         }
         for (column, values) in &self.columns {
-            cells = format!("{cells}, {column}={}", named(values));
+            cells = format!("{cells}, {column}={}", join_values(values));
         }
         format!(
             "Whether this was allowed: {}. If it was, a row in the register of {}: {cells}, expected_findings={finding_type}, approved_by=…, valid_until=…",
-            named(&self.asked),
+            join_values(&self.asked),
             self.register
         )
     }
@@ -149,19 +151,19 @@ impl<'a> RegisterRow<'a> {
     fn lacking(&self) -> String {
         let columns = self.columns.iter();
         let columns: Vec<String> = columns
-            .map(|(column, values)| format!("{} to `{column}`", named(values)))
+            .map(|(column, values)| format!("{} to `{column}`", join_values(values)))
             .collect();
         format!(
             "Whether this was allowed: {}. If it was, the row {} in the register of {} lacks it: add {}",
-            named(&self.asked),
-            named(&self.subjects),
+            join_values(&self.asked),
+            join_values(&self.subjects),
             self.register,
             columns.join(", ")
         )
     }
 }
 
-fn extend<'a>(known: &mut Vec<&'a str>, more: Vec<&'a str>) {
+fn add_missing<'a>(known: &mut Vec<&'a str>, more: Vec<&'a str>) {
     for value in more {
         if !known.contains(&value) {
             known.push(value);
@@ -170,10 +172,10 @@ fn extend<'a>(known: &mut Vec<&'a str>, more: Vec<&'a str>) {
 }
 
 /// Lists the first values as a cell holds them, and the number of further ones.
-fn named(values: &[&str]) -> String {
-    let first = values.iter().take(MOST_NAMED).copied();
+fn join_values(values: &[&str]) -> String {
+    let first = values.iter().take(MAX_NAMED).copied();
     let first = first.collect::<Vec<_>>().join("; ");
-    match values.len().saturating_sub(MOST_NAMED) {
+    match values.len().saturating_sub(MAX_NAMED) {
         0 => first,
         more => format!("{first} and {more} more"),
     }

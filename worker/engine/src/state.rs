@@ -8,17 +8,17 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator};
 
 use crate::conclusion::{Conclusion, ConclusionDraft};
-use crate::event::{CommandId, Opened};
+use crate::event::{CaseSetup, CommandId};
 use crate::evidence::{Evidence, EvidenceId};
-use crate::exoneration::{Exoneration, NotCleared};
+use crate::exoneration::{Exoneration, RecordMismatch};
 use crate::finding::FindingDraft;
-use crate::limits::{Cap, Cost};
-use crate::plan::{Mode, Plan, Step, StepId, StepStatus, UpdateRecord};
+use crate::limits::{BudgetCap, Cost};
+use crate::plan::{Plan, PlanMode, PlanUpdateRecord, Step, StepId, StepStatus};
 use crate::tool::{ToolCall, ToolError, Trust};
 
 /// A command that was started and has not ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct InFlight {
+pub struct InFlightCommand {
     /// Epoch in which the command was started.
     pub epoch: u64,
     /// Cost that is charged for the command.
@@ -47,7 +47,7 @@ pub struct CallRecord {
 
 /// Calls of one turn; turn 0 holds those of the plan.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Turn {
+pub struct StepTurn {
     /// Memo of the analyst, returned to it later.
     pub memo: Option<Arc<serde_json::Value>>,
     /// Calls of the turn.
@@ -56,63 +56,63 @@ pub struct Turn {
 
 /// Work on one step.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Work {
+pub struct StepWork {
     /// Turns so far, starting with turn 0.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<StepTurn>,
     /// Number of refused calls.
     pub strikes: u32,
     /// Findings of the step.
     pub findings: Vec<FindingDraft>,
     /// Start of the first command.
-    pub begun_at: Option<DateTime<Utc>>,
+    pub started_at: Option<DateTime<Utc>>,
     /// End of the step, with or without a result.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
 /// Reason why the work was stopped before the plan was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopCause {
     /// A cap was reached.
-    Cap(Cap),
+    Cap(BudgetCap),
     /// A person cancelled the case.
     Cancelled(String),
 }
 
 /// The state of a case.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct State {
+pub struct CaseState {
     /// Setup of the case; `None` before it is opened.
-    pub opened: Option<Arc<Opened>>,
+    pub setup: Option<Arc<CaseSetup>>,
     /// Epoch of the worker that holds the case.
     pub epoch: u64,
     /// Number of starts of each command.
     pub attempts: BTreeMap<CommandId, u32>,
     /// Running commands.
-    pub in_flight: BTreeMap<CommandId, InFlight>,
+    pub in_flight: BTreeMap<CommandId, InFlightCommand>,
     /// Finished commands.
     pub finished: BTreeSet<CommandId>,
     /// Evidence by number.
     pub evidence: BTreeMap<EvidenceId, Arc<Evidence>>,
     /// Evidence number that each call got on its first start.
-    pub numbers: BTreeMap<CommandId, EvidenceId>,
+    pub evidence_ids: BTreeMap<CommandId, EvidenceId>,
     /// Evidence by the identity of its call.
-    pub answers: BTreeMap<String, EvidenceId>,
+    pub evidence_by_call: BTreeMap<String, EvidenceId>,
     /// Plan of the case.
     pub plan: Option<Plan>,
     /// Reason why there is no plan.
     pub plan_error: Option<String>,
     /// Work on each step.
-    pub work: BTreeMap<StepId, Work>,
+    pub work: BTreeMap<StepId, StepWork>,
     /// Number of waves so far.
     pub wave: u32,
     /// Number of waves that were reflected on or needed no reflection.
-    pub reflected: u32,
+    pub reflected_waves: u32,
     /// Number of reflections that ended.
     pub reflections: u32,
     /// Insights of reflections.
     pub insights: Vec<String>,
     /// Plan updates of reflections, applied and refused.
-    pub updates: Vec<UpdateRecord>,
+    pub updates: Vec<PlanUpdateRecord>,
     /// Whether a reflection found the objective reached.
     pub achieved: bool,
     /// Number of decisions of an adaptive case so far.
@@ -133,7 +133,7 @@ pub struct State {
     /// Facts that clear subjects of this alert.
     pub exonerations: Vec<Exoneration>,
     /// Records that do not clear the alert, with the reasons.
-    pub not_cleared: Vec<(Exoneration, NotCleared)>,
+    pub rejected_records: Vec<(Exoneration, RecordMismatch)>,
     /// Questions that must be answered before clearing and are not.
     pub unanswered: Vec<String>,
     /// Conclusion of the analyst.
@@ -141,17 +141,17 @@ pub struct State {
     /// Reason why there is no conclusion of the analyst.
     pub draft_error: Option<String>,
     /// Whether the leaning changed once the actor's values were blanked.
-    pub turned: bool,
+    pub counterfactual_differs: bool,
     /// Whether the worker of this epoch waited for a model until a question's time was over.
-    pub had_no_turn: bool,
+    pub model_wait_timed_out: bool,
     /// Cost so far, including lost attempts.
     pub spent: Cost,
     /// Whether the day budget kept a question from the analyst.
-    pub day_spent: bool,
+    pub day_budget_reached: bool,
     /// Whether no other analyst took over then, so that the case ends with what it has.
-    pub day_stopped: bool,
+    pub stopped_by_day_budget: bool,
     /// Reason why the work was stopped.
-    pub stop: Option<Stop>,
+    pub stop: Option<StopCause>,
     /// Final conclusion.
     pub conclusion: Option<Conclusion>,
     /// Time when the worker of this epoch claimed the case.
@@ -164,17 +164,17 @@ pub struct State {
     pub last_at: Option<DateTime<Utc>>,
 }
 
-impl State {
+impl CaseState {
     /// Returns the alert, or `None` before the case is opened.
     #[must_use]
     pub fn alert(&self) -> Option<&Arc<Alert>> {
-        self.opened.as_ref().map(|opened| &opened.alert)
+        self.setup.as_ref().map(|opened| &opened.alert)
     }
 
     /// Returns whether the case has ended.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        self.conclusion.is_some() || matches!(self.stop, Some(Stop::Cancelled(_)))
+        self.conclusion.is_some() || matches!(self.stop, Some(StopCause::Cancelled(_)))
     }
 
     /// Returns the cost that is spent and reserved.
@@ -189,28 +189,28 @@ impl State {
 
     /// Returns the cap that ended the work, or that the next question would exceed.
     #[must_use]
-    pub fn stopped_by(&self) -> Option<Cap> {
-        self.stopped_at(self.charged())
+    pub fn stopped_by(&self) -> Option<BudgetCap> {
+        self.cap_at(self.charged())
     }
 
     /// Returns the cap that ended the work before it was done, or `None` when nothing was left to do. Only the spent
     /// cost counts, because the last questions are asked whatever they reserve.
     #[must_use]
-    pub fn cut_by(&self) -> Option<Cap> {
-        if self.stop.is_none() && !self.day_stopped && !self.has_work_left() {
+    pub fn cut_short_by(&self) -> Option<BudgetCap> {
+        if self.stop.is_none() && !self.stopped_by_day_budget && !self.has_work_left() {
             return None;
         }
-        self.stopped_at(self.spent)
+        self.cap_at(self.spent)
     }
 
-    fn stopped_at(&self, charged: Cost) -> Option<Cap> {
+    fn cap_at(&self, charged: Cost) -> Option<BudgetCap> {
         match &self.stop {
-            Some(Stop::Cap(cap)) => Some(*cap),
-            Some(Stop::Cancelled(_)) => None,
-            None if self.day_stopped => Some(Cap::DayUsd),
+            Some(StopCause::Cap(cap)) => Some(*cap),
+            Some(StopCause::Cancelled(_)) => None,
+            None if self.stopped_by_day_budget => Some(BudgetCap::DayUsd),
             None => {
-                let opened = self.opened.as_ref()?;
-                opened.limits.reached(charged, opened.reserve)
+                let opened = self.setup.as_ref()?;
+                opened.limits.cap_reached(charged, opened.reserve)
             }
         }
     }
@@ -221,14 +221,14 @@ impl State {
             return true;
         };
         self.no_answer
-            || self.wave > self.reflected
-            || (plan.mode == Mode::Adaptive && !self.decided)
+            || self.wave > self.reflected_waves
+            || (plan.mode == PlanMode::Adaptive && !self.decided)
             || plan.steps.iter().any(|step| !step.status.is_terminal())
     }
 
     /// Returns the active time until the last event.
     #[must_use]
-    pub fn active(&self) -> Duration {
+    pub fn active_time(&self) -> Duration {
         let current = match (self.claimed_at, self.last_at) {
             (Some(from), Some(until)) => (until - from).to_std().unwrap_or_default(),
             _ => Duration::ZERO,
@@ -256,7 +256,7 @@ impl State {
     }
 
     /// Returns whether the part that was cut from an answer may hold something new, and not only repeats.
-    pub(crate) fn may_hide(&self, evidence: &Evidence) -> bool {
+    pub(crate) fn has_unknown_omissions(&self, evidence: &Evidence) -> bool {
         let repeats = || {
             evidence
                 .body
@@ -270,7 +270,7 @@ impl State {
 
     /// Returns the trust of the value at this path of an answer.
     pub(crate) fn trust(&self, evidence: &Evidence, path: &str) -> Trust {
-        let opened = self.opened.as_ref();
+        let opened = self.setup.as_ref();
         let mut tools = opened.iter().flat_map(|opened| opened.tools.iter());
         tools
             .find(|spec| spec.name == evidence.tool)
@@ -289,7 +289,8 @@ impl State {
     /// Returns whether the case knows a value: the alert names it, or a parser found it in a result.
     #[must_use]
     pub fn knows(&self, kind: nightshift_alert::IndicatorKind, value: &str) -> bool {
-        self.alert().is_some_and(|alert| alert.knows(kind, value))
+        self.alert()
+            .is_some_and(|alert| alert.has_indicator(kind, value))
             || self
                 .indicators
                 .iter()

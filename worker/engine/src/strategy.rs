@@ -47,7 +47,7 @@ pub enum History {
 /// The part of a profile that controls the engine. A journal without it was run with the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Conduct {
+pub struct TriageOptions {
     /// Way in which a case is worked on.
     pub strategy: Strategy,
     /// Time at which the analyst reflects on its plan.
@@ -62,7 +62,7 @@ pub struct Conduct {
     pub never_send: Vec<String>,
 }
 
-impl Default for Conduct {
+impl Default for TriageOptions {
     fn default() -> Self {
         Self {
             strategy: Strategy::default(),

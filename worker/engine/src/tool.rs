@@ -1,7 +1,7 @@
 //! Tools as the engine sees them: specifications, calls that are checked against them, and results.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Flag, Indicator, IndicatorKind};
+use nightshift_alert::{ContentFlag, Indicator, IndicatorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -106,7 +106,7 @@ pub struct ToolSpec {
 impl ToolSpec {
     /// Returns whether `wanted` names this tool: by its name, its kind, or a family of kinds.
     #[must_use]
-    pub fn answers_to(&self, wanted: &str) -> bool {
+    pub fn matches_request(&self, wanted: &str) -> bool {
         self.name == wanted
             || self.kind == wanted
             || self
@@ -120,13 +120,13 @@ impl ToolSpec {
     pub fn trust_of(&self, path: &str) -> Trust {
         self.trust
             .iter()
-            .filter(|trusted| covers(&trusted.path, path))
+            .filter(|trusted| is_path_prefix(&trusted.path, path))
             .max_by_key(|trusted| trusted.path.len())
             .map_or(Trust::External, |trusted| trusted.trust)
     }
 }
 
-fn covers(prefix: &str, path: &str) -> bool {
+fn is_path_prefix(prefix: &str, path: &str) -> bool {
     let mut segments = path.split('/');
     prefix.split('/').all(|want| {
         segments
@@ -183,13 +183,13 @@ pub struct ToolOutput {
     pub exonerations: Vec<Exoneration>,
     /// Marks for what was cut, redacted or suspicious in the answer.
     #[serde(default)]
-    pub flags: Vec<Flag>,
+    pub flags: Vec<ContentFlag>,
 }
 
 impl ToolOutput {
     /// Creates an output without rows, indicators or exonerations.
     #[must_use]
-    pub const fn of(body: Value) -> Self {
+    pub const fn from_body(body: Value) -> Self {
         Self {
             body,
             rows: None,

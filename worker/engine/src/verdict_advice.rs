@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use nightshift_alert::{IndicatorKind, Role};
+use nightshift_alert::{IndicatorKind, IndicatorRole};
 
-use crate::exoneration::{Exoneration, Listed, NotCleared};
+use crate::exoneration::{Exoneration, ListedValues, RecordMismatch};
 use crate::register_row::RegisterRow;
-use crate::verdict_policy::coverage::Records;
-use crate::verdict_policy::ledger::{Kind, Subject};
+use crate::verdict_policy::record_coverage::CaseRecords;
+use crate::verdict_policy::subject::{Subject, SubjectKind};
 use crate::verdict_policy::{Ledger, lookup};
 
 /// Most lines about what is missing.
@@ -46,24 +46,26 @@ impl fmt::Display for Elsewhere<'_> {
 }
 
 /// The column of a record that may list a subject, and what it reads.
-type Column = (&'static str, fn(&Exoneration) -> &Listed);
+type Column = (&'static str, fn(&Exoneration) -> &ListedValues);
 
 /// Returns the column that lists a subject beside another one.
 fn column(subject: &Subject) -> Option<Column> {
     Some(match subject.kind {
-        Kind::Value(IndicatorKind::AccessKey) => ("keys", |record| &record.extent.keys),
-        Kind::Value(IndicatorKind::Ip) if subject.role == Role::Actor => {
+        SubjectKind::Value(IndicatorKind::AccessKey) => ("keys", |record| &record.extent.keys),
+        SubjectKind::Value(IndicatorKind::Ip) if subject.role == IndicatorRole::Actor => {
             ("networks", |record| &record.extent.networks)
         }
-        Kind::Value(IndicatorKind::Principal) => ("persons", |record| &record.extent.persons),
-        Kind::Value(IndicatorKind::Process | IndicatorKind::File | IndicatorKind::Image) => {
+        SubjectKind::Value(IndicatorKind::Principal) => {
+            ("persons", |record| &record.extent.persons)
+        }
+        SubjectKind::Value(IndicatorKind::Process | IndicatorKind::File | IndicatorKind::Image) => {
             ("processes", |record| &record.extent.processes)
         }
-        Kind::Value(IndicatorKind::Hash) => ("hashes", |record| &record.extent.hashes),
-        Kind::Value(_) if subject.role == Role::Remote => {
+        SubjectKind::Value(IndicatorKind::Hash) => ("hashes", |record| &record.extent.hashes),
+        SubjectKind::Value(_) if subject.role == IndicatorRole::Remote => {
             ("targets", |record| &record.extent.targets)
         }
-        Kind::Call => ("calls", |record| &record.extent.calls),
+        SubjectKind::Call => ("calls", |record| &record.extent.calls),
         _ => return None,
     })
 }
@@ -73,14 +75,14 @@ impl Ledger<'_> {
     pub(crate) fn shown_uncovered(&self) -> Option<String> {
         let mut shown: Vec<&Subject> = self
             .uncovered()
-            .filter(|subject| subject.shown_with.is_some())
+            .filter(|subject| subject.logged_principal.is_some())
             .collect();
-        shown.sort_by_key(|subject| subject.kind != Kind::Call);
+        shown.sort_by_key(|subject| subject.kind != SubjectKind::Call);
         let subject = shown.first()?;
-        let (who, what) = (subject.shown_with.as_deref()?, &subject.value);
+        let (who, what) = (subject.logged_principal.as_deref()?, &subject.value);
         Some(match subject.kind {
-            Kind::Call => format!("{who} also called {what}, which no record expects"),
-            Kind::Value(IndicatorKind::AccessKey) => {
+            SubjectKind::Call => format!("{who} also called {what}, which no record expects"),
+            SubjectKind::Value(IndicatorKind::AccessKey) => {
                 format!("{who} also used the key {what}, which no record covers")
             }
             _ => format!("{who} was also used from {what}, which no record covers"),
@@ -95,7 +97,7 @@ impl Ledger<'_> {
         for subject in self.uncovered() {
             let line = match self.row(subject) {
                 Some(row) => {
-                    row.join(&mut rows);
+                    row.merge_into(&mut rows);
                     continue;
                 }
                 None if self.is_beyond_limit(subject) => format!(
@@ -145,7 +147,7 @@ impl Ledger<'_> {
     /// Whether a subject was not looked up because a case makes no more look-ups.
     fn is_beyond_limit(&self, subject: &Subject) -> bool {
         self.state.is_some_and(|state| {
-            let tools = state.opened.as_ref().map(|opened| &opened.tools);
+            let tools = state.setup.as_ref().map(|opened| &opened.tools);
             state.evidence.len() >= lookup::MOST_LOOKUPS
                 && tools.is_some_and(|tools| !lookup::unanswered(state, tools, subject).is_empty())
         })
@@ -155,18 +157,18 @@ impl Ledger<'_> {
     pub(crate) fn missing(&self, subject: &Subject) -> String {
         let value = &subject.value;
         match subject.kind {
-            Kind::Unreadable => {
+            SubjectKind::Unreadable => {
                 return format!(
                     "Who acted, at {value} of the finding: it cannot be read as a name or an address"
                 );
             }
-            Kind::Unseen => {
+            SubjectKind::Truncated => {
                 return "Who else acted: the finding names more than is read of it".to_owned();
             }
-            Kind::Nothing => {
+            SubjectKind::NoSubject => {
                 return "Who acted, or on what: the finding names nothing that a record could be about".to_owned();
             }
-            Kind::Value(_) | Kind::Call => {}
+            SubjectKind::Value(_) | SubjectKind::Call => {}
         }
         if let Some((record, lacks)) = self.records.nearest(subject) {
             let kind = record.kind.replace('_', " ");
@@ -184,17 +186,24 @@ impl Ledger<'_> {
     }
 }
 
-impl<'a> Records<'a> {
+impl<'a> CaseRecords<'a> {
     /// The record that names a subject and does not cover it, and why.
     fn nearest(&self, subject: &Subject) -> Option<(&'a Exoneration, String)> {
-        let mut named = self.all.iter().filter(|record| self.names(record, subject));
+        let mut named = self
+            .all
+            .iter()
+            .filter(|record| self.names_subject(record, subject));
         let record = named.next()?;
-        let why = self.check(record, std::slice::from_ref(subject)).err();
+        let why = self
+            .check_record(record, std::slice::from_ref(subject))
+            .err();
         let elsewhere = self.elsewhere(&record.scope, subject);
-        Some(match (why.unwrap_or(NotCleared::OtherTime), elsewhere) {
-            (NotCleared::OtherPlace, Some(elsewhere)) => (record, elsewhere.to_string()),
-            (why, _) => (record, why.to_string()),
-        })
+        Some(
+            match (why.unwrap_or(RecordMismatch::OtherTime), elsewhere) {
+                (RecordMismatch::OtherPlace, Some(elsewhere)) => (record, elsewhere.to_string()),
+                (why, _) => (record, why.to_string()),
+            },
+        )
     }
 
     /// What keeps a value from being covered with what it stands beside; none where no record is about that.
@@ -217,8 +226,8 @@ impl<'a> Records<'a> {
             };
             let lists = |record: &Exoneration| match own(record) {
                 _ if is_temporary => true,
-                Listed::Any if column == "networks" => self.any_counts(subject),
-                Listed::Any => column != "persons",
+                ListedValues::Any if column == "networks" => self.any_counts(subject),
+                ListedValues::Any => column != "persons",
                 calls if column == "calls" => calls.lists_call(&subject.value),
                 listed => listed.lists(&subject.value),
             };
@@ -248,13 +257,15 @@ impl<'a> Records<'a> {
             "networks" => self.callers(subject, all, |caller| caller.address.as_deref())?,
             "persons" => self.beside(subject, all),
             "calls" => {
-                let caller = subject.shown_with.as_deref()?;
-                let actors = others.filter(|one| one.role == Role::Actor);
+                let caller = subject.logged_principal.as_deref()?;
+                let actors = others.filter(|one| one.role == IndicatorRole::Actor);
                 actors.filter(|one| one.value == caller).take(1).collect()
             }
             _ => {
                 let machines = others.filter(|one| one.is_resource());
-                machines.filter(|one| one.role <= Role::Target).collect()
+                machines
+                    .filter(|one| one.role <= IndicatorRole::Target)
+                    .collect()
             }
         })
     }

@@ -1,48 +1,48 @@
 //! The verdict policy: a benign verdict needs every required subject of the alert covered by a record about that
 //! subject.
 //!
-//! The modules apply in this order. The [`ledger`] lists the subjects of the alert. [`lookup`] demands that every
+//! The modules apply in this order. The [`build_ledger`] lists the subjects of the alert. [`lookup`] demands that every
 //! register is asked about each and that the audit logs are searched for each caller. [`log`] adds what these logs
 //! show, and reports where they were not read whole. [`coverage`] decides which records cover a subject. An analyst
 //! has no part in any of it.
 
-pub(crate) mod coverage;
-pub(crate) mod ledger;
-pub(crate) mod log;
+pub(crate) mod audit_log;
 pub mod lookup;
+pub(crate) mod record_coverage;
+pub(crate) mod subject;
 
 use std::collections::BTreeSet;
 
-use nightshift_alert::{Alert, Role};
+use nightshift_alert::{Alert, IndicatorRole};
 
-use crate::exoneration::{Exoneration, NotCleared};
+use crate::exoneration::{Exoneration, RecordMismatch};
 use crate::ledger_row::{CoveredBy, LedgerRow};
-use crate::state::State;
+use crate::state::CaseState;
 use crate::watch_list;
-use coverage::{Covering, Records};
-use ledger::Subject;
+use record_coverage::{CaseRecords, CoveringRecords};
+use subject::Subject;
 
 /// Subjects of a case, each with the records that cover it.
 pub(crate) struct Ledger<'a> {
     pub(crate) alert: &'a Alert,
-    pub(crate) records: Records<'a>,
+    pub(crate) records: CaseRecords<'a>,
     pub(crate) subjects: Vec<Subject>,
-    covering: Vec<Option<Covering<'a>>>,
+    covering: Vec<Option<CoveringRecords<'a>>>,
     /// The case; none where only records are held against an alert.
-    pub(crate) state: Option<&'a State>,
+    pub(crate) state: Option<&'a CaseState>,
 }
 
 impl<'a> Ledger<'a> {
     /// The ledger of an alert and these records, with what the logs of a case show.
-    fn new(alert: &'a Alert, records: Records<'a>, state: Option<&'a State>) -> Self {
-        let mut subjects = ledger::subjects(alert);
+    fn new(alert: &'a Alert, records: CaseRecords<'a>, state: Option<&'a CaseState>) -> Self {
+        let mut subjects = subject::subjects(alert);
         if let Some(state) = state {
-            let shown = log::shown(state, alert, &subjects);
+            let shown = audit_log::logged_subjects(state, alert, &subjects);
             subjects.extend(shown);
         }
         let covering = subjects
             .iter()
-            .map(|subject| records.covering(subject, &subjects))
+            .map(|subject| records.covering_records(subject, &subjects))
             .collect();
         Self {
             alert,
@@ -54,13 +54,13 @@ impl<'a> Ledger<'a> {
     }
 
     /// Returns the ledger of a case, or `None` before it is opened.
-    pub(crate) fn of(state: &'a State) -> Option<Self> {
+    pub(crate) fn from_state(state: &'a CaseState) -> Option<Self> {
         let alert = state.alert()?;
-        let near = state.not_cleared.iter().map(|(record, _)| record);
-        let records = Records {
+        let near = state.rejected_records.iter().map(|(record, _)| record);
+        let records = CaseRecords {
             alert,
             all: state.exonerations.iter().chain(near).collect(),
-            listed: watch_list::listed(state, alert),
+            malicious_addresses: watch_list::malicious_addresses(state, alert),
         };
         Some(Self::new(alert, records, Some(state)))
     }
@@ -72,7 +72,8 @@ impl<'a> Ledger<'a> {
 
     /// Returns whether every required subject that the alert itself names is covered.
     pub(crate) fn covers_alert(&self) -> bool {
-        self.uncovered().all(|subject| subject.shown_with.is_some())
+        self.uncovered()
+            .all(|subject| subject.logged_principal.is_some())
     }
 
     pub(crate) fn uncovered(&self) -> impl Iterator<Item = &Subject> {
@@ -82,14 +83,14 @@ impl<'a> Ledger<'a> {
     }
 
     /// Returns the required subjects, each with whether it is covered.
-    fn rows_of_required(&self) -> impl Iterator<Item = (&Subject, bool)> {
+    fn required_rows(&self) -> impl Iterator<Item = (&Subject, bool)> {
         let rows = self.subjects.iter().zip(&self.covering);
         rows.filter(|(subject, _)| subject.required)
             .map(|(subject, covering)| (subject, covering.is_some()))
     }
 
     /// Returns the records that cover required subjects, without duplicates.
-    pub(crate) fn used(&self) -> Vec<&'a Exoneration> {
+    pub(crate) fn used_records(&self) -> Vec<&'a Exoneration> {
         let mut used: Vec<&Exoneration> = Vec::new();
         let rows = self.subjects.iter().zip(&self.covering);
         for (_, covering) in rows.filter(|(subject, _)| subject.required) {
@@ -104,15 +105,19 @@ impl<'a> Ledger<'a> {
 
     /// Returns whether the ledger is covered and a record says that the detection is wrong, not just the activity
     /// allowed.
-    pub(crate) fn says_wrong(&self) -> bool {
-        self.is_covered() && self.used().iter().any(|record| record.detection_wrong)
+    pub(crate) fn is_detection_wrong(&self) -> bool {
+        self.is_covered()
+            && self
+                .used_records()
+                .iter()
+                .any(|record| record.detection_wrong)
     }
 
     /// Returns the records of the case for questions and reports: those about a subject, and those that cover one
     /// together.
-    pub(crate) fn records(&self, state: &State) -> Vec<Exoneration> {
+    pub(crate) fn records(&self, state: &CaseState) -> Vec<Exoneration> {
         let mut all = state.exonerations.clone();
-        for record in self.used() {
+        for record in self.used_records() {
             if !all.contains(record) {
                 all.push(record.clone());
             }
@@ -121,7 +126,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Returns the required subjects, each value once.
-    fn callers(&self) -> impl Iterator<Item = &Subject> {
+    fn distinct_required(&self) -> impl Iterator<Item = &Subject> {
         let mut callers: Vec<&Subject> = Vec::new();
         for subject in &self.subjects {
             let is_known = callers.iter().any(|one| one.value == subject.value);
@@ -133,14 +138,14 @@ impl<'a> Ledger<'a> {
     }
 
     /// Returns what was not looked up whole, in half a sentence, or `None` when everything was.
-    pub(crate) fn not_looked_up(&self, state: &State) -> Option<String> {
-        let tools = &state.opened.as_ref()?.tools;
-        if let Some(problem) = lookup::problem(state, self, tools) {
+    pub(crate) fn missing_lookup(&self, state: &CaseState) -> Option<String> {
+        let tools = &state.setup.as_ref()?.tools;
+        if let Some(problem) = lookup::lookup_problem(state, self, tools) {
             return Some(problem);
         }
-        let mut problems = self.callers().flat_map(|subject| {
-            log::recording(tools, self.alert, subject)
-                .filter_map(|spec| log::problem(state, spec, self.alert, subject))
+        let mut problems = self.distinct_required().flat_map(|subject| {
+            audit_log::recording_logs(tools, self.alert, subject)
+                .filter_map(|spec| audit_log::search_problem(state, spec, self.alert, subject))
         });
         problems.next()
     }
@@ -179,11 +184,11 @@ impl<'a> Ledger<'a> {
 
 /// Returns the ledger of an alert and these records, without what logs show.
 #[must_use]
-pub fn ledger(records: &[Exoneration], alert: &Alert) -> Vec<LedgerRow> {
-    let records = Records {
+pub fn build_ledger(records: &[Exoneration], alert: &Alert) -> Vec<LedgerRow> {
+    let records = CaseRecords {
         alert,
         all: records.iter().collect(),
-        listed: watch_list::listed_by_feed(alert),
+        malicious_addresses: watch_list::feed_listed_addresses(alert),
     };
     Ledger::new(alert, records, None).rows()
 }
@@ -191,10 +196,10 @@ pub fn ledger(records: &[Exoneration], alert: &Alert) -> Vec<LedgerRow> {
 /// Returns whether these records alone cover every required subject of the alert.
 #[must_use]
 pub fn clears(records: &[Exoneration], alert: &Alert) -> bool {
-    let records = Records {
+    let records = CaseRecords {
         alert,
         all: records.iter().collect(),
-        listed: watch_list::listed_by_feed(alert),
+        malicious_addresses: watch_list::feed_listed_addresses(alert),
     };
     Ledger::new(alert, records, None).is_covered()
 }
@@ -204,15 +209,17 @@ pub fn clears(records: &[Exoneration], alert: &Alert) -> bool {
 /// # Errors
 ///
 /// Returns the first reason why the record does not cover it.
-pub fn check(record: &Exoneration, alert: &Alert) -> Result<(), NotCleared> {
-    let records = Records {
+pub fn check_record(record: &Exoneration, alert: &Alert) -> Result<(), RecordMismatch> {
+    let records = CaseRecords {
         alert,
         all: vec![record],
-        listed: Vec::new(),
+        malicious_addresses: Vec::new(),
     };
-    let mut own = ledger::values(alert);
-    own.retain(|subject| subject.role != Role::Related && records.names(record, subject));
-    records.check(record, &own)
+    let mut own = subject::alert_values(alert);
+    own.retain(|subject| {
+        subject.role != IndicatorRole::Related && records.names_subject(record, subject)
+    });
+    records.check_record(record, &own)
 }
 
 #[cfg(test)]

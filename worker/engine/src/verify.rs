@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::conclude::{conclusion, given_up};
-use crate::conclude::{forbids_benign, workers_lost};
+use crate::conclude::{benign_blocker, workers_lost};
+use crate::conclude::{conclude_abandoned, draw_conclusion};
 use crate::conclusion::{Conclusion, Verdict};
 use crate::event::{CommandId, Event, EventBody};
 use crate::evidence::EvidenceId;
 use crate::fold::apply;
-use crate::quote::resolve;
-use crate::state::State;
+use crate::quote::resolve_quote;
+use crate::state::CaseState;
 use crate::verdict_policy::Ledger;
-use crate::verdict_policy::{check, clears};
+use crate::verdict_policy::{check_record, clears};
 
 /// Numbers of what was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Checked {
+pub struct VerifiedCounts {
     /// Events that were folded.
     pub events: usize,
     /// Steps of the plan.
@@ -111,26 +111,26 @@ pub enum Violation {
 
 /// Result of re-checking one triage.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verified {
+pub struct Verification {
     /// Numbers of what was checked.
-    pub checked: Checked,
+    pub checked: VerifiedCounts,
     /// Violations that were found.
     pub violations: Vec<Violation>,
     /// State that follows from the events.
-    pub state: State,
+    pub state: CaseState,
 }
 
 /// Re-checks one triage from its events.
 #[must_use]
-pub fn verify(events: &[Event]) -> Verified {
+pub fn verify(events: &[Event]) -> Verification {
     let mut found = Vec::new();
-    let mut state = State::default();
+    let mut state = CaseState::default();
     for (index, event) in events.iter().enumerate() {
-        order(&state, index + 1, event, &mut found);
+        check_order(&state, index + 1, event, &mut found);
         if let EventBody::Concluded(recorded) = &event.body
             && state.conclusion.is_none()
         {
-            conclude(&state, recorded, &mut found);
+            check_conclusion(&state, recorded, &mut found);
         }
         apply(&mut state, event);
     }
@@ -141,8 +141,8 @@ pub fn verify(events: &[Event]) -> Verified {
         });
     }
     let findings = state.conclusion.iter().flat_map(|end| &end.findings);
-    Verified {
-        checked: Checked {
+    Verification {
+        checked: VerifiedCounts {
             events: events.len(),
             steps: state.steps().len(),
             evidence: state.evidence.len(),
@@ -159,9 +159,9 @@ pub fn verify(events: &[Event]) -> Verified {
 }
 
 /// Checks whether this event may follow the earlier ones.
-fn order(before: &State, seq: usize, event: &Event, found: &mut Vec<Violation>) {
+fn check_order(before: &CaseState, seq: usize, event: &Event, found: &mut Vec<Violation>) {
     let kind = event.body.kind();
-    if before.opened.is_some() == matches!(event.body, EventBody::Opened(_)) {
+    if before.setup.is_some() == matches!(event.body, EventBody::Opened(_)) {
         let kind = kind.to_owned();
         found.push(Violation::Opening { seq, kind });
     }
@@ -175,7 +175,9 @@ fn order(before: &State, seq: usize, event: &Event, found: &mut Vec<Violation>) 
             epoch: *epoch,
             before: before.epoch,
         }),
-        EventBody::Finished { id, .. } | EventBody::Withdrawn { id, .. } if !runs(before, id) => {
+        EventBody::Finished { id, .. } | EventBody::Withdrawn { id, .. }
+            if !is_running(before, id) =>
+        {
             found.push(Violation::NotRunning {
                 seq,
                 command: id.to_string(),
@@ -185,34 +187,34 @@ fn order(before: &State, seq: usize, event: &Event, found: &mut Vec<Violation>) 
     }
 }
 
-fn runs(state: &State, id: &CommandId) -> bool {
+fn is_running(state: &CaseState, id: &CommandId) -> bool {
     state.in_flight.contains_key(id) && !state.finished.contains(id)
 }
 
-fn conclude(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
-    let own = if_given_up(state, recorded).or_else(|| conclusion(state));
+fn check_conclusion(state: &CaseState, recorded: &Conclusion, found: &mut Vec<Violation>) {
+    let own = abandoned_conclusion(state, recorded).or_else(|| draw_conclusion(state));
     if let Some(own) = own.filter(|own| own != recorded) {
-        let fields = differing(&own, recorded);
+        let fields = differing_fields(&own, recorded);
         found.push(Violation::Conclusion { fields });
     }
-    quotes(state, recorded, found);
-    exonerations(state, recorded, found);
-    floor(state, recorded, found);
+    check_quotes(state, recorded, found);
+    check_exonerations(state, recorded, found);
+    check_severity_floor(state, recorded, found);
 }
 
 /// Returns the conclusion of an abandoned case when the recorded one says so. No event records the number of lost
 /// workers, but each of them claimed the case before the one that abandoned it.
-fn if_given_up(state: &State, recorded: &Conclusion) -> Option<Conclusion> {
+fn abandoned_conclusion(state: &CaseState, recorded: &Conclusion) -> Option<Conclusion> {
     let lost = workers_lost(recorded.failed.as_deref()?)?;
     if u64::from(lost) < state.epoch {
-        given_up(state, lost)
+        conclude_abandoned(state, lost)
     } else {
         None
     }
 }
 
 /// Returns the names of the fields in which two conclusions differ.
-fn differing(own: &Conclusion, recorded: &Conclusion) -> Vec<String> {
+fn differing_fields(own: &Conclusion, recorded: &Conclusion) -> Vec<String> {
     let fields = |conclusion| -> BTreeMap<String, serde_json::Value> {
         serde_json::to_value(conclusion)
             .and_then(serde_json::from_value)
@@ -225,7 +227,7 @@ fn differing(own: &Conclusion, recorded: &Conclusion) -> Vec<String> {
         .collect()
 }
 
-fn quotes(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
+fn check_quotes(state: &CaseState, recorded: &Conclusion, found: &mut Vec<Violation>) {
     for finding in &recorded.findings {
         let mut add = |evidence: String, why: &str| {
             found.push(Violation::Quote {
@@ -235,7 +237,7 @@ fn quotes(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
             });
         };
         for quote in &finding.evidence {
-            let path = find(state, quote.id, &quote.quote);
+            let path = find_quote(state, quote.id, &quote.quote);
             if path != quote.path {
                 let why = match (&path, &quote.path) {
                     (None, _) => "the quote does not stand in it",
@@ -254,24 +256,24 @@ fn quotes(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
     }
 }
 
-fn find(state: &State, id: EvidenceId, quote: &str) -> Option<String> {
+fn find_quote(state: &CaseState, id: EvidenceId, quote: &str) -> Option<String> {
     let evidence = state.evidence_of(id)?;
     if evidence.error.is_some() {
         return None;
     }
-    resolve(&evidence.body.value(), quote)
+    resolve_quote(&evidence.body.value(), quote)
 }
 
-fn exonerations(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
+fn check_exonerations(state: &CaseState, recorded: &Conclusion, found: &mut Vec<Violation>) {
     let Some(alert) = state.alert() else {
         return;
     };
-    let known = Ledger::of(state).map_or_else(Vec::new, |ledger| ledger.records(state));
+    let known = Ledger::from_state(state).map_or_else(Vec::new, |ledger| ledger.records(state));
     for one in &recorded.exonerations {
         if known.contains(one) {
             continue;
         }
-        let why = match check(one, alert) {
+        let why = match check_record(one, alert) {
             Err(why) => why.to_string(),
             Ok(()) => "no tool and no rule of this case gave it".to_owned(),
         };
@@ -283,11 +285,11 @@ fn exonerations(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>
 }
 
 /// Checks that nothing is lower than the alert itself without a clearing record, and that a failed run is not benign.
-fn floor(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
+fn check_severity_floor(state: &CaseState, recorded: &Conclusion, found: &mut Vec<Violation>) {
     let Some(alert) = state.alert() else {
         return;
     };
-    let obstacle = forbids_benign(state).or_else(|| {
+    let obstacle = benign_blocker(state).or_else(|| {
         (!clears(&recorded.exonerations, alert))
             .then(|| "no record that it cites clears it".to_owned())
     });

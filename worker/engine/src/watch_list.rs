@@ -2,14 +2,14 @@
 
 use nightshift_alert::{Alert, DetailKind};
 
-use crate::state::State;
+use crate::state::CaseState;
 
 /// Meanings of watch lists for malicious addresses.
-const BAD: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];
+const MALICIOUS_MEANINGS: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];
 
 /// Returns the addresses that a watch list of the case, or the feed itself, calls malicious.
-pub(crate) fn listed(state: &State, alert: &Alert) -> Vec<String> {
-    let mut listed = listed_by_feed(alert);
+pub(crate) fn malicious_addresses(state: &CaseState, alert: &Alert) -> Vec<String> {
+    let mut listed = feed_listed_addresses(alert);
     for evidence in state.evidence.values() {
         if evidence.kind != "watchlist" || evidence.error.is_some() {
             continue;
@@ -20,7 +20,10 @@ pub(crate) fn listed(state: &State, alert: &Alert) -> Vec<String> {
             .into_iter()
             .flatten()
             .filter_map(|row| row.get("meaning")?.as_str());
-        if meanings.into_iter().any(|meaning| BAD.contains(&meaning)) {
+        if meanings
+            .into_iter()
+            .any(|meaning| MALICIOUS_MEANINGS.contains(&meaning))
+        {
             let asked = evidence
                 .arguments
                 .values()
@@ -32,7 +35,7 @@ pub(crate) fn listed(state: &State, alert: &Alert) -> Vec<String> {
 }
 
 /// Returns the addresses that the feed found on a list of threats.
-pub(crate) fn listed_by_feed(alert: &Alert) -> Vec<String> {
+pub(crate) fn feed_listed_addresses(alert: &Alert) -> Vec<String> {
     let lists = alert.details.iter();
     let lists = lists.filter(|detail| detail.kind == DetailKind::ThreatList);
     lists.filter_map(|detail| detail.about.clone()).collect()

@@ -4,46 +4,50 @@
 //! empty answer becomes an error, and JSON that the provider made to a schema is set apart.
 
 use crate::chat::{
-    Arguments, CallPart, ChatAnswer, ChatError, Failure, OutputSchema, Part, StopReason, Usage,
+    CallArguments, ChatAnswer, ChatError, ChatFailure, ChatPart, OutputSchema, StopReason,
+    ToolCallPart, Usage,
 };
 use serde_json::{Map, Value};
 
 use crate::SchemaMode;
-use crate::http::Errors;
-use crate::rate::tokens_in;
+use crate::http::ErrorBuilder;
+use crate::rate::tokens_from_bytes;
 
 /// Maximum levels of lists and objects in the arguments of a call or in an opaque value. No tool needs more, and JSON
 /// that is nested a hundred deep could be written to journals and reports but not read back.
 const MAX_LEVELS: usize = 16;
 
 /// The answer as an adapter read it.
-pub(crate) struct Read {
-    pub(crate) parts: Vec<Part>,
+pub(crate) struct AdapterAnswer {
+    pub(crate) parts: Vec<ChatPart>,
     pub(crate) usage: Usage,
     pub(crate) id: Option<String>,
 }
 
-impl Read {
+impl AdapterAnswer {
     /// Returns the answer to a request that asked for `wanted`.
-    pub(crate) fn finish(
+    pub(crate) fn into_chat_answer(
         mut self,
-        errors: &Errors,
+        errors: &ErrorBuilder,
         wanted: Option<(SchemaMode, &OutputSchema)>,
     ) -> Result<ChatAnswer, ChatError> {
         let forced = match wanted {
-            Some((SchemaMode::Tool, output)) => take_forced(&mut self.parts, &output.name),
+            Some((SchemaMode::Tool, output)) => take_forced_answer(&mut self.parts, &output.name),
             _ => None,
         };
-        self.parts.retain_mut(is_shallow);
-        let calls = self.parts.iter().any(|part| matches!(part, Part::Call(_)));
+        self.parts.retain_mut(is_shallow_part);
+        let calls = self
+            .parts
+            .iter()
+            .any(|part| matches!(part, ChatPart::Call(_)));
         let said = self
             .parts
             .iter()
-            .any(|part| matches!(part, Part::Text { text, .. } if !text.trim().is_empty()));
+            .any(|part| matches!(part, ChatPart::Text { text, .. } if !text.trim().is_empty()));
         if !calls && !said {
-            return Err(failed(
+            return Err(answer_error(
                 errors,
-                Failure::Malformed,
+                ChatFailure::Malformed,
                 "the answer is empty",
                 self.usage,
             ));
@@ -70,17 +74,27 @@ impl Read {
 }
 
 /// Returns an error of an answer that used tokens.
-pub(crate) fn failed(errors: &Errors, failure: Failure, words: &str, usage: Usage) -> ChatError {
+pub(crate) fn answer_error(
+    errors: &ErrorBuilder,
+    failure: ChatFailure,
+    words: &str,
+    usage: Usage,
+) -> ChatError {
     ChatError {
         usage,
-        ..errors.make(failure, words)
+        ..errors.build(failure, words)
     }
 }
 
 /// Charges an error for an answer that broke off after this many bytes, whatever usage was reported. The charge is at
 /// most the request's limit.
-pub(crate) fn charged(error: ChatError, told: Usage, came: usize, most_output: u32) -> ChatError {
-    let came = tokens_in(u64::try_from(came).unwrap_or(u64::MAX));
+pub(crate) fn charge_partial_answer(
+    error: ChatError,
+    told: Usage,
+    came: usize,
+    most_output: u32,
+) -> ChatError {
+    let came = tokens_from_bytes(u64::try_from(came).unwrap_or(u64::MAX));
     let output_tokens = told.output_tokens.max(came.min(most_output.into()));
     ChatError {
         usage: Usage {
@@ -92,42 +106,42 @@ pub(crate) fn charged(error: ChatError, told: Usage, came: usize, most_output: u
 }
 
 /// Converts the call of the forced tool to text and returns its value.
-fn take_forced(parts: &mut [Part], name: &str) -> Option<Value> {
+fn take_forced_answer(parts: &mut [ChatPart], name: &str) -> Option<Value> {
     let mut value = None;
     for part in parts {
-        let Part::Call(call) = part else { continue };
+        let ChatPart::Call(call) = part else { continue };
         if call.name != name {
             continue;
         }
-        let text = match std::mem::replace(&mut call.arguments, Arguments::Object(Map::new())) {
-            Arguments::Object(object) => {
+        let text = match std::mem::replace(&mut call.arguments, CallArguments::Object(Map::new())) {
+            CallArguments::Object(object) => {
                 let object = Value::Object(object);
                 let text = object.to_string();
                 value = Some(object);
                 text
             }
-            Arguments::Unreadable(text) => text,
+            CallArguments::Unreadable(text) => text,
         };
-        *part = Part::text(text);
+        *part = ChatPart::text(text);
     }
     value
 }
 
 /// Returns whether a part can be kept. Arguments that are nested too deep become text, which every tool refuses. An
 /// opaque value that is too deep is dropped.
-fn is_shallow(part: &mut Part) -> bool {
+fn is_shallow_part(part: &mut ChatPart) -> bool {
     match part {
-        Part::Call(call) => {
-            if let Arguments::Object(object) = &mut call.arguments
+        ChatPart::Call(call) => {
+            if let CallArguments::Object(object) = &mut call.arguments
                 && object.values().any(|value| is_deeper(value, MAX_LEVELS))
             {
                 let text = Value::Object(std::mem::take(object)).to_string();
-                call.arguments = Arguments::Unreadable(text);
+                call.arguments = CallArguments::Unreadable(text);
             }
             true
         }
-        Part::Opaque(opaque) => !is_deeper(&opaque.value, MAX_LEVELS),
-        Part::Text { .. } | Part::Result { .. } => true,
+        ChatPart::Opaque(opaque) => !is_deeper(&opaque.value, MAX_LEVELS),
+        ChatPart::Text { .. } | ChatPart::Result { .. } => true,
     }
 }
 
@@ -142,35 +156,35 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
 }
 
 /// Parses arguments that came as text. An object in a string is unwrapped. Nothing is repaired.
-pub(crate) fn arguments_of_text(text: String) -> Arguments {
+pub(crate) fn parse_arguments(text: String) -> CallArguments {
     if text.trim().is_empty() {
-        return Arguments::Object(Map::new());
+        return CallArguments::Object(Map::new());
     }
     match serde_json::from_str::<Value>(&text) {
-        Ok(Value::Object(object)) => Arguments::Object(object),
+        Ok(Value::Object(object)) => CallArguments::Object(object),
         Ok(Value::String(inner)) => match serde_json::from_str::<Value>(&inner) {
-            Ok(Value::Object(object)) => Arguments::Object(object),
-            _ => Arguments::Unreadable(text),
+            Ok(Value::Object(object)) => CallArguments::Object(object),
+            _ => CallArguments::Unreadable(text),
         },
-        _ => Arguments::Unreadable(text),
+        _ => CallArguments::Unreadable(text),
     }
 }
 
 /// Returns arguments that came as a value.
-pub(crate) fn arguments_of(value: Value) -> Arguments {
+pub(crate) fn arguments_from_value(value: Value) -> CallArguments {
     match value {
-        Value::Object(object) => Arguments::Object(object),
-        Value::Null => Arguments::Object(Map::new()),
-        Value::String(text) => arguments_of_text(text),
-        other => Arguments::Unreadable(other.to_string()),
+        Value::Object(object) => CallArguments::Object(object),
+        Value::Null => CallArguments::Object(Map::new()),
+        Value::String(text) => parse_arguments(text),
+        other => CallArguments::Unreadable(other.to_string()),
     }
 }
 
 /// Returns the arguments of an earlier call as an object, which every provider accepts.
-pub(crate) fn arguments_back(call: &CallPart) -> Value {
+pub(crate) fn arguments_as_object(call: &ToolCallPart) -> Value {
     match &call.arguments {
-        Arguments::Object(object) => Value::Object(object.clone()),
-        Arguments::Unreadable(text) => serde_json::json!({ "unreadable": text }),
+        CallArguments::Object(object) => Value::Object(object.clone()),
+        CallArguments::Unreadable(text) => serde_json::json!({ "unreadable": text }),
     }
 }
 

@@ -14,10 +14,10 @@ use async_trait::async_trait;
 use reqwest::header::HeaderValue;
 use url::Url;
 
-use crate::bound::Told;
-use crate::http::Wire;
+use crate::http::HttpTransport;
 use crate::quirks::Quirks;
-use crate::schema::{ANTHROPIC, Fitting, Ways};
+use crate::reasoning_binding::PreparedConversation;
+use crate::schema::{ANTHROPIC, SchemaCache, SchemaFallback};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://api.anthropic.com";
@@ -27,27 +27,28 @@ pub(crate) struct Anthropic {
     config: ModelConfig,
     quirks: Quirks,
     traits: ChatTraits,
-    wire: Wire,
+    transport: HttpTransport,
     url: Url,
-    ways: Ways,
-    fitting: Fitting,
+    schema_fallback: SchemaFallback,
+    schema_cache: SchemaCache,
 }
 
 impl Anthropic {
     pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
-        let quirks = Quirks::of(config);
-        let mut wire = Wire::new(config, key, &quirks)?;
+        let quirks = Quirks::from_config(config);
+        let mut wire = HttpTransport::new(config, key, &quirks)?;
         if let Some(version) = &quirks.api_version {
-            let version = HeaderValue::from_str(version)
-                .map_err(|_| config.bad("api_version", "is no date such as 2026-10-21"))?;
+            let version = HeaderValue::from_str(version).map_err(|_| {
+                config.invalid_value("api_version", "is no date such as 2026-10-21")
+            })?;
             wire = wire.with_header("anthropic-version", version);
         }
         Ok(Self {
-            wire,
+            transport: wire,
             url: url(config)?,
             traits: quirks.traits(config),
-            ways: Ways::new(config, &quirks),
-            fitting: Fitting::new(ANTHROPIC),
+            schema_fallback: SchemaFallback::new(config, &quirks),
+            schema_cache: SchemaCache::new(ANTHROPIC),
             quirks,
             config: config.clone(),
         })
@@ -55,31 +56,33 @@ impl Anthropic {
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let wanted = request.output.as_ref().map(|output| (mode, output));
-        let back = self.ways.take_reasoning_back();
+        let back = self.schema_fallback.sends_reasoning();
         let name = self.config.full_name();
-        let told = Told::new(request, &self.quirks, name, wanted, back);
-        let body = request::Body::new(
+        let told = PreparedConversation::new(request, &self.quirks, name, wanted, back);
+        let body = request::AnthropicRequest::new(
             &self.config,
             &self.quirks,
-            &self.fitting,
+            &self.schema_cache,
             request,
             &told,
             wanted,
         );
-        let mut reply = self.wire.post(request, &self.url, &body).await?;
+        let mut reply = self.transport.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
-            return Err(failure::of(&mut reply).await);
+            return Err(failure::from_reply(&mut reply).await);
         }
-        if reply.is_events() {
+        if reply.is_event_stream() {
             let errors = reply.errors.clone();
-            let message = reply.read(stream::IDLE, stream::read).await?;
+            let message = reply
+                .read_events(stream::IDLE_TIMEOUT, stream::read_stream)
+                .await?;
             let answer = response::answer(message, &errors, wanted)?;
-            return Ok(told.bind(answer));
+            return Ok(told.bind_reasoning(answer));
         }
-        let bytes = reply.whole().await?;
+        let bytes = reply.read_body().await?;
         let message = response::parse(&bytes, &reply.errors)?;
         let answer = response::answer(message, &reply.errors, wanted)?;
-        Ok(told.bind(answer))
+        Ok(told.bind_reasoning(answer))
     }
 }
 
@@ -91,8 +94,8 @@ impl ChatModel for Anthropic {
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let may_call = self.quirks.may_call(request);
-        self.ways
-            .walk(may_call, |mode| self.ask(request, mode))
+        self.schema_fallback
+            .run(may_call, |mode| self.ask(request, mode))
             .await
     }
 }
@@ -106,7 +109,7 @@ fn url(config: &ModelConfig) -> Result<Url, ModelError> {
         .trim_end_matches('/');
     let base = base.strip_suffix("/v1").unwrap_or(base);
     Url::parse(&format!("{base}/v1/messages"))
-        .map_err(|error| config.bad("base_url", error.to_string()))
+        .map_err(|error| config.invalid_value("base_url", error.to_string()))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod failure;
 mod request;
 mod response;
 
-use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage};
+use crate::chat::{ChatAnswer, ChatError, ChatFailure, ChatModel, ChatRequest, ChatTraits, Usage};
 use async_trait::async_trait;
 use aws_config::BehaviorVersion;
 use aws_sdk_bedrockruntime::Client;
@@ -24,18 +24,18 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-use crate::answer::charged;
-use crate::bound::Told;
-use crate::http::{Errors, client, current_key, request_limit};
+use crate::answer::charge_partial_answer;
+use crate::http::{ErrorBuilder, build_client, current_key, request_timeout};
 use crate::quirks::Quirks;
-use crate::schema::{ANTHROPIC, Fitting, Ways};
+use crate::reasoning_binding::PreparedConversation;
+use crate::schema::{ANTHROPIC, SchemaCache, SchemaFallback};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 /// Signing region where only `base_url` gives the service's address.
-const ANY_REGION: &str = "us-east-1";
+const FALLBACK_REGION: &str = "us-east-1";
 
 /// Minimum time between two new clients. A refusal for another reason would persist anyway.
-const PAUSE: Duration = Duration::from_secs(60);
+const MIN_CLIENT_AGE: Duration = Duration::from_secs(60);
 
 /// A model behind Converse.
 pub(crate) struct Bedrock {
@@ -46,72 +46,77 @@ pub(crate) struct Bedrock {
     http: reqwest::Client,
     /// The client and the time when it was made: at the first request, and again after a refusal.
     client: Mutex<Option<(Client, Instant)>>,
-    limit: Duration,
-    ways: Ways,
-    fitting: Fitting,
+    timeout: Duration,
+    schema_fallback: SchemaFallback,
+    schema_cache: SchemaCache,
 }
 
 impl Bedrock {
     pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
         if key.is_some() && config.region.is_none() && config.base_url.is_none() {
-            return Err(config.bad(
+            return Err(config.invalid_value(
                 "region",
                 "is missing: a Bedrock API key belongs to a region, name it",
             ));
         }
-        let quirks = Quirks::of(config);
+        let quirks = Quirks::from_config(config);
         Ok(Self {
             traits: quirks.traits(config),
-            ways: Ways::new(config, &quirks),
-            fitting: Fitting::new(ANTHROPIC),
+            schema_fallback: SchemaFallback::new(config, &quirks),
+            schema_cache: SchemaCache::new(ANTHROPIC),
             quirks,
             key,
-            http: client(config, true)?,
+            http: build_client(config, true)?,
             client: Mutex::default(),
-            limit: request_limit(config),
+            timeout: request_timeout(config),
             config: config.clone(),
         })
     }
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let key = current_key(self.key.as_ref(), &self.traits.name)?;
-        let errors = Errors::new(&self.traits.name, key.clone());
+        let errors = ErrorBuilder::new(&self.traits.name, key.clone());
         let wanted = request.output.as_ref().map(|output| (mode, output));
-        let back = self.ways.take_reasoning_back();
+        let back = self.schema_fallback.sends_reasoning();
         let name = self.traits.name.clone();
-        let told = Told::new(request, &self.quirks, name, wanted, back);
-        let until = request.deadline.min(Instant::now() + self.limit);
+        let told = PreparedConversation::new(request, &self.quirks, name, wanted, back);
+        let until = request.deadline.min(Instant::now() + self.timeout);
         let answered = timeout_at(until, async {
             let client = self.client().await;
-            let call = request::call(
+            let call = request::build_call(
                 &client,
                 &self.config,
                 &self.quirks,
-                &self.fitting,
+                &self.schema_cache,
                 request,
                 &told,
                 wanted,
             )
             .map_err(|error| {
-                errors.make(
-                    Failure::BadRequest,
+                errors.build(
+                    ChatFailure::BadRequest,
                     &format!("the request cannot be written: {error}"),
                 )
             })?;
             let mut call = call.customize();
             if let Some(key) = &key {
-                call = call.config_override(bearer(key));
+                call = call.config_override(bearer_config(key));
             }
             call.send().await.map_err(|error| {
-                let most = self.traits.most_output(request.max_output_tokens);
-                let made = failure::of(&error, &errors);
-                charged(made, Usage::default(), failure::came(&error), most)
+                let most = self.traits.max_answer_tokens(request.max_output_tokens);
+                let made = failure::from_sdk_error(&error, &errors);
+                charge_partial_answer(
+                    made,
+                    Usage::default(),
+                    failure::received_bytes(&error),
+                    most,
+                )
             })
         });
         match answered.await {
-            Err(_) => Err(errors.make(Failure::Timeout, "no answer in time")),
+            Err(_) => Err(errors.build(ChatFailure::Timeout, "no answer in time")),
             Ok(answer) => {
-                response::answer(answer?, &errors, wanted).map(|answer| told.bind(answer))
+                response::answer(answer?, &errors, wanted).map(|answer| told.bind_reasoning(answer))
             }
         }
     }
@@ -129,14 +134,14 @@ impl Bedrock {
     /// Drops the client, unless it is new, after a request that began at `began` was refused. The SDK reads the files
     /// of a profile once, so after a rotation only a new client has the new keys. Returns whether another attempt has
     /// or will have a newer client.
-    async fn forget(&self, began: Instant) -> bool {
+    async fn discard_client(&self, began: Instant) -> bool {
         if self.key.is_some() {
             return false;
         }
         let mut held = self.client.lock().await;
         match &*held {
             Some((_, made)) if *made > began => true,
-            Some((_, made)) if made.elapsed() < PAUSE => false,
+            Some((_, made)) if made.elapsed() < MIN_CLIENT_AGE => false,
             _ => {
                 *held = None;
                 true
@@ -160,15 +165,15 @@ impl Bedrock {
         };
         builder = builder
             .behavior_version(BehaviorVersion::v2026_01_12())
-            .http_client(connector::through(self.http.clone()))
+            .http_client(connector::http_client(self.http.clone()))
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::disabled())
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            .interceptor(document::Ordered);
+            .interceptor(document::KeySorter);
         if region.is_some() {
             builder = builder.region(region);
         } else if self.config.base_url.is_some() {
-            builder = builder.region(Region::new(ANY_REGION));
+            builder = builder.region(Region::new(FALLBACK_REGION));
         }
         if let Some(url) = &self.config.base_url {
             builder = builder.endpoint_url(url.trim_end_matches('/'));
@@ -178,7 +183,7 @@ impl Bedrock {
 }
 
 /// Sets the key of one request, because the key may have changed since the last.
-fn bearer(key: &SecretString) -> Builder {
+fn bearer_config(key: &SecretString) -> Builder {
     Builder::new()
         .bearer_token(Token::new(key.expose_secret().trim(), None))
         .auth_scheme_preference([
@@ -197,16 +202,20 @@ impl ChatModel for Bedrock {
         let began = Instant::now();
         let may_call = self.quirks.may_call(request);
         let answered = self
-            .ways
-            .walk(may_call, |mode| self.ask(request, mode))
+            .schema_fallback
+            .run(may_call, |mode| self.ask(request, mode))
             .await;
         let refused = match answered {
-            Err(error) if error.failure == Failure::Auth && self.forget(began).await => error,
+            Err(error)
+                if error.failure == ChatFailure::Auth && self.discard_client(began).await =>
+            {
+                error
+            }
             answered => return answered,
         };
         let mut again = self
-            .ways
-            .walk(may_call, |mode| self.ask(request, mode))
+            .schema_fallback
+            .run(may_call, |mode| self.ask(request, mode))
             .await;
         match &mut again {
             Ok(answer) => answer.requests += refused.requests,

@@ -2,7 +2,7 @@
 //! it.
 //!
 //! A conversation consists of parts that every provider has. Data of one provider, such as signatures of its
-//! reasoning, is an [`Opaque`] value that goes back to the same provider unread. No vendor is named here.
+//! reasoning, is an [`OpaquePart`] value that goes back to the same provider unread. No vendor is named here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use tokio::time::Instant;
 mod error;
 mod text;
 
-pub use error::{ChatError, Failure};
-pub use text::Text;
+pub use error::{ChatError, ChatFailure};
+pub use text::ChatText;
 
 /// A language model, or a chain of them.
 #[async_trait]
@@ -55,7 +55,7 @@ pub struct ChatTraits {
 impl ChatTraits {
     /// Returns the maximum number of output tokens for an answer of this size, including reasoning.
     #[must_use]
-    pub fn most_output(&self, answer: u32) -> u32 {
+    pub fn max_answer_tokens(&self, answer: u32) -> u32 {
         answer
             .saturating_add(self.reasoning_tokens)
             .min(self.max_output_tokens)
@@ -74,7 +74,7 @@ pub struct TokenPrice {
 /// The analyst's question that a request belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum QuestionKind {
     /// Whether a plan is needed, and which.
     Plan,
     /// The next calls of a step, or its result.
@@ -87,7 +87,7 @@ pub enum Asked {
     Conclude,
 }
 
-impl Asked {
+impl QuestionKind {
     /// All questions.
     pub const ALL: [Self; 5] = [
         Self::Plan,
@@ -114,11 +114,11 @@ impl Asked {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {
     /// The question that the request serves.
-    pub asked: Asked,
+    pub question: QuestionKind,
     /// Whether the alert is high or critical. A share of the rate is reserved for such requests.
     pub urgent: bool,
     /// Role and task of the model, the same for all requests of a case.
-    pub system: Text,
+    pub system: ChatText,
     /// The messages, beginning with the user. Roles alternate.
     pub messages: Vec<ChatMessage>,
     /// The tools. All requests of a case have the same array, so that they share a prefix.
@@ -136,7 +136,7 @@ pub struct ChatRequest {
 /// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum ChatRole {
     /// Nightshift: questions and tool results.
     User,
     /// The model.
@@ -147,25 +147,25 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatMessage {
     /// The author.
-    pub role: Role,
+    pub role: ChatRole,
     /// The parts, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ChatPart>,
 }
 
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
-pub enum Part {
+pub enum ChatPart {
     /// Text.
     Text {
         /// The text.
-        text: Text,
+        text: ChatText,
         /// Whether later requests share everything up to here, so that the provider should cache it.
         #[serde(default)]
         keep: bool,
     },
     /// A call of a tool.
-    Call(CallPart),
+    Call(ToolCallPart),
     /// Result of a call. Every call of a message has one in the next message.
     Result {
         /// The call's id.
@@ -173,18 +173,18 @@ pub enum Part {
         /// The tool's name.
         name: String,
         /// The result as text.
-        text: Text,
+        text: ChatText,
         /// Whether the call was refused or failed.
         is_error: bool,
     },
     /// Data of the provider between the other parts, such as its sealed reasoning.
-    Opaque(Opaque),
+    Opaque(OpaquePart),
 }
 
-impl Part {
+impl ChatPart {
     /// Creates a text part without a cache mark.
     #[must_use]
-    pub fn text(text: impl Into<Text>) -> Self {
+    pub fn text(text: impl Into<ChatText>) -> Self {
         Self::Text {
             text: text.into(),
             keep: false,
@@ -194,22 +194,22 @@ impl Part {
 
 /// A call as a model makes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CallPart {
+pub struct ToolCallPart {
     /// The provider's id of the call, or an id made by the adapter where there is none.
     pub id: String,
     /// The tool's name, which may be unknown.
     pub name: String,
     /// The call's arguments.
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
     /// Data that the provider requires back with the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opaque: Option<Opaque>,
+    pub opaque: Option<OpaquePart>,
 }
 
 /// Arguments of a call. They are never repaired: anything but an object stays unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Arguments {
+pub enum CallArguments {
     /// An object, which may have come as a string.
     Object(Map<String, Value>),
     /// Any other text.
@@ -218,24 +218,24 @@ pub enum Arguments {
 
 /// A value that only one provider reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Opaque {
+pub struct OpaquePart {
     /// The adapter's name, `provider/model`. Another model of the same provider does not read the value.
     pub provider: String,
     /// The value.
     pub value: Value,
     /// Hash of the preceding conversation, where the provider accepts the value only in this place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
+    pub position_hash: Option<String>,
 }
 
-impl Opaque {
+impl OpaquePart {
     /// Creates a value that is accepted in any place.
     #[must_use]
     pub fn new(provider: impl Into<String>, value: Value) -> Self {
         Self {
             provider: provider.into(),
             value,
-            place: None,
+            position_hash: None,
         }
     }
 }
@@ -246,7 +246,7 @@ pub struct ChatTool {
     /// The name: letters, digits, `_` and `-`, at most 64 of them, which every provider accepts.
     pub name: String,
     /// Description for the model.
-    pub description: Text,
+    pub description: ChatText,
     /// JSON schema of the arguments: an object that lists all its properties and allows no others. All requests that
     /// offer the tool share it.
     pub schema: Arc<Value>,
@@ -265,7 +265,7 @@ pub struct OutputSchema {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatAnswer {
     /// Parts of the answer, in order: text, calls and opaque parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ChatPart>,
     /// The JSON value of the text, where the provider enforced the schema.
     pub structured: Option<Value>,
     /// Reason why the answer ended.
@@ -289,16 +289,16 @@ impl ChatAnswer {
         self.parts
             .iter()
             .filter_map(|part| match part {
-                Part::Text { text, .. } => Some(text.as_str()),
+                ChatPart::Text { text, .. } => Some(text.as_str()),
                 _ => None,
             })
             .collect()
     }
 
     /// Returns the calls.
-    pub fn calls(&self) -> impl Iterator<Item = &CallPart> {
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCallPart> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
+            ChatPart::Call(call) => Some(call),
             _ => None,
         })
     }

@@ -2,48 +2,51 @@
 //! provider set.
 //!
 //! The circuit is the innermost of the waiting layers, so that a request that queued when the circuit opened does not
-//! reach the model. The rules are in [`breaker`]; [`Circuits`] reports the states. A spend limit or a wrong key does
+//! reach the model. The rules are in [`breaker`]; [`CircuitRegistry`] reports the states. A spend limit or a wrong key does
 //! not open the circuit, because waiting would not help and callers must learn of it at once. The refusal is
 //! remembered, because such a model cannot replace one that is down.
 
 mod breaker;
-mod circuits;
+mod registry;
 
 use std::sync::Arc;
 
-use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure};
+use crate::chat::{ChatAnswer, ChatError, ChatFailure, ChatModel, ChatRequest, ChatTraits};
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-pub(crate) use breaker::{Breaker, IN_LINE, Patience};
-pub use circuits::{Circuits, Health};
+pub(crate) use breaker::{BreakerConfig, CircuitBreaker, MAX_QUEUED_WAIT};
+pub use registry::{ChainHealth, CircuitRegistry};
 
 /// A model that is not asked while it is down.
-pub(crate) struct Circuit {
+pub(crate) struct CircuitGuard {
     inner: Arc<dyn ChatModel>,
-    breaker: Breaker,
+    breaker: CircuitBreaker,
 }
 
-impl Circuit {
+impl CircuitGuard {
     /// Asks `inner` while its circuit is closed.
-    pub(crate) fn new(inner: Arc<dyn ChatModel>, breaker: Breaker) -> Self {
+    pub(crate) fn new(inner: Arc<dyn ChatModel>, breaker: CircuitBreaker) -> Self {
         Self { inner, breaker }
     }
 }
 
 #[async_trait]
-impl ChatModel for Circuit {
+impl ChatModel for CircuitGuard {
     fn traits(&self) -> &ChatTraits {
         self.inner.traits()
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         if !self.breaker.admit() {
-            return Err(not_asked(&self.inner.traits().name, Failure::CircuitOpen));
+            return Err(local_limit_error(
+                &self.inner.traits().name,
+                ChatFailure::CircuitOpen,
+            ));
         }
-        let mut pending = Pending {
+        let mut pending = PendingRequest {
             breaker: &self.breaker,
-            since: Instant::now(),
+            started: Instant::now(),
             result: None,
         };
         let result = self.inner.chat(request).await;
@@ -53,24 +56,26 @@ impl ChatModel for Circuit {
 }
 
 /// A request in progress. A request that is dropped counts as unanswered if it took long.
-struct Pending<'a> {
-    breaker: &'a Breaker,
-    since: Instant,
-    result: Option<Option<Failure>>,
+struct PendingRequest<'a> {
+    breaker: &'a CircuitBreaker,
+    started: Instant,
+    result: Option<Option<ChatFailure>>,
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        let failure = self.result.unwrap_or(Some(Failure::Timeout));
-        self.breaker.record(failure, self.since.elapsed());
+        let failure = self.result.unwrap_or(Some(ChatFailure::Timeout));
+        self.breaker.record(failure, self.started.elapsed());
     }
 }
 
 /// Returns the error for a request that our own limits prevented.
-pub(crate) fn not_asked(model: &str, failure: Failure) -> ChatError {
+pub(crate) fn local_limit_error(model: &str, failure: ChatFailure) -> ChatError {
     let what = match failure {
-        Failure::CircuitOpen => "it is down or to be left alone, and is asked only now and then",
-        Failure::NoTurn => {
+        ChatFailure::CircuitOpen => {
+            "it is down or to be left alone, and is asked only now and then"
+        }
+        ChatFailure::NoTurn => {
             "its limits (requests_per_minute, tokens_per_minute, concurrent) leave no turn before the question's time is over"
         }
         _ => "its provider wants it left alone until after the question's time is over",

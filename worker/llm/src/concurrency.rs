@@ -9,36 +9,40 @@ use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::circuit::{Breaker, not_asked};
+use crate::circuit::{CircuitBreaker, local_limit_error};
 
 /// A model with a limit of concurrent requests.
-pub(crate) struct Concurrency {
+pub(crate) struct ConcurrencyLimit {
     inner: Arc<dyn ChatModel>,
-    breaker: Breaker,
-    places: Arc<Places>,
+    breaker: CircuitBreaker,
+    slots: Arc<ConcurrencySlots>,
 }
 
 /// Places at a model, which all its users share.
-pub(crate) struct Places {
+pub(crate) struct ConcurrencySlots {
     all: Semaphore,
     /// All places but the reserved ones. Ordinary requests need one of these, too.
     ordinary: Semaphore,
 }
 
-impl Concurrency {
+impl ConcurrencyLimit {
     /// Limits the requests to `inner` by `places`.
-    pub(crate) fn new(inner: Arc<dyn ChatModel>, places: Arc<Places>, breaker: Breaker) -> Self {
+    pub(crate) fn new(
+        inner: Arc<dyn ChatModel>,
+        places: Arc<ConcurrencySlots>,
+        breaker: CircuitBreaker,
+    ) -> Self {
         Self {
             inner,
             breaker,
-            places,
+            slots: places,
         }
     }
 }
 
-impl Places {
+impl ConcurrencySlots {
     /// Creates this many places, at least one.
-    pub(crate) fn of(number: u32) -> Arc<Self> {
+    pub(crate) fn new(number: u32) -> Arc<Self> {
         let places = usize::try_from(number).unwrap_or(usize::MAX);
         let places = places.clamp(1, Semaphore::MAX_PERMITS);
         let kept = if places > 1 { (places / 5).max(1) } else { 0 };
@@ -50,7 +54,7 @@ impl Places {
 
     /// Takes a place, which is held until it is dropped. Returns `None` only if the semaphores were closed, which
     /// never happens.
-    async fn take(&self, urgent: bool) -> Option<[Option<SemaphorePermit<'_>>; 2]> {
+    async fn acquire(&self, urgent: bool) -> Option<[Option<SemaphorePermit<'_>>; 2]> {
         let ordinary = if urgent {
             None
         } else {
@@ -61,7 +65,7 @@ impl Places {
 }
 
 #[async_trait]
-impl ChatModel for Concurrency {
+impl ChatModel for ConcurrencyLimit {
     fn traits(&self) -> &ChatTraits {
         self.inner.traits()
     }
@@ -69,9 +73,9 @@ impl ChatModel for Concurrency {
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let place = self
             .breaker
-            .wait(request.deadline, self.places.take(request.urgent))
+            .wait_for_turn(request.deadline, self.slots.acquire(request.urgent))
             .await
-            .map_err(|failure| not_asked(&self.inner.traits().name, failure))?;
+            .map_err(|failure| local_limit_error(&self.inner.traits().name, failure))?;
         let result = self.inner.chat(request).await;
         drop(place);
         result

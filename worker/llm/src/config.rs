@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::chat::Asked;
+use crate::chat::QuestionKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,7 +23,7 @@ pub struct ModelConfig {
     /// Name of the model, which profiles refer to.
     pub name: String,
     /// Protocol of the model.
-    pub provider: Provider,
+    pub provider: ModelProvider,
     /// Model name at the provider. With Azure the deployment; with Bedrock the model id, inference profile or ARN.
     pub model: String,
     /// Address of the service; by default the provider's own. For `openai` up to and including `/v1` (Azure: up to
@@ -35,7 +35,7 @@ pub struct ModelConfig {
     /// Server at `base_url`, for `openai`. By default the host identifies OpenAI and Azure. Any other server gets
     /// only requests that all known servers accept.
     #[serde(default)]
-    pub server: Option<Server>,
+    pub server: Option<ModelServer>,
     /// Key: `env:NAME`, `file:PATH`, or the key itself. It is read again at each request. Without it no key is sent;
     /// Bedrock then uses the AWS chain.
     #[serde(default)]
@@ -55,7 +55,7 @@ pub struct ModelConfig {
     pub reasoning_effort: Option<String>,
     /// Values for single questions: `plan`, `turn`, `decide`, `reflect`, `conclude`.
     #[serde(default)]
-    pub questions: Questions,
+    pub questions: QuestionSampling,
     /// AWS region, for Bedrock.
     #[serde(default)]
     pub region: Option<String>,
@@ -109,7 +109,7 @@ pub struct ModelConfig {
 /// Protocol of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Provider {
+pub enum ModelProvider {
     /// Chat completions of OpenAI; also Azure, vLLM, Ollama, llama.cpp, LiteLLM, DeepSeek.
     Openai,
     /// Messages of Anthropic.
@@ -123,7 +123,7 @@ pub enum Provider {
 /// Server that speaks OpenAI's protocol. Servers differ in the combinations that they accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Server {
+pub enum ModelServer {
     /// OpenAI itself, or a proxy that forwards its API unchanged.
     Openai,
     /// Azure.
@@ -142,7 +142,7 @@ pub enum Server {
     Transformers,
 }
 
-impl Provider {
+impl ModelProvider {
     /// Returns the name in configuration and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -166,7 +166,7 @@ impl Provider {
     }
 }
 
-impl fmt::Display for Provider {
+impl fmt::Display for ModelProvider {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }
@@ -177,7 +177,7 @@ impl fmt::Display for Provider {
 #[error("no provider {0:?}: there are `openai`, `anthropic`, `gemini` and `bedrock`")]
 pub struct UnknownProvider(String);
 
-impl FromStr for Provider {
+impl FromStr for ModelProvider {
     type Err = UnknownProvider;
 
     fn from_str(text: &str) -> Result<Self, UnknownProvider> {
@@ -207,7 +207,7 @@ pub struct Price {
 /// Values for single questions.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Questions {
+pub struct QuestionSampling {
     /// Whether a plan is needed, and which.
     pub plan: Sampling,
     /// The next calls of a step, or its result.
@@ -247,7 +247,7 @@ pub enum SchemaMode {
 impl ModelConfig {
     /// Creates a model with only its name.
     #[must_use]
-    pub fn new(provider: Provider, model: &str) -> Self {
+    pub fn new(provider: ModelProvider, model: &str) -> Self {
         Self {
             name: model.to_owned(),
             provider,
@@ -259,7 +259,7 @@ impl ModelConfig {
             temperature: None,
             top_p: None,
             reasoning_effort: None,
-            questions: Questions::default(),
+            questions: QuestionSampling::default(),
             region: None,
             window_tokens: None,
             max_output_tokens: None,
@@ -286,13 +286,13 @@ impl ModelConfig {
 
     /// Returns the sampling parameters for one question.
     #[must_use]
-    pub fn sampling(&self, asked: Asked) -> Sampling {
+    pub fn sampling(&self, asked: QuestionKind) -> Sampling {
         let own = match asked {
-            Asked::Plan => &self.questions.plan,
-            Asked::Turn => &self.questions.turn,
-            Asked::Decide => &self.questions.decide,
-            Asked::Reflect => &self.questions.reflect,
-            Asked::Conclude => &self.questions.conclude,
+            QuestionKind::Plan => &self.questions.plan,
+            QuestionKind::Turn => &self.questions.turn,
+            QuestionKind::Decide => &self.questions.decide,
+            QuestionKind::Reflect => &self.questions.reflect,
+            QuestionKind::Conclude => &self.questions.conclude,
         };
         Sampling {
             temperature: own.temperature.or(self.temperature),

@@ -8,40 +8,40 @@ mod request;
 mod response;
 mod stream;
 
-use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part};
+use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatPart, ChatRequest, ChatTraits};
 use async_trait::async_trait;
 use url::Url;
 
-pub(crate) use self::failure::read as error;
-use crate::http::Wire;
+pub(crate) use self::failure::classify_error as error;
+use crate::http::HttpTransport;
 use crate::quirks::Quirks;
-use crate::schema::{Fitting, GEMINI, Ways};
+use crate::schema::{GEMINI, SchemaCache, SchemaFallback};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://generativelanguage.googleapis.com";
 /// Prefix of call ids that the provider did not set. Such an id is not sent back.
-const OWN_ID: &str = "nightshift_";
+const GENERATED_ID_PREFIX: &str = "nightshift_";
 
 /// A model behind `generateContent`.
 pub(crate) struct Gemini {
     config: ModelConfig,
     quirks: Quirks,
     traits: ChatTraits,
-    wire: Wire,
+    transport: HttpTransport,
     url: Url,
-    ways: Ways,
-    fitting: Fitting,
+    schema_fallback: SchemaFallback,
+    schema_cache: SchemaCache,
 }
 
 impl Gemini {
     pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
-        let quirks = Quirks::of(config);
+        let quirks = Quirks::from_config(config);
         Ok(Self {
-            wire: Wire::new(config, key, &quirks)?,
+            transport: HttpTransport::new(config, key, &quirks)?,
             url: url(config, &quirks)?,
             traits: quirks.traits(config),
-            ways: Ways::new(config, &quirks),
-            fitting: Fitting::new(GEMINI),
+            schema_fallback: SchemaFallback::new(config, &quirks),
+            schema_cache: SchemaCache::new(GEMINI),
             quirks,
             config: config.clone(),
         })
@@ -49,18 +49,26 @@ impl Gemini {
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let wanted = request.output.as_ref().map(|output| (mode, output));
-        let body = request::Body::new(&self.config, &self.quirks, &self.fitting, request, wanted);
-        let mut reply = self.wire.post(request, &self.url, &body).await?;
+        let body = request::GeminiRequest::new(
+            &self.config,
+            &self.quirks,
+            &self.schema_cache,
+            request,
+            wanted,
+        );
+        let mut reply = self.transport.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
-            return Err(failure::of(&mut reply).await);
+            return Err(failure::from_reply(&mut reply).await);
         }
-        let calls = calls_so_far(request);
-        if reply.is_events() {
+        let calls = count_calls(request);
+        if reply.is_event_stream() {
             let errors = reply.errors.clone();
-            let response = reply.read(stream::IDLE, stream::read).await?;
+            let response = reply
+                .read_events(stream::IDLE_TIMEOUT, stream::read_stream)
+                .await?;
             return response::answer(response, &errors, calls, wanted);
         }
-        let bytes = reply.whole().await?;
+        let bytes = reply.read_body().await?;
         let response = response::parse(&bytes, &reply.errors)?;
         response::answer(response, &reply.errors, calls, wanted)
     }
@@ -74,16 +82,18 @@ impl ChatModel for Gemini {
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let may_call = self.quirks.may_call(request);
-        self.ways
-            .walk(may_call, |mode| self.ask(request, mode))
+        self.schema_fallback
+            .run(may_call, |mode| self.ask(request, mode))
             .await
     }
 }
 
 /// Returns the number of calls in the conversation, so that new ids differ from theirs.
-fn calls_so_far(request: &ChatRequest) -> usize {
+fn count_calls(request: &ChatRequest) -> usize {
     let parts = request.messages.iter().flat_map(|message| &message.parts);
-    parts.filter(|part| matches!(part, Part::Call(_))).count()
+    parts
+        .filter(|part| matches!(part, ChatPart::Call(_)))
+        .count()
 }
 
 /// Returns the URL for content. An address with a path (Vertex) already has its version.
@@ -100,7 +110,7 @@ fn url(config: &ModelConfig, quirks: &Quirks) -> Result<Url, ModelError> {
         .unwrap_or(ORIGIN)
         .trim_end_matches('/');
     let bare = Url::parse(base)
-        .map_err(|error| config.bad("base_url", error.to_string()))?
+        .map_err(|error| config.invalid_value("base_url", error.to_string()))?
         .path()
         == "/";
     let version = if bare {
@@ -117,7 +127,7 @@ fn url(config: &ModelConfig, quirks: &Quirks) -> Result<Url, ModelError> {
         "{base}{version}/{models}{}:{method}",
         config.model
     ))
-    .map_err(|error| config.bad("base_url", error.to_string()))
+    .map_err(|error| config.invalid_value("base_url", error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! HTTP transport to a provider: a POST of JSON, bounded in time and size.
 //!
 //! Redirects are not followed, because they would carry a prompt to another address. Nothing is retried here; that is
-//! the retry decorator's work. Every error is made by [`Errors`], which removes keys.
+//! the retry decorator's work. Every error is made by [`ErrorBuilder`], which removes keys.
 
 mod client;
 mod errors;
 mod events;
 mod reply;
-mod wait;
+mod retry_after;
 
 use std::time::Duration;
 
-use crate::chat::{ChatError, ChatRequest, ChatTraits, Failure};
+use crate::chat::{ChatError, ChatFailure, ChatRequest, ChatTraits};
 use bytes::Bytes;
 use http_body_util::Full;
 use reqwest::Body;
@@ -24,32 +24,32 @@ use url::Url;
 use crate::quirks::Quirks;
 use crate::{KeySource, ModelConfig, ModelError};
 
-pub(crate) use client::client;
-pub(crate) use errors::{Errors, causes, status_failure};
-pub(crate) use events::{Events, is_broken_off};
-pub(crate) use reply::Reply;
-pub(crate) use wait::{PREFIXES, retry_after, seconds, text};
+pub(crate) use client::build_client;
+pub(crate) use errors::{ErrorBuilder, causes, status_failure};
+pub(crate) use events::{EventStream, is_interrupted};
+pub(crate) use reply::HttpReply;
+pub(crate) use retry_after::{HEADER_PREFIXES, duration_from_secs, header_text, retry_after};
 
 /// Maximum size of an answer. For a stream it bounds each event and the content of all events.
 pub(crate) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum size of all events of an answer. The frame around each token is a hundred times as long as the token.
 const MAX_EVENTS_BYTES: usize = 64 * 1024 * 1024;
 /// Initial buffer size of a request, so that usual requests need no reallocation.
-const USUAL_BODY_BYTES: usize = 24 * 1024;
+const INITIAL_BODY_BYTES: usize = 24 * 1024;
 /// Default timeout of one request.
 const REQUEST_SECS: u64 = 300;
 
 /// The transport to one model.
-pub(crate) struct Wire {
+pub(crate) struct HttpTransport {
     traits: ChatTraits,
     client: reqwest::Client,
     key: Option<KeySource>,
     key_header: HeaderName,
     headers: HeaderMap,
-    limit: Duration,
+    timeout: Duration,
 }
 
-impl Wire {
+impl HttpTransport {
     /// Creates the transport.
     ///
     /// # Errors
@@ -64,19 +64,20 @@ impl Wire {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in &config.headers {
             let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| config.bad("headers", "is no header"))?;
-            let value =
-                HeaderValue::from_str(value).map_err(|_| config.bad("headers", "is no header"))?;
+                .map_err(|_| config.invalid_value("headers", "is no header"))?;
+            let value = HeaderValue::from_str(value)
+                .map_err(|_| config.invalid_value("headers", "is no header"))?;
             headers.insert(name, value);
         }
         Ok(Self {
             traits: quirks.traits(config),
-            client: client(config, quirks.keep_alive)?,
+            client: build_client(config, quirks.keep_alive)?,
             key,
-            key_header: HeaderName::from_bytes(quirks.key_header.as_bytes())
-                .map_err(|_| config.bad("provider", "has no usable header for its key"))?,
+            key_header: HeaderName::from_bytes(quirks.key_header.as_bytes()).map_err(|_| {
+                config.invalid_value("provider", "has no usable header for its key")
+            })?,
             headers,
-            limit: request_limit(config),
+            timeout: request_timeout(config),
         })
     }
 
@@ -92,21 +93,21 @@ impl Wire {
         request: &ChatRequest,
         url: &Url,
         body: &T,
-    ) -> Result<Reply, ChatError> {
+    ) -> Result<HttpReply, ChatError> {
         let key = current_key(self.key.as_ref(), &self.traits.name)?;
-        let errors = Errors::new(&self.traits.name, key.clone());
+        let errors = ErrorBuilder::new(&self.traits.name, key.clone());
         let mut headers = self.headers.clone();
         if let Some(key) = &key {
             headers.insert(self.key_header.clone(), self.key_value(key, &errors)?);
         }
-        let mut written = Vec::with_capacity(USUAL_BODY_BYTES);
+        let mut written = Vec::with_capacity(INITIAL_BODY_BYTES);
         serde_json::to_writer(&mut written, body).map_err(|error| {
-            errors.make(
-                Failure::BadRequest,
+            errors.build(
+                ChatFailure::BadRequest,
                 &format!("the request cannot be written: {error}"),
             )
         })?;
-        let until = request.deadline.min(Instant::now() + self.limit);
+        let until = request.deadline.min(Instant::now() + self.timeout);
         let sent = self
             .client
             .post(url.clone())
@@ -115,20 +116,24 @@ impl Wire {
             .body(Body::wrap(Full::<Bytes>::from(written)))
             .send();
         match timeout_at(until, sent).await {
-            Err(_) => Err(errors.make(Failure::Timeout, "no answer began in time")),
-            Ok(Err(error)) => Err(errors.transport(&error)),
+            Err(_) => Err(errors.build(ChatFailure::Timeout, "no answer began in time")),
+            Ok(Err(error)) => Err(errors.from_transport(&error)),
             Ok(Ok(response)) if response.status().is_redirection() => {
                 let words = "the server redirects, which is not followed: name the final address in `base_url`";
-                Err(errors.make(Failure::BadRequest, words))
+                Err(errors.build(ChatFailure::BadRequest, words))
             }
             Ok(Ok(response)) => {
-                let most_output = self.traits.most_output(request.max_output_tokens);
-                Ok(Reply::new(response, until, errors, most_output))
+                let most_output = self.traits.max_answer_tokens(request.max_output_tokens);
+                Ok(HttpReply::new(response, until, errors, most_output))
             }
         }
     }
 
-    fn key_value(&self, key: &SecretString, errors: &Errors) -> Result<HeaderValue, ChatError> {
+    fn key_value(
+        &self,
+        key: &SecretString,
+        errors: &ErrorBuilder,
+    ) -> Result<HeaderValue, ChatError> {
         let key = key.expose_secret().trim();
         let value = if self.key_header == reqwest::header::AUTHORIZATION {
             HeaderValue::from_str(&format!("Bearer {key}"))
@@ -136,7 +141,7 @@ impl Wire {
             HeaderValue::from_str(key)
         };
         let mut value = value.map_err(|_| {
-            errors.make(Failure::Auth, "the key holds characters that a header cannot carry: is it the right file or variable?")
+            errors.build(ChatFailure::Auth, "the key holds characters that a header cannot carry: is it the right file or variable?")
         })?;
         value.set_sensitive(true);
         Ok(value)
@@ -144,7 +149,7 @@ impl Wire {
 }
 
 /// Returns the timeout of one request.
-pub(crate) fn request_limit(config: &ModelConfig) -> Duration {
+pub(crate) fn request_timeout(config: &ModelConfig) -> Duration {
     Duration::from_secs(config.request_secs.unwrap_or(REQUEST_SECS))
 }
 
@@ -157,7 +162,7 @@ pub(crate) fn current_key(
         .map(|source| source())
         .transpose()
         .map_err(|problem| {
-            Errors::new(model, None).make(Failure::Auth, &format!("no key: {problem}"))
+            ErrorBuilder::new(model, None).build(ChatFailure::Auth, &format!("no key: {problem}"))
         })
 }
 

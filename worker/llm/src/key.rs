@@ -22,7 +22,7 @@ pub struct KeyRef(SecretString);
 
 /// Place of a key.
 #[derive(Debug, Clone)]
-pub enum KeyPlace<'a> {
+pub enum KeyLocation<'a> {
     /// This environment variable.
     Env(&'a str),
     /// This file. White space around the key is ignored.
@@ -34,14 +34,14 @@ pub enum KeyPlace<'a> {
 impl KeyRef {
     /// Returns the place of the key.
     #[must_use]
-    pub fn place(&self) -> KeyPlace<'_> {
+    pub fn location(&self) -> KeyLocation<'_> {
         let text = self.0.expose_secret();
         if let Some(name) = text.strip_prefix("env:") {
-            KeyPlace::Env(name.trim())
+            KeyLocation::Env(name.trim())
         } else if let Some(path) = text.strip_prefix("file:") {
-            KeyPlace::File(Path::new(path))
+            KeyLocation::File(Path::new(path))
         } else {
-            KeyPlace::Value(self.0.clone())
+            KeyLocation::Value(self.0.clone())
         }
     }
 }
@@ -60,10 +60,10 @@ impl From<&str> for KeyRef {
 
 impl fmt::Debug for KeyRef {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place() {
-            KeyPlace::Env(name) => write!(out, "env:{name}"),
-            KeyPlace::File(path) => write!(out, "file:{}", path.display()),
-            KeyPlace::Value(_) => out.write_str("[not shown]"),
+        match self.location() {
+            KeyLocation::Env(name) => write!(out, "env:{name}"),
+            KeyLocation::File(path) => write!(out, "file:{}", path.display()),
+            KeyLocation::Value(_) => out.write_str("[not shown]"),
         }
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     fn a_key_is_never_shown() {
         let key = KeyRef::from("sk-ant-0123456789");
         assert_eq!(
-            format!("{key:?} {:?}", key.place()),
+            format!("{key:?} {:?}", key.location()),
             "[not shown] Value(SecretBox<str>([REDACTED]))"
         );
         assert_eq!(
@@ -97,7 +97,7 @@ mod tests {
             "env:OPENAI_API_KEY"
         );
         assert!(
-            matches!(KeyRef::from("file:/run/key").place(), KeyPlace::File(path) if path == Path::new("/run/key"))
+            matches!(KeyRef::from("file:/run/key").location(), KeyLocation::File(path) if path == Path::new("/run/key"))
         );
     }
 }

@@ -4,46 +4,48 @@
 //! The capabilities of single models are data (`quirks.toml`), which the configuration may override. Keys come from a
 //! [`KeySource`] at each request, so that a changed key is used at once, and are never shown.
 //!
-//! Everything else is a layer around an adapter, which does one thing and is a `ChatModel` itself. [`Models`]
+//! Everything else is a layer around an adapter, which does one thing and is a `ChatModel` itself. [`ModelRegistry`]
 //! assembles them and documents their order.
 
 mod answer;
 mod anthropic;
+mod attempt_cost;
 #[cfg(feature = "bedrock")]
 mod bedrock;
-mod bound;
-mod chain;
+mod call_ids;
 pub mod chat;
 mod circuit;
 mod concurrency;
 mod config;
-mod examine;
+mod doctor;
+mod estimated_usage;
+mod fallback;
 mod gemini;
 mod http;
-mod ids;
 mod key;
 mod metering;
-mod models;
 mod openai;
-mod plain;
 mod price;
 mod provider;
 mod quirks;
 mod rate;
+mod reasoning_binding;
+mod registry;
 mod retry;
 mod schema;
-mod spent;
-mod untold;
+mod without_tools;
 
-pub use chain::Chain;
-pub use circuit::{Circuits, Health};
-pub use config::{ModelConfig, Price, Provider, Questions, Sampling, SchemaMode, Server};
-pub use examine::examine;
-pub use key::{KeyPlace, KeyRef, KeySource};
-pub use metering::{Metered, OUTCOMES};
-pub use models::Models;
-pub use price::Priced;
+pub use circuit::{ChainHealth, CircuitRegistry};
+pub use config::{
+    ModelConfig, ModelProvider, ModelServer, Price, QuestionSampling, Sampling, SchemaMode,
+};
+pub use doctor::probe;
+pub use fallback::FallbackChain;
+pub use key::{KeyLocation, KeyRef, KeySource};
+pub use metering::{MeteredModel, OUTCOMES};
+pub use price::PricedModel;
 pub use provider::{ModelError, connect};
+pub use registry::ModelRegistry;
 pub use retry::Retry;
 
 #[cfg(test)]

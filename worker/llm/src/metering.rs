@@ -10,15 +10,15 @@ mod span;
 use std::sync::Arc;
 
 use crate::chat::{
-    Asked, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage,
+    ChatAnswer, ChatError, ChatFailure, ChatModel, ChatRequest, ChatTraits, QuestionKind, Usage,
 };
 use async_trait::async_trait;
-use nightshift_engine::measure::{Measure, ModelTokens};
+use nightshift_engine::measurement::{Measurement, ModelTokens};
 use nightshift_engine::port::Meter;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
-use self::refusal::Refusal;
+use self::refusal::RefusalLog;
 
 /// Outcomes of a request: an answer, a drop by us, or a failure that a provider's response can be.
 pub const OUTCOMES: [&str; 14] = [
@@ -42,15 +42,15 @@ const OK: &str = "ok";
 const CANCELLED: &str = "cancelled";
 
 /// A model whose requests are counted.
-pub struct Metered {
+pub struct MeteredModel {
     inner: Arc<dyn ChatModel>,
     provider: &'static str,
     model: String,
     meter: Arc<dyn Meter>,
-    refusal: Refusal,
+    refusal: RefusalLog,
 }
 
-impl Metered {
+impl MeteredModel {
     /// Counts the requests to `inner` under these labels.
     pub fn new(
         inner: Arc<dyn ChatModel>,
@@ -63,33 +63,33 @@ impl Metered {
             provider,
             model: model.into(),
             meter,
-            refusal: Refusal::default(),
+            refusal: RefusalLog::default(),
         }
     }
 }
 
 #[async_trait]
-impl ChatModel for Metered {
+impl ChatModel for MeteredModel {
     fn traits(&self) -> &ChatTraits {
         self.inner.traits()
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let span = span::of(self.provider, &self.model, request);
-        let mut count = Count {
+        let span = span::start_span(self.provider, &self.model, request);
+        let mut count = RequestMeter {
             metered: self,
             span: span.clone(),
-            asked: request.asked,
+            asked: request.question,
             deadline: request.deadline,
-            since: Instant::now(),
-            ended: None,
+            started: Instant::now(),
+            outcome: None,
         };
         let result = self.inner.chat(request).instrument(span.clone()).await;
-        self.refusal.heard(self.provider, &self.model, &result);
+        self.refusal.record(self.provider, &self.model, &result);
         if let Ok(answer) = &result {
-            span::answered(&span, answer);
+            span::record_answer(&span, answer);
         }
-        count.ended = Some(match &result {
+        count.outcome = Some(match &result {
             Ok(answer) => (OK, answer.usage, answer.usd),
             Err(error) => (error.failure.as_str(), error.usage, error.usd),
         });
@@ -98,41 +98,41 @@ impl ChatModel for Metered {
 }
 
 /// A request in progress, which is counted at its end, even when it is dropped.
-struct Count<'a> {
-    metered: &'a Metered,
+struct RequestMeter<'a> {
+    metered: &'a MeteredModel,
     span: Span,
-    asked: Asked,
+    asked: QuestionKind,
     deadline: Instant,
-    since: Instant,
-    ended: Option<(&'static str, Usage, f64)>,
+    started: Instant,
+    outcome: Option<(&'static str, Usage, f64)>,
 }
 
-impl Drop for Count<'_> {
+impl Drop for RequestMeter<'_> {
     fn drop(&mut self) {
-        let (outcome, usage, usd) = self.ended.take().unwrap_or_else(|| {
+        let (outcome, usage, usd) = self.outcome.take().unwrap_or_else(|| {
             let outcome = if Instant::now() < self.deadline {
                 CANCELLED
             } else {
-                Failure::Timeout.as_str()
+                ChatFailure::Timeout.as_str()
             };
             (outcome, Usage::default(), 0.0)
         });
         let failure = Some(outcome).filter(|outcome| *outcome != OK);
-        span::ended(&self.span, failure, usage, usd);
-        self.metered.meter.count(&Measure::ModelRequest {
+        span::record_end(&self.span, failure, usage, usd);
+        self.metered.meter.count(&Measurement::ModelRequest {
             provider: self.metered.provider,
             model: self.metered.model.clone(),
             question: self.asked.as_str(),
             outcome,
-            took: self.since.elapsed(),
-            tokens: tokens(usage),
+            took: self.started.elapsed(),
+            tokens: disjoint_tokens(usage),
             usd,
         });
     }
 }
 
 /// Splits the tokens into kinds that do not overlap.
-fn tokens(usage: Usage) -> ModelTokens {
+fn disjoint_tokens(usage: Usage) -> ModelTokens {
     ModelTokens {
         input: usage
             .input_tokens

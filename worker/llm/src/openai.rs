@@ -15,9 +15,9 @@ use async_trait::async_trait;
 use reqwest::header::{HeaderMap, HeaderValue};
 use url::Url;
 
-use crate::http::{Wire, text};
+use crate::http::{HttpTransport, header_text};
 use crate::quirks::Quirks;
-use crate::schema::{Fitting, GRAMMAR, OPENAI, Ways};
+use crate::schema::{GRAMMAR, OPENAI, SchemaCache, SchemaFallback};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://api.openai.com/v1";
@@ -27,22 +27,22 @@ pub(crate) struct OpenAi {
     config: ModelConfig,
     quirks: Quirks,
     traits: ChatTraits,
-    wire: Wire,
+    transport: HttpTransport,
     url: Url,
-    ways: Ways,
-    fitting: Fitting,
+    schema_fallback: SchemaFallback,
+    schema_cache: SchemaCache,
     has_warned: AtomicBool,
 }
 
 impl OpenAi {
     pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
-        let quirks = Quirks::of(config);
+        let quirks = Quirks::from_config(config);
         Ok(Self {
-            wire: wire(config, key, &quirks)?,
+            transport: build_transport(config, key, &quirks)?,
             url: url(config)?,
             traits: quirks.traits(config),
-            ways: Ways::new(config, &quirks),
-            fitting: Fitting::new(if quirks.grammar { GRAMMAR } else { OPENAI }),
+            schema_fallback: SchemaFallback::new(config, &quirks),
+            schema_cache: SchemaCache::new(if quirks.grammar { GRAMMAR } else { OPENAI }),
             has_warned: AtomicBool::new(false),
             quirks,
             config: config.clone(),
@@ -59,17 +59,25 @@ impl OpenAi {
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let wanted = request.output.as_ref().map(|output| (mode, output));
-        let body = request::Body::new(&self.config, &self.quirks, &self.fitting, request, wanted);
-        let mut reply = self.wire.post(request, &self.url, &body).await?;
+        let body = request::OpenAiRequest::new(
+            &self.config,
+            &self.quirks,
+            &self.schema_cache,
+            request,
+            wanted,
+        );
+        let mut reply = self.transport.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
-            return failure::of(&mut reply, &self.quirks).await;
+            return failure::from_reply(&mut reply, &self.quirks).await;
         }
         let errors = reply.errors.clone();
-        let retries = retries_of_gateway(&reply.headers);
-        let completion = if reply.is_events() {
-            reply.read(stream::IDLE, stream::read).await?
+        let retries = gateway_retries(&reply.headers);
+        let completion = if reply.is_event_stream() {
+            reply
+                .read_events(stream::IDLE_TIMEOUT, stream::read_stream)
+                .await?
         } else {
-            response::parse(&reply.whole().await?, &errors)?
+            response::parse(&reply.read_body().await?, &errors)?
         };
         let mut answer = response::answer(completion, &errors, &self.quirks, wanted)?;
         answer.requests += retries;
@@ -83,13 +91,17 @@ impl OpenAi {
 /// Header that sets the number of retries by LiteLLM's proxy (its page on request headers).
 const RETRIES_HEADER: &str = "x-litellm-num-retries";
 /// Header with the number of retries that it made (its page on response headers).
-const RETRIED_HEADER: &str = "x-litellm-attempted-retries";
+const ATTEMPTED_RETRIES_HEADER: &str = "x-litellm-attempted-retries";
 /// Maximum number of retries that is believed.
-const MOST_RETRIES: u64 = 100;
+const MAX_GATEWAY_RETRIES: u64 = 100;
 
 /// Creates the transport to the model. A gateway is told not to retry, because this crate does.
-fn wire(config: &ModelConfig, key: Option<KeySource>, quirks: &Quirks) -> Result<Wire, ModelError> {
-    let wire = Wire::new(config, key, quirks)?;
+fn build_transport(
+    config: &ModelConfig,
+    key: Option<KeySource>,
+    quirks: &Quirks,
+) -> Result<HttpTransport, ModelError> {
+    let wire = HttpTransport::new(config, key, quirks)?;
     Ok(match quirks.may_be_litellm {
         true => wire.with_header(RETRIES_HEADER, HeaderValue::from_static("0")),
         false => wire,
@@ -97,9 +109,10 @@ fn wire(config: &ModelConfig, key: Option<KeySource>, quirks: &Quirks) -> Result
 }
 
 /// Returns the number of retries that a gateway made before this answer. Each was a request.
-fn retries_of_gateway(headers: &HeaderMap) -> u64 {
-    let retried = text(headers, "", RETRIED_HEADER).and_then(|text| text.parse().ok());
-    retried.unwrap_or(0).min(MOST_RETRIES)
+fn gateway_retries(headers: &HeaderMap) -> u64 {
+    let retried =
+        header_text(headers, "", ATTEMPTED_RETRIES_HEADER).and_then(|text| text.parse().ok());
+    retried.unwrap_or(0).min(MAX_GATEWAY_RETRIES)
 }
 
 #[async_trait]
@@ -110,8 +123,8 @@ impl ChatModel for OpenAi {
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let may_call = self.quirks.may_call(request);
-        self.ways
-            .walk(may_call, |mode| self.ask(request, mode))
+        self.schema_fallback
+            .run(may_call, |mode| self.ask(request, mode))
             .await
     }
 }
@@ -124,14 +137,15 @@ fn url(config: &ModelConfig) -> Result<Url, ModelError> {
         .as_deref()
         .unwrap_or(ORIGIN)
         .trim_end_matches('/');
-    let mut url = Url::parse(base).map_err(|error| config.bad("base_url", error.to_string()))?;
+    let mut url =
+        Url::parse(base).map_err(|error| config.invalid_value("base_url", error.to_string()))?;
     {
         let dated = config.api_version.is_some()
             && !base.ends_with("/v1")
             && !base.contains("/deployments/");
         let mut path = url
             .path_segments_mut()
-            .map_err(|()| config.bad("base_url", "has no path"))?;
+            .map_err(|()| config.invalid_value("base_url", "has no path"))?;
         path.pop_if_empty();
         if dated {
             path.extend(["deployments", &config.model]);

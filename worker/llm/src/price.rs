@@ -19,7 +19,7 @@ impl Price {
         clippy::cast_precision_loss,
         reason = "tokens of one request are far below 2^52"
     )]
-    pub fn usd(&self, usage: Usage) -> f64 {
+    pub fn cost_usd(&self, usage: Usage) -> f64 {
         let plain = usage
             .input_tokens
             .saturating_sub(usage.cached_tokens)
@@ -32,7 +32,7 @@ impl Price {
     }
 
     /// Creates a price from the highest price of a token.
-    pub(crate) const fn at_most(dearest: TokenPrice) -> Self {
+    pub(crate) const fn from_max_token_price(dearest: TokenPrice) -> Self {
         Self {
             input: dearest.input,
             cached_input: None,
@@ -43,7 +43,7 @@ impl Price {
 
     /// Returns the highest price of a token.
     #[must_use]
-    pub fn dearest(&self) -> TokenPrice {
+    pub fn max_token_price(&self) -> TokenPrice {
         TokenPrice {
             input: self.input.max(self.cache_write.unwrap_or(0.0)),
             output: self.output,
@@ -52,12 +52,12 @@ impl Price {
 }
 
 /// A model whose answers have a cost.
-pub struct Priced {
+pub struct PricedModel {
     inner: Arc<dyn ChatModel>,
     price: Price,
 }
 
-impl Priced {
+impl PricedModel {
     /// Adds prices to the usage of `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn ChatModel>, price: Price) -> Self {
@@ -66,7 +66,7 @@ impl Priced {
 }
 
 #[async_trait]
-impl ChatModel for Priced {
+impl ChatModel for PricedModel {
     fn traits(&self) -> &ChatTraits {
         self.inner.traits()
     }
@@ -74,11 +74,11 @@ impl ChatModel for Priced {
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         match self.inner.chat(request).await {
             Ok(mut answer) => {
-                answer.usd = self.price.usd(answer.usage);
+                answer.usd = self.price.cost_usd(answer.usage);
                 Ok(answer)
             }
             Err(mut error) => {
-                error.usd = self.price.usd(error.usage);
+                error.usd = self.price.cost_usd(error.usage);
                 Err(error)
             }
         }
@@ -87,10 +87,10 @@ impl ChatModel for Priced {
 
 #[cfg(test)]
 mod tests {
-    use crate::chat::Failure;
+    use crate::chat::ChatFailure;
 
     use super::*;
-    use crate::testing::{NOW, Scripted, answer, failed, request, secs};
+    use crate::testing::{NOW, ScriptedModel, answer, failure, request_with, secs};
 
     const PRICE: Price = Price {
         input: 3.0,
@@ -109,13 +109,13 @@ mod tests {
             reasoning_tokens: 90_000,
         };
         let close = |one: f64, other: f64| (one - other).abs() < 1e-9;
-        assert!(close(PRICE.usd(usage), 0.9 + 0.18 + 0.3 + 1.5));
+        assert!(close(PRICE.cost_usd(usage), 0.9 + 0.18 + 0.3 + 1.5));
         let written = Price {
             cached_input: None,
             cache_write: Some(3.75),
             ..PRICE
         };
-        assert!(close(written.usd(usage), 0.9 + 1.8 + 0.375 + 1.5));
+        assert!(close(written.cost_usd(usage), 0.9 + 1.8 + 0.375 + 1.5));
         // More cached tokens than prompt tokens: a provider that counts otherwise must not reduce the cost below
         // zero.
         let odd = Usage {
@@ -123,19 +123,19 @@ mod tests {
             cached_tokens: 20,
             ..Usage::default()
         };
-        assert!(PRICE.usd(odd) >= 0.0);
+        assert!(PRICE.cost_usd(odd) >= 0.0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn also_a_failed_try_has_its_price() {
-        let model = Scripted::new(|number, _| match number {
+        let model = ScriptedModel::new(|number, _| match number {
             0 => (NOW, Ok(answer())),
-            _ => (NOW, Err(failed(Failure::Truncated))),
+            _ => (NOW, Err(failure(ChatFailure::Truncated))),
         });
-        let priced = Priced::new(model, PRICE);
-        let answer = priced.chat(&request(secs(1))).await.unwrap();
+        let priced = PricedModel::new(model, PRICE);
+        let answer = priced.chat(&request_with(secs(1))).await.unwrap();
         assert!((answer.usd - 0.000_6).abs() < 1e-12);
-        let error = priced.chat(&request(secs(1))).await.unwrap_err();
+        let error = priced.chat(&request_with(secs(1))).await.unwrap_err();
         assert!((error.usd - 0.000_03).abs() < 1e-12);
     }
 }

@@ -10,7 +10,7 @@ use crate::chat::ChatModel;
 use crate::anthropic::Anthropic;
 use crate::gemini::Gemini;
 use crate::openai::OpenAi;
-use crate::{KeySource, ModelConfig, Provider};
+use crate::{KeySource, ModelConfig, ModelProvider};
 
 /// Error of connecting a model as configured.
 #[derive(Debug, thiserror::Error)]
@@ -73,13 +73,13 @@ pub fn connect(
 ) -> Result<Arc<dyn ChatModel>, ModelError> {
     config.check()?;
     Ok(match config.provider {
-        Provider::Openai => Arc::new(OpenAi::new(config, key)?),
-        Provider::Anthropic => Arc::new(Anthropic::new(config, key)?),
-        Provider::Gemini => Arc::new(Gemini::new(config, key)?),
+        ModelProvider::Openai => Arc::new(OpenAi::new(config, key)?),
+        ModelProvider::Anthropic => Arc::new(Anthropic::new(config, key)?),
+        ModelProvider::Gemini => Arc::new(Gemini::new(config, key)?),
         #[cfg(feature = "bedrock")]
-        Provider::Bedrock => Arc::new(crate::bedrock::Bedrock::new(config, key)?),
+        ModelProvider::Bedrock => Arc::new(crate::bedrock::Bedrock::new(config, key)?),
         #[cfg(not(feature = "bedrock"))]
-        Provider::Bedrock => {
+        ModelProvider::Bedrock => {
             return Err(config.bad("provider", "this program was built without `bedrock`"));
         }
     })

@@ -7,15 +7,15 @@ mod server;
 
 use std::sync::LazyLock;
 
-use crate::chat::{Asked, ChatRequest, ChatTraits, TokenPrice};
+use crate::chat::{ChatRequest, ChatTraits, QuestionKind, TokenPrice};
 use globset::Glob;
 use serde::Deserialize;
 use url::Url;
 
-use crate::{ModelConfig, Provider, Sampling, SchemaMode, Server};
+use crate::{ModelConfig, ModelProvider, ModelServer, Sampling, SchemaMode};
 
-static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    toml::from_str::<Table>(include_str!("quirks.toml")).map_or_else(
+static TABLE: LazyLock<Vec<QuirksRow>> = LazyLock::new(|| {
+    toml::from_str::<QuirksTable>(include_str!("quirks.toml")).map_or_else(
         |error| {
             tracing::error!(%error, "the table of model quirks cannot be read");
             Vec::new()
@@ -26,19 +26,19 @@ static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
-    row: Vec<Row>,
+struct QuirksTable {
+    row: Vec<QuirksRow>,
 }
 
 #[derive(Deserialize)]
-struct Row {
-    provider: Provider,
-    servers: Option<Vec<Server>>,
+struct QuirksRow {
+    provider: ModelProvider,
+    servers: Option<Vec<ModelServer>>,
     models: Option<Vec<Pattern>>,
     urls: Option<Vec<Pattern>>,
     versions: Option<Vec<Pattern>>,
     #[serde(flatten)]
-    says: Says,
+    overrides: QuirksOverrides,
 }
 
 /// A pattern that is compiled on use, which is once per model. All compiled patterns would take a megabyte.
@@ -61,14 +61,14 @@ impl Pattern {
 }
 
 #[derive(Deserialize, Default)]
-struct Says {
+struct QuirksOverrides {
     api_version: Option<String>,
     key_header: Option<String>,
     token_field: Option<TokenField>,
     system_role: Option<SystemRole>,
     sampling: Option<bool>,
-    reasoning: Option<Reasoning>,
-    least_reasoning: Option<Least>,
+    reasoning: Option<ReasoningControl>,
+    least_reasoning: Option<MinReasoning>,
     reasoning_back: Option<bool>,
     reasoning_with_tools: Option<bool>,
     schema: Option<SchemaMode>,
@@ -105,7 +105,7 @@ pub(crate) enum SystemRole {
 /// How a model's reasoning is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Reasoning {
+pub(crate) enum ReasoningControl {
     /// The model does not reason.
     None,
     /// By an effort word.
@@ -119,7 +119,7 @@ pub(crate) enum Reasoning {
 /// Meaning of the effort `none` for a Claude whose thinking has an effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Least {
+pub(crate) enum MinReasoning {
     /// Thinking is switched off.
     Disabled,
     /// The model thinks only between tools.
@@ -142,9 +142,9 @@ pub(crate) struct Quirks {
     /// Whether the model accepts `temperature` and `top_p`.
     pub(crate) sampling: bool,
     /// How reasoning is configured.
-    pub(crate) reasoning: Reasoning,
+    pub(crate) reasoning: ReasoningControl,
     /// The meaning of the effort `none`.
-    pub(crate) least_reasoning: Least,
+    pub(crate) least_reasoning: MinReasoning,
     /// Whether reasoning goes back to the model.
     pub(crate) reasoning_back: bool,
     /// Whether the model reasons where a request has tools. Otherwise reasoning must be switched off explicitly.
@@ -179,7 +179,7 @@ pub(crate) struct Quirks {
 
 impl Quirks {
     /// Returns the quirks of a configured model. The configuration has precedence.
-    pub(crate) fn of(config: &ModelConfig) -> Self {
+    pub(crate) fn from_config(config: &ModelConfig) -> Self {
         let url = config
             .base_url
             .as_deref()
@@ -187,19 +187,24 @@ impl Quirks {
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
         let path = url.as_ref().map_or("", Url::path).trim_end_matches('/');
         let place = format!("{host}{path}/");
-        let server = config.server.or_else(|| server::at(config, host));
-        let mut quirks = Self::plain();
-        for row in TABLE.iter().filter(|row| row.fits(config, server, &place)) {
-            quirks.lay(&row.says);
+        let server = config
+            .server
+            .or_else(|| server::detect_server(config, host));
+        let mut quirks = Self::baseline();
+        for row in TABLE
+            .iter()
+            .filter(|row| row.is_match(config, server, &place))
+        {
+            quirks.apply(&row.overrides);
         }
-        quirks.lay(&Says {
+        quirks.apply(&QuirksOverrides {
             api_version: config.api_version.clone(),
             stream: config.stream,
             tools: config.tools,
             schema: config.schema,
             window_tokens: config.window_tokens,
             max_output_tokens: config.max_output_tokens,
-            ..Says::default()
+            ..QuirksOverrides::default()
         });
         quirks
     }
@@ -210,57 +215,57 @@ impl Quirks {
             name: config.full_name(),
             window_tokens: self.window_tokens,
             max_output_tokens: self.max_output_tokens,
-            reasoning_tokens: self.most_reasoning(config),
+            reasoning_tokens: self.max_reasoning_tokens(config),
             tools: self.tools,
             tools_always: self.always_sends_tools(config),
             price: config
                 .price
-                .map_or_else(TokenPrice::default, |price| price.dearest()),
+                .map_or_else(TokenPrice::default, |price| price.max_token_price()),
         }
     }
 
     /// Returns the tokens for reasoning that the effort word means, in addition to those of the answer. Where the
     /// model's limit is too small for both, at most half of it is kept for the answer.
-    pub(crate) fn room(&self, word: Option<&str>, answer: u32) -> u32 {
-        let wanted = word.and_then(budget).unwrap_or_default();
+    pub(crate) fn reasoning_budget(&self, word: Option<&str>, answer: u32) -> u32 {
+        let wanted = word.and_then(reasoning_tokens).unwrap_or_default();
         let kept = answer.min(self.max_output_tokens / 2);
         match self.reasoning {
-            Reasoning::None => 0,
+            ReasoningControl::None => 0,
             _ => wanted.min(self.max_output_tokens - kept),
         }
     }
 
     /// Returns the maximum number of tokens of a request: those of its answer and of reasoning.
-    pub(crate) fn most(&self, word: Option<&str>, answer: u32) -> u32 {
-        let most = answer.saturating_add(self.room(word, answer));
+    pub(crate) fn max_request_tokens(&self, word: Option<&str>, answer: u32) -> u32 {
+        let most = answer.saturating_add(self.reasoning_budget(word, answer));
         most.min(self.max_output_tokens)
     }
 
     /// Returns the maximum number of reasoning tokens of any question.
-    fn most_reasoning(&self, config: &ModelConfig) -> u32 {
-        let of = |asked: &Asked| {
+    fn max_reasoning_tokens(&self, config: &ModelConfig) -> u32 {
+        let of = |asked: &QuestionKind| {
             let sampling = config.sampling(*asked);
             let effort = self.claude_effort(&sampling).or(sampling.reasoning_effort);
-            self.room(effort.as_deref(), 0)
+            self.reasoning_budget(effort.as_deref(), 0)
         };
-        Asked::ALL.iter().map(of).max().unwrap_or_default()
+        QuestionKind::ALL.iter().map(of).max().unwrap_or_default()
     }
 
     /// Returns whether all requests of a case carry its tools, including those that may call none, ask for JSON to a
     /// schema, or reason.
     fn always_sends_tools(&self, config: &ModelConfig) -> bool {
-        let reasons = |asked: &Asked| {
+        let reasons = |asked: &QuestionKind| {
             let word = config.sampling(*asked).reasoning_effort;
             word.is_some_and(|word| word != "none")
         };
-        let reasons_instead = self.reasoning == Reasoning::Effort
+        let reasons_instead = self.reasoning == ReasoningControl::Effort
             && !self.reasoning_with_tools
-            && Asked::ALL.iter().any(reasons);
-        self.tools && !reasons_instead && !self.leaves_tools_out(self.schema)
+            && QuestionKind::ALL.iter().any(reasons);
+        self.tools && !reasons_instead && !self.omits_tools(self.schema)
     }
 
     /// Returns whether a request with this schema mode that may call no tool is sent without tools.
-    pub(crate) fn leaves_tools_out(&self, mode: SchemaMode) -> bool {
+    pub(crate) fn omits_tools(&self, mode: SchemaMode) -> bool {
         match mode {
             SchemaMode::Strict => self.schema_with_tools != SchemaMode::Strict,
             SchemaMode::Tool => !self.names_tool,
@@ -276,24 +281,24 @@ impl Quirks {
     /// Returns the effort of a Claude, which has fewer effort words than others (SDK, `output_config_param.py`).
     pub(crate) fn claude_effort(&self, sampling: &Sampling) -> Option<String> {
         let word = sampling.reasoning_effort.as_deref();
-        let word = word.filter(|_| self.reasoning == Reasoning::Effort)?;
+        let word = word.filter(|_| self.reasoning == ReasoningControl::Effort)?;
         match word {
-            "none" if self.least_reasoning != Least::Effort => None,
+            "none" if self.least_reasoning != MinReasoning::Effort => None,
             "none" | "minimal" => Some("low".to_owned()),
             word => Some(word.to_owned()),
         }
     }
 
     /// Returns the quirks of a model without a row.
-    fn plain() -> Self {
+    fn baseline() -> Self {
         Self {
             api_version: None,
             key_header: "authorization".to_owned(),
             token_field: TokenField::MaxTokens,
             system_role: SystemRole::System,
             sampling: true,
-            reasoning: Reasoning::None,
-            least_reasoning: Least::Effort,
+            reasoning: ReasoningControl::None,
+            least_reasoning: MinReasoning::Effort,
             reasoning_back: false,
             reasoning_with_tools: true,
             schema: SchemaMode::Prompt,
@@ -312,7 +317,7 @@ impl Quirks {
         }
     }
 
-    fn lay(&mut self, says: &Says) {
+    fn apply(&mut self, says: &QuirksOverrides) {
         fn set<T: Clone>(place: &mut T, value: Option<&T>) {
             if let Some(value) = value {
                 place.clone_from(value);
@@ -349,7 +354,7 @@ impl Quirks {
 }
 
 /// Returns the tokens of reasoning: a number, or the value of an effort word.
-pub(crate) fn budget(word: &str) -> Option<u32> {
+pub(crate) fn reasoning_tokens(word: &str) -> Option<u32> {
     match word {
         "none" => Some(0),
         "minimal" => Some(1024),
@@ -361,8 +366,8 @@ pub(crate) fn budget(word: &str) -> Option<u32> {
     }
 }
 
-impl Row {
-    fn fits(&self, config: &ModelConfig, server: Option<Server>, place: &str) -> bool {
+impl QuirksRow {
+    fn is_match(&self, config: &ModelConfig, server: Option<ModelServer>, place: &str) -> bool {
         let any = |patterns: &Option<Vec<Pattern>>, text: Option<&str>| {
             patterns.as_ref().is_none_or(|patterns| {
                 text.is_some_and(|text| patterns.iter().any(|pattern| pattern.is_match(text)))

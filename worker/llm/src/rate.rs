@@ -10,20 +10,22 @@ mod estimate;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage};
+use crate::chat::{ChatAnswer, ChatError, ChatFailure, ChatModel, ChatRequest, ChatTraits, Usage};
 use async_trait::async_trait;
 use tokio::time::{Instant, sleep_until};
 
-use crate::circuit::{Breaker, IN_LINE, not_asked};
-use bucket::Bucket;
-pub(crate) use estimate::{estimate, json, length, output_tokens, tokens_in, tokens_of};
+use crate::circuit::{CircuitBreaker, MAX_QUEUED_WAIT, local_limit_error};
+use bucket::TokenBucket;
+pub(crate) use estimate::{
+    estimate_usage, json_bytes, part_tokens, text_bytes, tokens_from_bytes, usual_output_tokens,
+};
 
 /// Requests at once: a sixth of a minute's limit, because providers enforce the limit over seconds, too.
 const REQUESTS_AT_ONCE: u32 = 6;
 
 /// Limits of a model per minute; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Limits {
+pub(crate) struct MinuteLimits {
     /// Requests.
     pub(crate) requests_per_minute: Option<u32>,
     /// Tokens, sent and received.
@@ -31,93 +33,101 @@ pub(crate) struct Limits {
 }
 
 /// A model with rate limits.
-pub(crate) struct Rate {
+pub(crate) struct RateLimit {
     inner: Arc<dyn ChatModel>,
-    breaker: Breaker,
-    turns: Arc<Turns>,
+    breaker: CircuitBreaker,
+    shared: Arc<SharedRateLimit>,
 }
 
 /// Turns to ask a model, which all its users share.
-pub(crate) struct Turns {
-    requests: Option<Bucket>,
-    tokens: Option<Bucket>,
+pub(crate) struct SharedRateLimit {
+    requests: Option<TokenBucket>,
+    tokens: Option<TokenBucket>,
     /// Tokens used beyond the estimates so far; a negative value is a credit. The next request pays them.
-    owed: Mutex<i64>,
+    token_debt: Mutex<i64>,
     /// Time until which the model is left alone.
-    quiet_until: Mutex<Instant>,
-    urgent: Lane,
-    ordinary: Lane,
+    paused_until: Mutex<Instant>,
+    urgent: WaitQueue,
+    ordinary: WaitQueue,
 }
 
 /// The queue of waiting requests, in order.
-type Lane = tokio::sync::Mutex<()>;
+type WaitQueue = tokio::sync::Mutex<()>;
 
-impl Rate {
+impl RateLimit {
     /// Limits the rate of requests to `inner`.
-    pub(crate) fn new(inner: Arc<dyn ChatModel>, turns: Arc<Turns>, breaker: Breaker) -> Self {
+    pub(crate) fn new(
+        inner: Arc<dyn ChatModel>,
+        turns: Arc<SharedRateLimit>,
+        breaker: CircuitBreaker,
+    ) -> Self {
         Self {
             inner,
             breaker,
-            turns,
+            shared: turns,
         }
     }
 }
 
-impl Turns {
+impl SharedRateLimit {
     /// Creates the turns for these limits.
-    pub(crate) fn within(limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: MinuteLimits) -> Arc<Self> {
         Arc::new(Self {
             requests: limits
                 .requests_per_minute
-                .map(|limit| Bucket::per_minute(limit, limit / REQUESTS_AT_ONCE)),
+                .map(|limit| TokenBucket::per_minute(limit, limit / REQUESTS_AT_ONCE)),
             tokens: limits
                 .tokens_per_minute
-                .map(|limit| Bucket::per_minute(limit, limit)),
-            owed: Mutex::default(),
-            quiet_until: Mutex::new(Instant::now()),
-            urgent: Lane::default(),
-            ordinary: Lane::default(),
+                .map(|limit| TokenBucket::per_minute(limit, limit)),
+            token_debt: Mutex::default(),
+            paused_until: Mutex::new(Instant::now()),
+            urgent: WaitQueue::default(),
+            ordinary: WaitQueue::default(),
         })
     }
 
     /// Waits for a turn. The error says whose limits leave none in time, ours or the provider's.
-    async fn turn(&self, request: &ChatRequest, tokens: u64) -> Result<(), Failure> {
+    async fn acquire(&self, request: &ChatRequest, tokens: u64) -> Result<(), ChatFailure> {
         let lane = if request.urgent {
             &self.urgent
         } else {
             &self.ordinary
         };
         let _front = lane.lock().await;
-        self.quiet(request.deadline).await?;
+        self.wait_for_provider(request.deadline).await?;
         if let Some(bucket) = &self.requests {
-            let taken = bucket.take(1, request.urgent, request.deadline).await;
-            taken.map_err(|_| Failure::NoTurn)?;
+            let taken = bucket.acquire(1, request.urgent, request.deadline).await;
+            taken.map_err(|_| ChatFailure::NoTurn)?;
         }
         if let Some(bucket) = &self.tokens {
-            let charged = signed(tokens).saturating_add(*locked(&self.owed)).max(0);
+            let charged = to_signed(tokens)
+                .saturating_add(*lock(&self.token_debt))
+                .max(0);
             let number = charged.unsigned_abs();
-            let taken = bucket.take(number, request.urgent, request.deadline).await;
+            let taken = bucket
+                .acquire(number, request.urgent, request.deadline)
+                .await;
             if let Err(taken) = taken {
                 // The request paid a part of the debt. Otherwise each would begin anew, and the debt would never end.
-                self.owe(-signed(taken));
-                return Err(Failure::NoTurn);
+                self.adjust_debt(-to_signed(taken));
+                return Err(ChatFailure::NoTurn);
             }
-            self.owe(signed(tokens) - charged);
+            self.adjust_debt(to_signed(tokens) - charged);
         }
         // The provider may have set a wait for others in the meantime.
-        self.quiet(request.deadline).await
+        self.wait_for_provider(request.deadline).await
     }
 
     /// Waits while the model must be left alone. The error is that wait, if it exceeds the deadline.
-    async fn quiet(&self, deadline: Instant) -> Result<(), Failure> {
+    async fn wait_for_provider(&self, deadline: Instant) -> Result<(), ChatFailure> {
         loop {
-            let until = *locked(&self.quiet_until);
+            let until = *lock(&self.paused_until);
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());
             }
             if until >= deadline {
-                return Err(Failure::RateLimited { after: Some(left) });
+                return Err(ChatFailure::RateLimited { after: Some(left) });
             }
             sleep_until(until).await;
         }
@@ -129,63 +139,63 @@ impl Turns {
             Ok(answer) => (answer.usage, None),
             Err(error) => (error.usage, Some(error.failure)),
         };
-        let used = tokens(usage);
+        let used = total_tokens(usage);
         // A late answer was possibly generated, so its estimate stays charged.
-        if used > 0 || failure != Some(Failure::Timeout) {
-            self.owe(signed(used) - signed(estimated));
+        if used > 0 || failure != Some(ChatFailure::Timeout) {
+            self.adjust_debt(to_signed(used) - to_signed(estimated));
         }
-        if let Some(after) = failure.and_then(Failure::after)
-            && after <= IN_LINE
+        if let Some(after) = failure.and_then(ChatFailure::retry_after)
+            && after <= MAX_QUEUED_WAIT
         {
-            let mut quiet_until = locked(&self.quiet_until);
+            let mut quiet_until = lock(&self.paused_until);
             *quiet_until = (*quiet_until).max(Instant::now() + after);
         }
     }
 
     /// Adds to the debt. The credit never exceeds a minute's limit.
-    fn owe(&self, tokens: i64) {
+    fn adjust_debt(&self, tokens: i64) {
         let Some(bucket) = &self.tokens else {
             return;
         };
-        let mut owed = locked(&self.owed);
+        let mut owed = lock(&self.token_debt);
         *owed = owed.saturating_add(tokens).max(-i64::from(bucket.burst()));
     }
 }
 
 #[async_trait]
-impl ChatModel for Rate {
+impl ChatModel for RateLimit {
     fn traits(&self) -> &ChatTraits {
         self.inner.traits()
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let estimated = match &self.turns.tokens {
-            Some(_) => tokens(estimate(request)),
+        let estimated = match &self.shared.tokens {
+            Some(_) => total_tokens(estimate_usage(request)),
             None => 0,
         };
         let turn = self
             .breaker
-            .wait(request.deadline, self.turns.turn(request, estimated))
+            .wait_for_turn(request.deadline, self.shared.acquire(request, estimated))
             .await
             .flatten();
         if let Err(failure) = turn {
-            return Err(not_asked(&self.inner.traits().name, failure));
+            return Err(local_limit_error(&self.inner.traits().name, failure));
         }
         let result = self.inner.chat(request).await;
-        self.turns.settle(estimated, &result);
+        self.shared.settle(estimated, &result);
         result
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn tokens(usage: Usage) -> u64 {
+fn total_tokens(usage: Usage) -> u64 {
     usage.input_tokens + usage.output_tokens
 }
 
-fn signed(tokens: u64) -> i64 {
+fn to_signed(tokens: u64) -> i64 {
     i64::try_from(tokens).unwrap_or(i64::MAX)
 }
 

@@ -9,31 +9,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chat::{
-    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage, time_left,
+    ChatAnswer, ChatError, ChatFailure, ChatModel, ChatRequest, ChatTraits, Usage, time_left,
 };
 use async_trait::async_trait;
 use backon::{Backoff, BackoffBuilder, ExponentialBuilder, Retryable};
 use tokio::time::timeout_at;
 
 use crate::Price;
-use crate::rate::estimate;
-use crate::spent::Spent;
+use crate::attempt_cost::AttemptCost;
+use crate::rate::estimate_usage;
 
 /// Upper bounds of the waits: half a second, doubled each time, up to 16 seconds.
-const WAITS: ExponentialBuilder = ExponentialBuilder::new()
+const BACKOFF: ExponentialBuilder = ExponentialBuilder::new()
     .with_min_delay(Duration::from_millis(500))
     .with_factor(2.0)
     .with_max_delay(Duration::from_secs(16))
     .with_max_times(6);
 
 /// Maximum number of paid, unreadable answers that are retried.
-const UNREADABLE: u32 = 1;
+const MAX_UNREADABLE_RETRIES: u32 = 1;
 
 /// Resolution of tokio's timers, which round up.
-const TICK: Duration = Duration::from_millis(1);
+const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// Extra time for adapters to report the usage after the deadline.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+const GRACE_PERIOD: Duration = Duration::from_millis(250);
 
 /// A model with retries.
 pub struct Retry {
@@ -58,21 +58,21 @@ impl Retry {
     }
 
     /// Makes one attempt, which ends at the deadline.
-    async fn once(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let asked = timeout_at(request.deadline + LAST_WORDS, self.inner.chat(request));
+    async fn attempt(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let asked = timeout_at(request.deadline + GRACE_PERIOD, self.inner.chat(request));
         let result = asked.await.unwrap_or_else(|_| {
-            Err(self.late("no answer came before the question's time was over"))
+            Err(self.timeout_error("no answer came before the question's time was over"))
         });
         result.map_err(|error| match error.failure {
-            Failure::Timeout => self.charged(request, error),
+            ChatFailure::Timeout => self.charge_timeout(request, error),
             _ => error,
         })
     }
 
     /// Charges an attempt that timed out, because the answer was possibly generated and billed. Missing usage is
     /// estimated. Otherwise a hanging model would pass every budget.
-    fn charged(&self, request: &ChatRequest, mut error: ChatError) -> ChatError {
-        let usual = estimate(request);
+    fn charge_timeout(&self, request: &ChatRequest, mut error: ChatError) -> ChatError {
+        let usual = estimate_usage(request);
         let told = error.usage;
         let untold = Usage {
             input_tokens: match told.input_tokens {
@@ -83,13 +83,13 @@ impl Retry {
             ..Usage::default()
         };
         let price = self.inner.traits().price;
-        error.usd += Price::at_most(price).usd(untold);
+        error.usd += Price::from_max_token_price(price).cost_usd(untold);
         error.usage += untold;
         error
     }
 
-    fn late(&self, what: &str) -> ChatError {
-        ChatError::new(&self.inner.traits().name, Failure::Timeout, what)
+    fn timeout_error(&self, what: &str) -> ChatError {
+        ChatError::new(&self.inner.traits().name, ChatFailure::Timeout, what)
     }
 }
 
@@ -103,48 +103,48 @@ impl ChatModel for Retry {
         if time_left(request).is_zero() {
             return Err(ChatError {
                 requests: 0,
-                ..self.late("the question's time was over before the model was asked")
+                ..self.timeout_error("the question's time was over before the model was asked")
             });
         }
-        let mut spent = Spent::default();
+        let mut spent = AttemptCost::default();
         let mut unreadable = 0;
-        let mut last = (|| self.once(request))
+        let mut last = (|| self.attempt(request))
             .retry(full_jitter(self.seed))
             .when(|error: &ChatError| {
                 unreadable += u32::from(is_unreadable(error));
-                error.failure.is_transient() && unreadable <= UNREADABLE
+                error.failure.is_transient() && unreadable <= MAX_UNREADABLE_RETRIES
             })
-            .adjust(|error, wait| within(request, error.failure.after(), wait?))
-            .notify(|error, _| spent.add(error))
+            .adjust(|error, wait| next_delay(request, error.failure.retry_after(), wait?))
+            .notify(|error, _| spent.add_failure(error))
             .await;
-        spent.add_to(&mut last);
+        spent.add_to_result(&mut last);
         last
     }
 }
 
 /// Returns whether the model answered with nothing readable: no text, or an invalid call.
 fn is_unreadable(error: &ChatError) -> bool {
-    error.failure == Failure::Malformed && error.usage.output_tokens > 0
+    error.failure == ChatFailure::Malformed && error.usage.output_tokens > 0
 }
 
 /// Returns waits between zero and the growing bound. `backon`'s own jitter is between the bound and twice the bound,
 /// so the bound is subtracted.
 fn full_jitter(seed: Option<u64>) -> impl Backoff {
-    let mut jittered = WAITS.with_jitter();
+    let mut jittered = BACKOFF.with_jitter();
     if let Some(seed) = seed {
         jittered = jittered.with_jitter_seed(seed);
     }
     jittered
         .build()
-        .zip(WAITS.build())
+        .zip(BACKOFF.build())
         .map(|(jittered, bound)| jittered.saturating_sub(bound))
 }
 
 /// Returns the wait before the next attempt: the provider's wait plus jitter, so that waiting requests do not return
 /// at once. Returns `None` when the wait ends too late.
-fn within(request: &ChatRequest, told: Option<Duration>, jitter: Duration) -> Option<Duration> {
+fn next_delay(request: &ChatRequest, told: Option<Duration>, jitter: Duration) -> Option<Duration> {
     let wait = told.unwrap_or_default().saturating_add(jitter);
-    (wait.saturating_add(TICK) < time_left(request)).then_some(wait)
+    (wait.saturating_add(TIMER_RESOLUTION) < time_left(request)).then_some(wait)
 }
 
 #[cfg(test)]

@@ -3,30 +3,30 @@
 //! A constraint that a provider does not support moves into the description, where the model reads it. The analyst
 //! validates the answer anyway. The working mode is learnt once per model and process.
 
-mod fitting;
+mod cache;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::chat::{ChatAnswer, ChatError, Failure, OutputSchema};
+use crate::chat::{ChatAnswer, ChatError, ChatFailure, OutputSchema};
 use serde_json::{Map, Value};
 
-pub(crate) use self::fitting::{Fitted, Fitting};
+pub(crate) use self::cache::{DialectSchema, SchemaCache};
 use crate::quirks::Quirks;
 use crate::{ModelConfig, SchemaMode};
 
 /// The JSON Schema subset of a provider.
-pub(crate) struct Dialect {
+pub(crate) struct SchemaDialect {
     /// Keywords whose values are not schemas.
-    plain: &'static [&'static str],
+    keywords: &'static [&'static str],
     /// Whether `const` is supported; otherwise it becomes an `enum` of one.
-    constant: bool,
+    has_const: bool,
     /// Whether an array may require more than one item.
-    many_items: bool,
+    has_min_items: bool,
 }
 
 /// Structured outputs of OpenAI (guide "Structured Outputs", supported schemas).
-pub(crate) const OPENAI: Dialect = Dialect {
-    plain: &[
+pub(crate) const OPENAI: SchemaDialect = SchemaDialect {
+    keywords: &[
         "type",
         "enum",
         "const",
@@ -42,33 +42,33 @@ pub(crate) const OPENAI: Dialect = Dialect {
         "maxItems",
         "required",
     ],
-    constant: true,
-    many_items: true,
+    has_const: true,
+    has_min_items: true,
 };
 
 /// Keywords that every server's grammar supports. llama.cpp silently drops the others, some always (bounds of a
 /// `number`, `multipleOf`, `not`) and some at times (a `pattern` without anchors, lengths beside a pattern, most
 /// formats). vLLM refuses keywords that its grammar does not support.
-pub(crate) const GRAMMAR: Dialect = Dialect {
-    plain: &[
+pub(crate) const GRAMMAR: SchemaDialect = SchemaDialect {
+    keywords: &[
         "type", "enum", "const", "$ref", "minItems", "maxItems", "required",
     ],
-    constant: true,
-    many_items: true,
+    has_const: true,
+    has_min_items: true,
 };
 
 /// Structured outputs of Anthropic, as its SDK transforms schemas.
-pub(crate) const ANTHROPIC: Dialect = Dialect {
-    plain: &[
+pub(crate) const ANTHROPIC: SchemaDialect = SchemaDialect {
+    keywords: &[
         "type", "enum", "const", "$ref", "format", "minItems", "required",
     ],
-    constant: true,
-    many_items: false,
+    has_const: true,
+    has_min_items: false,
 };
 
 /// `responseJsonSchema` of Gemini (API reference, `GenerationConfig`).
-pub(crate) const GEMINI: Dialect = Dialect {
-    plain: &[
+pub(crate) const GEMINI: SchemaDialect = SchemaDialect {
+    keywords: &[
         "type",
         "enum",
         "$ref",
@@ -80,17 +80,18 @@ pub(crate) const GEMINI: Dialect = Dialect {
         "required",
         "propertyOrdering",
     ],
-    constant: false,
-    many_items: true,
+    has_const: false,
+    has_min_items: true,
 };
 
 /// Description of the tool by which an answer to a schema is given.
-pub(crate) const GIVES_ANSWER: &str = "Gives the answer, once no other tool needs to be called.";
+pub(crate) const ANSWER_TOOL_DESCRIPTION: &str =
+    "Gives the answer, once no other tool needs to be called.";
 
 /// Keywords that do not constrain a value.
-const SILENT: [&str; 6] = ["$schema", "$id", "$comment", "title", "default", "examples"];
+const IGNORED_KEYWORDS: [&str; 6] = ["$schema", "$id", "$comment", "title", "default", "examples"];
 
-impl Dialect {
+impl SchemaDialect {
     /// Returns the schema in this dialect. A boolean schema becomes an object, because llama.cpp refuses a whole
     /// request for one `true`.
     fn fit(&self, schema: &Value) -> Value {
@@ -99,7 +100,7 @@ impl Dialect {
         let schema = match schema {
             Value::Object(schema) => schema,
             Value::Bool(false) => {
-                tell(&mut fitted, &["nothing fits".to_owned()]);
+                append_description(&mut fitted, &["nothing fits".to_owned()]);
                 return Value::Object(fitted);
             }
             _ => return Value::Object(fitted),
@@ -118,19 +119,21 @@ impl Dialect {
                 "anyOf" | "oneOf" => {
                     fitted.insert("anyOf".to_owned(), self.fit_list(value));
                 }
-                "const" if !self.constant => {
+                "const" if !self.has_const => {
                     fitted.insert("enum".to_owned(), Value::Array(vec![value.clone()]));
                 }
-                "minItems" if !self.many_items && value.as_u64().is_none_or(|least| least > 1) => {
+                "minItems"
+                    if !self.has_min_items && value.as_u64().is_none_or(|least| least > 1) =>
+                {
                     rest.push((key, value));
                 }
                 "description" => {
                     fitted.insert(key.clone(), value.clone());
                 }
-                key if self.plain.contains(&key) => {
+                key if self.keywords.contains(&key) => {
                     fitted.insert(key.to_owned(), value.clone());
                 }
-                key if SILENT.contains(&key) => {}
+                key if IGNORED_KEYWORDS.contains(&key) => {}
                 _ => rest.push((key, value)),
             }
         }
@@ -138,7 +141,7 @@ impl Dialect {
             .iter()
             .map(|(key, value)| format!("{key}: {value}"))
             .collect();
-        tell(&mut fitted, &told);
+        append_description(&mut fitted, &told);
         Value::Object(fitted)
     }
 
@@ -162,7 +165,7 @@ impl Dialect {
 }
 
 /// Adds unsupported constraints to the description.
-fn tell(schema: &mut Map<String, Value>, told: &[String]) {
+fn append_description(schema: &mut Map<String, Value>, told: &[String]) {
     if told.is_empty() {
         return;
     }
@@ -210,7 +213,7 @@ fn all_required(schema: &Map<String, Value>) -> bool {
 }
 
 /// Returns the prompt text that asks for a schema.
-pub(crate) fn words(output: &OutputSchema, may_call: bool) -> String {
+pub(crate) fn schema_prompt(output: &OutputSchema, may_call: bool) -> String {
     let unless = if may_call {
         "Unless you call a tool, answer"
     } else {
@@ -223,30 +226,30 @@ pub(crate) fn words(output: &OutputSchema, may_call: bool) -> String {
 }
 
 /// The working schema modes of one model, for answers that may call tools and for all others.
-pub(crate) struct Ways {
-    alone: Way,
-    beside_tools: Way,
+pub(crate) struct SchemaFallback {
+    without_tools: SchemaModeState,
+    with_tools: SchemaModeState,
     refuses_reasoning: AtomicBool,
     name: String,
 }
 
 /// A schema mode that begins with the strongest one and weakens when it is refused.
-struct Way {
-    first: SchemaMode,
-    weaker: AtomicU8,
+struct SchemaModeState {
+    strongest: SchemaMode,
+    downgrades: AtomicU8,
 }
 
-impl Way {
+impl SchemaModeState {
     const fn new(first: SchemaMode) -> Self {
         Self {
-            first,
-            weaker: AtomicU8::new(0),
+            strongest: first,
+            downgrades: AtomicU8::new(0),
         }
     }
 
     /// Returns the strongest mode that was not refused.
     fn mode(&self) -> SchemaMode {
-        match self.first as u8 + self.weaker.load(Ordering::Relaxed) {
+        match self.strongest as u8 + self.downgrades.load(Ordering::Relaxed) {
             0 => SchemaMode::Strict,
             1 => SchemaMode::Tool,
             _ => SchemaMode::Prompt,
@@ -254,58 +257,58 @@ impl Way {
     }
 
     /// Replaces this mode by the next weaker one. Returns whether this request was the first to do so.
-    fn leave(&self, mode: SchemaMode) -> bool {
-        let weaker = (mode as u8 + 1).saturating_sub(self.first as u8);
-        self.weaker.fetch_max(weaker, Ordering::Relaxed) < weaker
+    fn downgrade(&self, mode: SchemaMode) -> bool {
+        let weaker = (mode as u8 + 1).saturating_sub(self.strongest as u8);
+        self.downgrades.fetch_max(weaker, Ordering::Relaxed) < weaker
     }
 }
 
-impl Ways {
+impl SchemaFallback {
     pub(crate) fn new(config: &ModelConfig, quirks: &Quirks) -> Self {
         Self {
-            alone: Way::new(quirks.schema),
-            beside_tools: Way::new(quirks.schema.max(quirks.schema_with_tools)),
+            without_tools: SchemaModeState::new(quirks.schema),
+            with_tools: SchemaModeState::new(quirks.schema.max(quirks.schema_with_tools)),
             refuses_reasoning: AtomicBool::new(false),
             name: config.full_name(),
         }
     }
 
-    const fn way(&self, may_call: bool) -> &Way {
+    const fn mode_state(&self, may_call: bool) -> &SchemaModeState {
         if may_call {
-            &self.beside_tools
+            &self.with_tools
         } else {
-            &self.alone
+            &self.without_tools
         }
     }
 
     /// Returns the strongest mode that was not refused, for requests that may or may not call tools.
     pub(crate) fn mode(&self, may_call: bool) -> SchemaMode {
-        self.way(may_call).mode()
+        self.mode_state(may_call).mode()
     }
 
     /// Returns whether reasoning goes back, which is so until it was refused.
-    pub(crate) fn take_reasoning_back(&self) -> bool {
+    pub(crate) fn sends_reasoning(&self) -> bool {
         !self.refuses_reasoning.load(Ordering::Relaxed)
     }
 
     /// Returns whether the error says that reasoning is not in its place. From then on no reasoning goes back,
     /// because dropping one block of several is not enough, and the cause between us and the model affects the next
     /// conversation too.
-    fn keep_reasoning(&self, error: &ChatError) -> bool {
-        let words = error.what.to_lowercase();
+    fn stop_sending_reasoning(&self, error: &ChatError) -> bool {
+        let words = error.message.to_lowercase();
         let says = words.contains("bound to a different")
             || words.contains("invalid `signature` in `thinking` block");
-        if error.failure != Failure::BadRequest || !says {
+        if error.failure != ChatFailure::BadRequest || !says {
             return false;
         }
         if !self.refuses_reasoning.swap(true, Ordering::Relaxed) {
-            tracing::warn!(model.name = %self.name, why = %error.what, "reasoning does not go back to this model any more: does a gateway change requests?");
+            tracing::warn!(model.name = %self.name, why = %error.message, "reasoning does not go back to this model any more: does a gateway change requests?");
         }
         true
     }
 
     /// Asks in the strongest mode, and in weaker ones as the provider refuses them.
-    pub(crate) async fn walk<F>(
+    pub(crate) async fn run<F>(
         &self,
         may_call: bool,
         ask: impl Fn(SchemaMode) -> F + Send,
@@ -316,10 +319,12 @@ impl Ways {
         // Requests with refused modes. The last request counts itself.
         let mut before = 0;
         loop {
-            let (mode, back) = (self.mode(may_call), self.take_reasoning_back());
+            let (mode, back) = (self.mode(may_call), self.sends_reasoning());
             match ask(mode).await {
-                Err(error) if self.weaken(may_call, mode, &error) => before += error.requests,
-                Err(error) if back && self.keep_reasoning(&error) => before += error.requests,
+                Err(error) if self.downgrade_on(may_call, mode, &error) => before += error.requests,
+                Err(error) if back && self.stop_sending_reasoning(&error) => {
+                    before += error.requests
+                }
                 mut last => {
                     match &mut last {
                         Ok(answer) => answer.requests += before,
@@ -332,7 +337,7 @@ impl Ways {
     }
 
     /// Returns whether the error says that `mode` is not supported. Then a weaker one counts from now on.
-    pub(crate) fn weaken(&self, may_call: bool, mode: SchemaMode, error: &ChatError) -> bool {
+    pub(crate) fn downgrade_on(&self, may_call: bool, mode: SchemaMode, error: &ChatError) -> bool {
         let named: &[&str] = match mode {
             SchemaMode::Strict => &[
                 "response_format",
@@ -351,16 +356,18 @@ impl Ways {
             SchemaMode::Prompt => return false,
         };
         // Effort is in the same object and has nothing to do with the schema mode.
-        let words = error.what.to_lowercase();
+        let words = error.message.to_lowercase();
         let words = words
             .replace("output_config.effort", "")
             .replace("outputconfig.effort", "");
-        if error.failure != Failure::BadRequest || !named.iter().any(|name| words.contains(name)) {
+        if error.failure != ChatFailure::BadRequest
+            || !named.iter().any(|name| words.contains(name))
+        {
             return false;
         }
-        let way = self.way(may_call);
-        if way.leave(mode) {
-            tracing::warn!(model.name = %self.name, refused = ?mode, now = ?way.mode(), why = %error.what, "answers to a schema are asked for in a weaker way");
+        let way = self.mode_state(may_call);
+        if way.downgrade(mode) {
+            tracing::warn!(model.name = %self.name, refused = ?mode, now = ?way.mode(), why = %error.message, "answers to a schema are asked for in a weaker way");
         }
         true
     }

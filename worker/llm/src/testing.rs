@@ -4,40 +4,40 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::chat::{
-    Asked, ChatAnswer, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTraits, Failure, Part,
-    Role, StopReason, TokenPrice, Usage,
+    ChatAnswer, ChatError, ChatFailure, ChatMessage, ChatModel, ChatPart, ChatRequest, ChatRole,
+    ChatTraits, QuestionKind, StopReason, TokenPrice, Usage,
 };
 use async_trait::async_trait;
-use nightshift_engine::measure::Measure;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::Meter;
 use tokio::time::{Instant, sleep};
 
-use crate::circuit::{Breaker, Patience};
+use crate::circuit::{BreakerConfig, CircuitBreaker};
 
 /// Duration and result of a request.
-pub(crate) type Reply = (Duration, Result<ChatAnswer, ChatError>);
+pub(crate) type ScriptedReply = (Duration, Result<ChatAnswer, ChatError>);
 
-type Script = dyn Fn(usize, &ChatRequest) -> Reply + Send + Sync;
+type Script = dyn Fn(usize, &ChatRequest) -> ScriptedReply + Send + Sync;
 
 /// A model that answers by script and records when it was asked.
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedModel {
     traits: ChatTraits,
     script: Box<Script>,
-    asked: Mutex<Vec<Instant>>,
+    request_times: Mutex<Vec<Instant>>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Creates a model whose reply to the n-th request is `reply(n)`.
     pub(crate) fn new(
-        script: impl Fn(usize, &ChatRequest) -> Reply + Send + Sync + 'static,
+        script: impl Fn(usize, &ChatRequest) -> ScriptedReply + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Self::named("openai/main", script)
+        Self::with_name("openai/main", script)
     }
 
     /// Creates such a model with a name.
-    pub(crate) fn named(
+    pub(crate) fn with_name(
         name: &str,
-        script: impl Fn(usize, &ChatRequest) -> Reply + Send + Sync + 'static,
+        script: impl Fn(usize, &ChatRequest) -> ScriptedReply + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Self {
             traits: ChatTraits {
@@ -50,7 +50,7 @@ impl Scripted {
                 price: TokenPrice::default(),
             },
             script: Box::new(script),
-            asked: Mutex::default(),
+            request_times: Mutex::default(),
         })
     }
 
@@ -60,28 +60,31 @@ impl Scripted {
     }
 
     /// Returns the times of the requests.
-    pub(crate) fn asked(&self) -> Vec<Instant> {
-        self.asked
+    pub(crate) fn request_times(&self) -> Vec<Instant> {
+        self.request_times
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
     /// Returns the number of requests.
-    pub(crate) fn count(&self) -> usize {
-        self.asked().len()
+    pub(crate) fn request_count(&self) -> usize {
+        self.request_times().len()
     }
 }
 
 #[async_trait]
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedModel {
     fn traits(&self) -> &ChatTraits {
         &self.traits
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let number = {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut asked = self
+                .request_times
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             asked.push(Instant::now());
             asked.len() - 1
         };
@@ -95,11 +98,11 @@ impl ChatModel for Scripted {
 
 /// A meter that keeps its measures.
 #[derive(Default)]
-pub(crate) struct Counted(Mutex<Vec<Measure>>);
+pub(crate) struct RecordingMeter(Mutex<Vec<Measurement>>);
 
-impl Counted {
+impl RecordingMeter {
     /// Returns the measures.
-    pub(crate) fn all(&self) -> Vec<Measure> {
+    pub(crate) fn measures(&self) -> Vec<Measurement> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -107,8 +110,8 @@ impl Counted {
     }
 }
 
-impl Meter for Counted {
-    fn count(&self, measure: &Measure) {
+impl Meter for RecordingMeter {
+    fn count(&self, measure: &Measurement) {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -117,14 +120,14 @@ impl Meter for Counted {
 }
 
 /// Returns a request with this time left.
-pub(crate) fn request(left: Duration) -> ChatRequest {
+pub(crate) fn request_with(left: Duration) -> ChatRequest {
     ChatRequest {
-        asked: Asked::Plan,
+        question: QuestionKind::Plan,
         urgent: false,
         system: "You triage alerts.".into(),
         messages: vec![ChatMessage {
-            role: Role::User,
-            parts: vec![Part::text("What is it?")],
+            role: ChatRole::User,
+            parts: vec![ChatPart::text("What is it?")],
         }],
         tools: Arc::new([]),
         may_call: false,
@@ -135,10 +138,10 @@ pub(crate) fn request(left: Duration) -> ChatRequest {
 }
 
 /// Returns an urgent request.
-pub(crate) fn urgent(left: Duration) -> ChatRequest {
+pub(crate) fn urgent_request(left: Duration) -> ChatRequest {
     ChatRequest {
         urgent: true,
-        ..request(left)
+        ..request_with(left)
     }
 }
 
@@ -154,7 +157,7 @@ pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
 /// Returns an answer.
 pub(crate) fn answer() -> ChatAnswer {
     ChatAnswer {
-        parts: vec![Part::text("a miner")],
+        parts: vec![ChatPart::text("a miner")],
         structured: None,
         stop: StopReason::Done,
         usage: usage(100, 20),
@@ -166,7 +169,7 @@ pub(crate) fn answer() -> ChatAnswer {
 }
 
 /// Returns a failure of one request that used 10 tokens and a cent.
-pub(crate) fn failed(failure: Failure) -> ChatError {
+pub(crate) fn failure(failure: ChatFailure) -> ChatError {
     ChatError {
         usage: usage(10, 0),
         usd: 0.01,
@@ -181,6 +184,6 @@ pub(crate) const fn secs(secs: u64) -> Duration {
 }
 
 /// Returns a circuit that has no other users.
-pub(crate) fn breaker() -> Breaker {
-    Breaker::new(Patience::default())
+pub(crate) fn breaker() -> CircuitBreaker {
+    CircuitBreaker::new(BreakerConfig::default())
 }

@@ -1,10 +1,10 @@
 //! Decides what becomes of an alert that was read. The code is pure, with one file per rule.
 //!
-//! The store reads the [`Ground`] in the transaction that will hold the outcome, calls [`admit`], and writes the
+//! The store reads the [`AdmissionContext`] in the transaction that will hold the outcome, calls [`admit`], and writes the
 //! result. Each alert therefore ends in one place, and two concurrent arrivals cannot both be the first. The module
 //! does not read the wall clock: an arrival carries its time.
 
-mod material;
+mod material_change;
 mod mute;
 mod outcome;
 mod set_aside;
@@ -27,13 +27,13 @@ use crate::case::CaseId;
 use crate::intake::Arrival;
 use crate::route::Match;
 
-pub use material::{SightingTimes, compared, triaged};
+pub use material_change::{SightingTimes, alert_to_triage, compare_alerts};
 pub use mute::Mute;
-pub use outcome::{Admission, Change, Seen, SetAside};
-pub use storm::Window;
+pub use outcome::{Admission, RevisionReason, SetAsideReason, SightingReason};
+pub use storm::StormWindow;
 
 /// Multiple of the daily revision limit that applies to new subjects of a cleared case.
-const CLEARED_TIMES: u32 = 8;
+const CLEARED_REVISIONS_FACTOR: u32 = 8;
 
 /// Settings of admission.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +49,7 @@ pub struct AdmissionPolicy {
     /// Mutes of the configuration. The store adds its own.
     pub mutes: Vec<Mute>,
     /// Matches of routes that name a class. They are triaged although their class would be set aside.
-    pub wanted: Vec<Match>,
+    pub class_exceptions: Vec<Match>,
 }
 
 impl Default for AdmissionPolicy {
@@ -60,14 +60,14 @@ impl Default for AdmissionPolicy {
             storm_cases: 20,
             storm_window: Duration::minutes(10),
             mutes: Vec::new(),
-            wanted: Vec::new(),
+            class_exceptions: Vec::new(),
         }
     }
 }
 
 /// Progress of the last alert of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum TriageStage {
     /// The alert waits, and no work was done for it.
     Waiting,
     Begun,
@@ -77,10 +77,10 @@ pub enum Stage {
 
 /// Stored facts about a key that arrived before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
+pub struct KnownCase {
     /// The latest case of the key. For a member of a storm, this is the case that represents the storm.
     pub id: CaseId,
-    pub stage: Stage,
+    pub stage: TriageStage,
     /// Verdict of the last triage. `None` if the triage failed, or was cancelled before it looked at a new alert.
     pub verdict: Option<Verdict>,
     /// Whether the newest verdict of a person differs from the verdict of the case.
@@ -104,141 +104,163 @@ pub struct Known {
 
 /// Stored context of an arriving alert.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ground<'a> {
+pub struct AdmissionContext<'a> {
     /// The case of the same key.
-    pub known: Option<&'a Known>,
+    pub known: Option<&'a KnownCase>,
     /// The storm that the key is a member of, if the key has no case of its own.
-    pub member: Option<&'a Known>,
+    pub member: Option<&'a KnownCase>,
     /// Similar cases that were opened within the storm window.
-    pub window: Option<&'a Window>,
+    pub window: Option<&'a StormWindow>,
     pub mutes: &'a [Mute],
 }
 
 /// Decides what becomes of one arrival.
 #[must_use]
-pub fn admit(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Admission {
+pub fn admit(
+    arrival: &Arrival,
+    ground: &AdmissionContext<'_>,
+    policy: &AdmissionPolicy,
+) -> Admission {
     let is_canary = arrival.alert.is_canary();
     // An alert never joins the case of a canary, nor a canary the case of an alert, whatever key it claims.
     let known = ground.known;
     let known = known.filter(|known| known.alert.is_canary() == is_canary);
     match known {
-        _ if arrival.always => asked(&arrival.alert, known),
-        _ if is_canary => canary(arrival, known),
-        Some(known) => again(arrival, known, ground.mutes, policy),
-        None => first(arrival, ground, policy),
+        _ if arrival.on_demand => admit_on_demand(&arrival.alert, known),
+        _ if is_canary => admit_canary(arrival, known),
+        Some(known) => admit_known_key(arrival, known, ground.mutes, policy),
+        None => admit_new_key(arrival, ground, policy),
     }
 }
 
 /// Admits a canary once: no mute and no storm applies. A late canary is set aside because it may be a replay.
-fn canary(arrival: &Arrival, known: Option<&Known>) -> Admission {
+fn admit_canary(arrival: &Arrival, known: Option<&KnownCase>) -> Admission {
     match known {
-        Some(known) => Admission::Sighting(known.id.clone(), Seen::Same),
-        None if arrival.alert.state.inactive => Admission::SetAside(SetAside::Inactive),
+        Some(known) => Admission::Sighting(known.id.clone(), SightingReason::Same),
+        None if arrival.alert.state.inactive => Admission::SetAside(SetAsideReason::Inactive),
         None => Admission::New,
     }
 }
 
 /// `nightshift run`: a person asks for a triage, and gets one. What the triage that waits or has begun does not judge is
 /// judged with it or after it.
-fn asked(alert: &Alert, known: Option<&Known>) -> Admission {
+fn admit_on_demand(alert: &Alert, known: Option<&KnownCase>) -> Admission {
     let Some(known) = known else {
         return Admission::New;
     };
     let id = known.id.clone();
-    if known.stage == Stage::Over {
-        return Admission::Revision(id, Change::Asked);
+    if known.stage == TriageStage::Over {
+        return Admission::Revision(id, RevisionReason::Asked);
     }
-    match material::unjudged(alert, &known.alert) {
-        None => Admission::GoOn(id),
+    match material_change::first_untriaged_change(alert, &known.alert) {
+        None => Admission::Resumed(id),
         Some(change) if joins(alert, known) => Admission::Replaced(id, change),
         Some(change) => Admission::Revision(id, change),
     }
 }
 
 /// Whether the case takes an alert into what it waits to triage. Milder news, and those of another type, wait behind it.
-fn joins(alert: &Alert, known: &Known) -> bool {
+fn joins(alert: &Alert, known: &KnownCase) -> bool {
     let waits = &known.alert;
     // The type of an alert that this version cannot read is empty.
     let is_of_its_type = waits.kind.is_empty() || alert.kind == waits.kind;
-    known.stage == Stage::Waiting && alert.severity >= waits.severity && is_of_its_type
+    known.stage == TriageStage::Waiting && alert.severity >= waits.severity && is_of_its_type
 }
 
 /// Admits an alert whose key has a case.
-fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPolicy) -> Admission {
+fn admit_known_key(
+    arrival: &Arrival,
+    known: &KnownCase,
+    mutes: &[Mute],
+    policy: &AdmissionPolicy,
+) -> Admission {
     let (alert, id) = (&arrival.alert, known.id.clone());
-    let change = match news(arrival, known, policy) {
+    let change = match find_change(arrival, known, policy) {
         Ok(change) => change,
         Err(seen) => return Admission::Sighting(id, seen),
     };
     // A new subject of a cleared case would be hidden by the verdict. In other cases it is visible, though not
     // announced again.
-    let is_unseen = change.is_somebody_or_something_new() || material::outlasts(alert, known);
-    let most = match material::is_cleared(known) && is_unseen {
-        true => policy.revisions_per_day.saturating_mul(CLEARED_TIMES),
+    let is_unseen = change.is_new_subject() || material_change::outlasts_clearance(alert, known);
+    let most = match material_change::is_cleared(known) && is_unseen {
+        true => policy
+            .revisions_per_day
+            .saturating_mul(CLEARED_REVISIONS_FACTOR),
         false => policy.revisions_per_day,
     };
-    let is_too_often = change != Change::Severity && known.revisions_today >= most;
+    let is_too_often = change != RevisionReason::Severity && known.revisions_today >= most;
     // What cannot join what waits is triaged behind it, while there may be a triage more.
-    if joins(alert, known) || (known.stage == Stage::Waiting && is_too_often) {
+    if joins(alert, known) || (known.stage == TriageStage::Waiting && is_too_often) {
         return Admission::Replaced(id, change);
     }
-    if known.stage == Stage::Over
-        && let Some(mute) = mute::hiding(alert, mutes, arrival.at)
+    if known.stage == TriageStage::Over
+        && let Some(mute) = mute::find_mute(alert, mutes, arrival.at)
     {
         return Admission::Muted(mute.name.clone());
     }
     if is_too_often {
-        return Admission::Sighting(id, Seen::TooOften(change));
+        return Admission::Sighting(id, SightingReason::TooOften(change));
     }
     Admission::Revision(id, change)
 }
 
 /// Admits an alert whose key has no case.
-fn first(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Admission {
+fn admit_new_key(
+    arrival: &Arrival,
+    ground: &AdmissionContext<'_>,
+    policy: &AdmissionPolicy,
+) -> Admission {
     let alert = &arrival.alert;
     // A dead letter is announced even if a mute matches.
     if arrival.unreadable.is_some() {
         return Admission::New;
     }
     if let Some(member) = ground.member
-        && let Err(seen) = news(arrival, member, policy)
+        && let Err(seen) = find_change(arrival, member, policy)
     {
         return Admission::Sighting(member.id.clone(), seen);
     }
-    if let Some(why) = set_aside::why(alert, policy) {
+    if let Some(why) = set_aside::set_aside_reason(alert, policy) {
         return Admission::SetAside(why);
     }
-    if let Some(mute) = mute::hiding(alert, ground.mutes, arrival.at) {
+    if let Some(mute) = mute::find_mute(alert, ground.mutes, arrival.at) {
         return Admission::Muted(mute.name.clone());
     }
-    storm::joins(alert, ground.window, policy)
+    storm::storm_to_join(alert, ground.window, policy)
         .map_or(Admission::New, |first| Admission::Member(first.clone()))
 }
 
 /// Returns the change of a known key that needs a triage, or the reason why the arrival is only a sighting.
-fn news(arrival: &Arrival, known: &Known, policy: &AdmissionPolicy) -> Result<Change, Seen> {
+fn find_change(
+    arrival: &Arrival,
+    known: &KnownCase,
+    policy: &AdmissionPolicy,
+) -> Result<RevisionReason, SightingReason> {
     let alert = &arrival.alert;
-    let is_older = material::is_older(alert, known, arrival.at);
-    if let Some(why) = set_aside::why(alert, policy) {
+    let is_older = material_change::is_older(alert, known, arrival.at);
+    if let Some(why) = set_aside::set_aside_reason(alert, policy) {
         // An earlier state at the feed does not replace a later one.
         return Err(match is_older {
-            true => Seen::Older,
-            false => Seen::AtFeed(why),
+            true => SightingReason::Older,
+            false => SightingReason::AtFeed(why),
         });
     }
-    if !is_older && material::is_same(alert, known) && !material::outlasts(alert, known) {
-        return Err(Seen::Same);
+    if !is_older
+        && material_change::is_same(alert, known)
+        && !material_change::outlasts_clearance(alert, known)
+    {
+        return Err(SightingReason::Same);
     }
-    material::change(alert, known, arrival.at, policy).ok_or_else(|| {
+    material_change::first_material_change(alert, known, arrival.at, policy).ok_or_else(|| {
         if is_older {
-            return Seen::Older;
+            return SightingReason::Older;
         }
-        if material::overflows(alert, known) {
-            return Seen::Full;
+        if material_change::overflows(alert, known) {
+            return SightingReason::Full;
         }
         // An urgent threat that its feed mutes is triaged once. The mute is not a change afterwards.
-        set_aside::by_state(&alert.state)
+        set_aside::reason_by_state(&alert.state)
             .filter(|_| alert.state != known.state)
-            .map_or(Seen::Unchanged, Seen::AtFeed)
+            .map_or(SightingReason::Unchanged, SightingReason::AtFeed)
     })
 }

@@ -1,15 +1,15 @@
 //! The day budget: the limit of what all cases of a UTC day may cost. Half of it is kept for high and critical
 //! alerts.
 //!
-//! This file holds the pure rule. [`Purse`] reads the cost of the day, and `guard` asks it before each question to a
+//! This file holds the pure rule. [`DayBudgetTracker`] reads the cost of the day, and `guard` asks it before each question to a
 //! model. `tab` computes the cost of a growing journal, and `bill` holds costs that are not journaled yet. The engine
 //! decides what happens to a refused question: the fallback analyst takes over, or the case ends with what it has.
 //! `docs/budget.md` states the bound of the overshoot.
 
-mod bill;
-mod guard;
-mod purse;
-mod tab;
+mod budgeted_analyst;
+mod case_spend;
+mod journal_cost;
+mod tracker;
 
 #[cfg(test)]
 mod tests;
@@ -18,24 +18,24 @@ use chrono::NaiveDate;
 use nightshift_alert::Severity;
 use nightshift_engine::question::AskError;
 
-pub(crate) use bill::Bill;
-pub(crate) use guard::Guard;
-pub use purse::Purse;
-pub(crate) use tab::Tab;
+pub(crate) use budgeted_analyst::BudgetedAnalyst;
+pub(crate) use case_spend::CaseSpend;
+pub(crate) use journal_cost::JournalCost;
+pub use tracker::DayBudgetTracker;
 
 /// Cost of the cases of a day in US dollars, including reservations.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct DaySpent {
+pub struct DaySpend {
     /// Cost of high and critical alerts.
     pub urgent_usd: f64,
     /// Cost of all other alerts.
     pub other_usd: f64,
 }
 
-impl DaySpent {
+impl DaySpend {
     /// Returns the sum.
     #[must_use]
-    pub fn usd(self) -> f64 {
+    pub fn total_usd(self) -> f64 {
         self.urgent_usd + self.other_usd
     }
 
@@ -49,7 +49,7 @@ impl DaySpent {
     }
 }
 
-impl std::ops::Add for DaySpent {
+impl std::ops::Add for DaySpend {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -105,10 +105,10 @@ impl DayBudget {
     /// Returns whether the budget has room for a question that reserves `reserve_usd`, beside what is spent and
     /// reserved.
     #[must_use]
-    pub fn has_room(self, spent: DaySpent, reserve_usd: f64, urgent: bool) -> bool {
+    pub fn has_room(self, spent: DaySpend, reserve_usd: f64, urgent: bool) -> bool {
         let fits = |sum: f64, share: f64| sum < share && sum + reserve_usd <= share;
         let share = self.cap_usd - self.reserved_usd();
-        fits(spent.usd(), self.cap_usd) && (urgent || fits(spent.other_usd, share))
+        fits(spent.total_usd(), self.cap_usd) && (urgent || fits(spent.other_usd, share))
     }
 
     /// Returns the error for a question that is refused.

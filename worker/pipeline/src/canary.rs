@@ -5,9 +5,9 @@
 //! so nobody without the key can make a canary and no content of an alert turns it into one. A signed message that is
 //! too old may be a replay: it is set aside and proves nothing.
 
-mod ending;
-mod sending;
-mod signed;
+mod canary_loop;
+mod closer;
+mod signature;
 
 #[cfg(test)]
 mod tests;
@@ -18,12 +18,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use nightshift_alert::{
-    Alert, CANARY_FEED, Content, FeedState, Key, Provider, Resource, Severity, Times,
+    Alert, AlertKey, CANARY_FEED, CloudProvider, ContentHash, EventTimes, FeedState, Resource,
+    Severity,
 };
 use secrecy::SecretString;
 
-pub use ending::CanaryEnding;
-pub use sending::CanarySending;
+pub use canary_loop::CanaryLoop;
+pub use closer::CanaryCloser;
 
 /// Returns the signing keys, separated by spaces: the first signs, and each is accepted. Called at each use, so that
 /// a changed file takes effect at once.
@@ -33,7 +34,7 @@ pub type CanaryKeys = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync
 pub const CANARY_CLOSER: &str = "nightshift canary";
 
 /// Number of intervals after which a canary is too old to prove anything.
-const LATE: u32 = 2;
+const MAX_AGE_INTERVALS: u32 = 2;
 
 /// How canaries of one source are made and recognised.
 #[derive(Clone)]
@@ -61,13 +62,13 @@ impl Canary {
     /// Returns the signed message of this interval, sent now.
     pub fn message(&self, number: i64, now: DateTime<Utc>) -> Result<Vec<u8>, String> {
         let keys = (self.keys)()?;
-        signed::write(&self.source, number, now, &keys)
+        signature::sign_message(&self.source, number, now, &keys)
     }
 
     /// Returns the alert if the message is a canary from this source, else `None`.
     #[must_use]
-    pub fn read(&self, source: &str, bytes: &[u8], now: DateTime<Utc>) -> Option<Alert> {
-        let signed = signed::Signed::read(bytes).filter(|_| source == self.source)?;
+    pub fn verify_message(&self, source: &str, bytes: &[u8], now: DateTime<Utc>) -> Option<Alert> {
+        let signed = signature::SignedCanary::parse(bytes).filter(|_| source == self.source)?;
         let keys = match (self.keys)() {
             Ok(keys) => keys,
             Err(why) => {
@@ -79,26 +80,27 @@ impl Canary {
                 return None;
             }
         };
-        if !signed.is_of(source, &keys) {
+        if !signed.is_signed_for(source, &keys) {
             tracing::warn!(
                 source.name = source,
                 "a message says that it is a canary, and is not signed as one"
             );
             return None;
         }
-        let is_late = is_late(signed.at, now, self.every) || signed.at - now > self.ahead();
+        let is_late =
+            is_late(signed.at, now, self.every) || signed.at - now > self.max_clock_skew();
         Some(alert(source, signed.number, signed.at, is_late))
     }
 
     /// Returns how far the sender's clock may be ahead.
-    fn ahead(&self) -> TimeDelta {
+    fn max_clock_skew(&self) -> TimeDelta {
         TimeDelta::from_std(self.every).unwrap_or(TimeDelta::MAX)
     }
 }
 
 /// Returns whether a canary sent at this time is too old to prove anything.
 fn is_late(sent: DateTime<Utc>, now: DateTime<Utc>, every: Duration) -> bool {
-    TimeDelta::from_std(every * LATE).is_ok_and(|most| now - sent > most)
+    TimeDelta::from_std(every * MAX_AGE_INTERVALS).is_ok_and(|most| now - sent > most)
 }
 
 /// Returns the alert of a canary. The alert is also a generated sample, so rules triage it and nobody has to act on
@@ -106,23 +108,23 @@ fn is_late(sent: DateTime<Utc>, now: DateTime<Utc>, every: Duration) -> bool {
 fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
     let sent = at.to_rfc3339_opts(SecondsFormat::Secs, true);
     Alert {
-        key: Key {
+        key: AlertKey {
             product: "nightshift".to_owned(),
             id: format!("canary:{source}:{number}"),
             account: String::new(),
         },
-        content: Content(format!("canary:{source}:{number}")),
+        content: ContentHash(format!("canary:{source}:{number}")),
         feed: CANARY_FEED.to_owned(),
         kind: "Nightshift:Canary".to_owned(),
         title: format!("Canary {number}: alerts get through"),
         description: format!("Sent through the source {source} at {sent}"),
         severity: Severity::Informational,
         severity_sent: "informational".to_owned(),
-        provider: Provider::Other,
+        provider: CloudProvider::Other,
         account: None,
         account_name: None,
         region: None,
-        class: nightshift_alert::Class::Threat,
+        class: nightshift_alert::FindingClass::Threat,
         class_sent: None,
         action: None,
         resources: vec![Resource {
@@ -143,7 +145,7 @@ fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
         finding_id: None,
         outcome: None,
         techniques: Vec::new(),
-        times: Times {
+        times: EventTimes {
             first_seen: Some(at),
             last_seen: Some(at),
             created: Some(at),

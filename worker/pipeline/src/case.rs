@@ -11,10 +11,10 @@ use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
 use nightshift_engine::evidence::EvidenceId;
 use serde::{Deserialize, Serialize};
 
-use crate::desk::{Desk, DeskStatus};
+use crate::case_workflow::{CaseWorkflow, WorkflowStatus};
+use crate::delivery_payload::DeliveredReport;
 use crate::feedback::PersonVerdict;
-use crate::report::{Early, EvidenceEntry, Report, early_report};
-use crate::showing::Shown;
+use crate::report::{EarlyReportInput, EvidenceEntry, Report, early_report};
 
 /// Id of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ pub enum Lane {
 
 /// Minimum waiting times. While all models are down, rules triage the cases that have waited this long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waited {
+pub struct OutageWait {
     /// Waiting time of high and critical cases.
     pub urgent: Duration,
     /// Waiting time of all other cases.
@@ -185,7 +185,7 @@ pub struct CaseRow {
     /// Cost in US dollars.
     pub usd: f64,
     /// Status of the case workflow.
-    pub desk: DeskStatus,
+    pub desk: WorkflowStatus,
     /// Person to whom the case is assigned.
     pub owner: Option<String>,
     /// The main resource of the alert, by name if it has one.
@@ -216,7 +216,7 @@ impl CaseRow {
     /// Returns the standing verdict if a rerun of the case was cancelled, in the words of lists, or `None` if there
     /// was no verdict.
     #[must_use]
-    pub fn called_off(&self) -> Option<&'static str> {
+    pub fn cancelled_verdict(&self) -> Option<&'static str> {
         let verdict = self
             .verdict
             .filter(|_| self.status == CaseStatus::Cancelled)?;
@@ -235,7 +235,7 @@ pub struct CaseFilter {
     pub status: Option<CaseStatus>,
     pub verdict: Option<Verdict>,
     /// Only cases with this workflow status.
-    pub desk: Option<DeskStatus>,
+    pub workflow_status: Option<WorkflowStatus>,
     /// Only cases whose verdict is disputed by the last person who judged them.
     pub disagreed: bool,
     /// Excludes generated samples.
@@ -257,12 +257,12 @@ impl CaseFilter {
     /// Returns whether the filter matches only open, high or critical cases that nobody cleared. Such lists have an
     /// index, because each view of the newest cases requests one.
     #[must_use]
-    pub fn is_grave(&self) -> bool {
+    pub fn is_high_priority(&self) -> bool {
         let waits = matches!(
             self.status,
             Some(CaseStatus::Queued | CaseStatus::Running | CaseStatus::Failed)
         );
-        self.desk == Some(DeskStatus::Open)
+        self.workflow_status == Some(WorkflowStatus::Open)
             && self.severity_at_least >= Some(Severity::High)
             && (waits || self.verdict.is_some_and(|verdict| !verdict.is_benign()))
     }
@@ -278,7 +278,7 @@ impl CaseFilter {
 
 /// A cancelled triage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CalledOff {
+pub struct Cancellation {
     pub case_id: CaseId,
     /// Revision that is triaged next because changes waited for the end of this triage. `None` if the case is
     /// cancelled.
@@ -301,7 +301,7 @@ pub struct Sighting {
 impl Sighting {
     /// Returns the reason in words for people, or `None` for an unchanged alert.
     #[must_use]
-    pub fn words(&self) -> Option<String> {
+    pub fn description(&self) -> Option<String> {
         let note = self.note.as_deref().filter(|note| *note != "same")?;
         Some(match note.split_once(':') {
             Some(("at_feed", state)) => match state.split_once(':') {
@@ -330,7 +330,7 @@ impl Sighting {
 
 /// A further alert of a storm, shown in the report of the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Member {
+pub struct StormMember {
     /// Time of arrival.
     pub at: DateTime<Utc>,
     pub source: String,
@@ -354,11 +354,11 @@ pub struct CaseView {
     pub report: Option<Report>,
     pub sightings: Vec<Sighting>,
     /// The newest other alerts of the storm.
-    pub members: Vec<Member>,
+    pub members: Vec<StormMember>,
     /// Verdicts of people, newest first.
     pub person_verdicts: Vec<PersonVerdict>,
     /// State of the case workflow.
-    pub desk: Desk,
+    pub workflow: CaseWorkflow,
     /// Deliveries to destinations, including pending ones.
     pub deliveries: Vec<DeliveryRow>,
 }
@@ -368,7 +368,7 @@ impl CaseView {
     #[must_use]
     pub fn early_report(&self) -> Report {
         let row = &self.row;
-        let early = Early {
+        let early = EarlyReportInput {
             case_id: row.id.clone(),
             revision: row.revision,
             status: row.status,
@@ -384,7 +384,7 @@ impl CaseView {
                 rows: None,
                 truncated: false,
                 error: None,
-                body: self.alert.told_text().without("raw"),
+                body: self.alert.to_json_text().without("raw"),
             }],
             ..early_report(&self.alert, early)
         }
@@ -410,7 +410,7 @@ pub struct DeliveryRow {
     /// Remote id, such as the key of a ticket or the position of a message.
     pub remote_id: Option<String>,
     /// What the destination shows, or `None` if it shows nothing.
-    pub shown: Option<Shown>,
+    pub shown: Option<DeliveredReport>,
 }
 
 impl DeliveryRow {

@@ -1,12 +1,12 @@
 //! Builds the link to a finding in its vendor's console from a template and from typed facts that have the vendor's
 //! form, percent-encoded. No address that an alert, a tool or an analyst wrote becomes a link.
 
-use nightshift_alert::Provider;
+use nightshift_alert::CloudProvider;
 
 use crate::report::AlertFacts;
 
 /// Longest link; a longer one is left out. Slack takes 3,000 characters in a button.
-const LONGEST: usize = 2_000;
+const MAX_LINK_BYTES: usize = 2_000;
 
 /// Consoles of AWS by prefix of the region; the first match counts. An empty console marks a partition that cannot be
 /// reached from outside.
@@ -38,7 +38,7 @@ pub fn console_link(alert: &AlertFacts) -> Option<String> {
         None => alert
             .region
             .as_deref()
-            .filter(|_| alert.provider == Provider::Aws),
+            .filter(|_| alert.provider == CloudProvider::Aws),
     };
     let (service, _) = arn.unwrap_or_default();
     match (alert.feed.as_str(), product) {
@@ -55,7 +55,7 @@ pub fn console_link(alert: &AlertFacts) -> Option<String> {
 fn guardduty(region: &str, id: &str) -> Option<String> {
     let host = aws_console(region)?;
     let id = Some(id).filter(|id| has_only(id, "-_") && id.len() <= 300)?;
-    fits(format!(
+    limit_length(format!(
         "https://{host}/guardduty/home?region={region}#/findings?search=id%3D{id}"
     ))
 }
@@ -63,8 +63,8 @@ fn guardduty(region: &str, id: &str) -> Option<String> {
 /// Returns a link with a filter. The console reads its filter from a fragment, where it is encoded twice.
 fn security_hub(page: &str, field: &str, region: &str, id: &str) -> Option<String> {
     let host = aws_console(region)?;
-    let id = encoded(&encoded(id));
-    fits(format!(
+    let id = percent_encode(&percent_encode(id));
+    limit_length(format!(
         "https://{host}/{page}?region={region}#/findings?search={field}%3D%255Coperator%255C%253AEQUALS%255C%253A{id}"
     ))
 }
@@ -73,12 +73,12 @@ fn security_hub(page: &str, field: &str, region: &str, id: &str) -> Option<Strin
 fn scc(account: Option<&str>, id: &str) -> Option<String> {
     const PAGE: &str = "https://console.cloud.google.com/security/command-center/findingsv2";
     let project = account.filter(|id| is_project(id));
-    let project = project.map(|project| format!("?project={}", encoded(project)));
+    let project = project.map(|project| format!("?project={}", percent_encode(project)));
     if is_scc_name(id) {
-        let name = encoded(id);
-        return fits(format!("{PAGE};name={name}{}", project.unwrap_or_default()));
+        let name = percent_encode(id);
+        return limit_length(format!("{PAGE};name={name}{}", project.unwrap_or_default()));
     }
-    fits(format!("{PAGE}{}", project?))
+    limit_length(format!("{PAGE}{}", project?))
 }
 
 /// Returns service and region of an AWS ARN.
@@ -131,7 +131,7 @@ fn has_only(text: &str, more: &str) -> bool {
 }
 
 /// Percent-encodes the text, including spaces.
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -144,6 +144,6 @@ fn encoded(text: &str) -> String {
     out
 }
 
-fn fits(link: String) -> Option<String> {
-    (link.len() <= LONGEST).then_some(link)
+fn limit_length(link: String) -> Option<String> {
+    (link.len() <= MAX_LINK_BYTES).then_some(link)
 }

@@ -8,7 +8,7 @@ use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
 use serde::{Deserialize, Serialize};
 
-use crate::muted::MuteRow;
+use crate::mutes::MuteRow;
 
 /// Most cases and mutes that a digest names. It also tells how many more there are.
 pub const DIGEST_ROWS: usize = 10;
@@ -51,7 +51,7 @@ pub struct Digest {
 
 impl Digest {
     /// Sorts the verdicts into reading order.
-    pub fn in_order(&mut self) {
+    pub fn sort_verdicts(&mut self) {
         let place = |verdict: &Verdict| Verdict::ALL.iter().position(|one| one == verdict);
         self.verdicts.sort_by_key(|(verdict, _)| place(verdict));
     }
@@ -59,23 +59,23 @@ impl Digest {
     /// Sets the mutes that were in force at any time since the beginning, including ended and removed ones: newest
     /// first, then those of the configuration, whose time of addition is unknown.
     pub fn set_mutes(&mut self, rows: &[MuteRow]) {
-        let mut held: Vec<&MuteRow> = rows.iter().filter(|row| self.is_held(row)).collect();
+        let mut held: Vec<&MuteRow> = rows.iter().filter(|row| self.was_active(row)).collect();
         held.sort_by_key(|row| Reverse(row.added_at));
         self.mutes_total = u64::try_from(held.len()).unwrap_or(u64::MAX);
         let named = held.into_iter().take(DIGEST_ROWS);
-        self.mutes = named.map(DigestMute::of).collect();
+        self.mutes = named.map(DigestMute::from_row).collect();
     }
 
-    fn is_held(&self, row: &MuteRow) -> bool {
+    fn was_active(&self, row: &MuteRow) -> bool {
         let begun = row
             .added_at
             .map_or(self.since, |added| added.max(self.since));
-        begun < end(row)
+        begun < mute_end(row)
     }
 }
 
 /// Returns when the mute stopped or stops hiding alerts.
-fn end(row: &MuteRow) -> DateTime<Utc> {
+fn mute_end(row: &MuteRow) -> DateTime<Utc> {
     row.removed_at
         .map_or(row.mute.until, |removed| removed.min(row.mute.until))
 }
@@ -124,11 +124,11 @@ pub struct DigestMute {
 }
 
 impl DigestMute {
-    fn of(row: &MuteRow) -> Self {
+    fn from_row(row: &MuteRow) -> Self {
         Self {
             name: row.mute.name.clone(),
             why: row.mute.why.clone(),
-            until: end(row),
+            until: mute_end(row),
             hid: row.hits,
         }
     }

@@ -6,8 +6,8 @@
 
 use nightshift_engine::event::{Event, EventBody};
 use nightshift_engine::journal::{UnreadableEvent, read_event};
-use nightshift_engine::state::State;
-use nightshift_engine::verify::{Checked, Violation, verify};
+use nightshift_engine::state::CaseState;
+use nightshift_engine::verify::{VerifiedCounts, Violation, verify};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -69,11 +69,11 @@ pub enum ExportError {
 pub struct VerifiedRevision {
     pub revision: u32,
     /// Amount of checked data.
-    pub checked: Checked,
+    pub checked: VerifiedCounts,
     /// Violations that were found.
     pub violations: Vec<Violation>,
     /// State that the events fold to.
-    pub state: State,
+    pub state: CaseState,
 }
 
 /// Result of the check of a file whose chain is intact.
@@ -136,7 +136,7 @@ pub fn export(
 ///
 /// Returns [`ExportError`] if the file is not a journal, its chain is broken, or this version cannot read an event.
 pub fn verify_export(file: &[u8]) -> Result<VerifiedExport, ExportError> {
-    let chain = Chain::read(file)?;
+    let chain = HashChain::parse(file)?;
     let mut triages: Vec<Vec<Event>> = Vec::new();
     for (index, text) in chain.events.iter().enumerate() {
         let event = read_event(text).map_err(|cause| ExportError::Unreadable {
@@ -152,7 +152,7 @@ pub fn verify_export(file: &[u8]) -> Result<VerifiedExport, ExportError> {
     let mut revisions = Vec::new();
     for events in &triages {
         let verified = verify(events);
-        let opened = verified.state.opened.as_ref();
+        let opened = verified.state.setup.as_ref();
         if let Some(opened) = opened.filter(|one| one.case_id != chain.header.case_id.0) {
             mismatches.push(format!(
                 "the header names case {}, and the events are of {}",
@@ -181,16 +181,16 @@ pub fn verify_export(file: &[u8]) -> Result<VerifiedExport, ExportError> {
     })
 }
 
-struct Chain<'a> {
+struct HashChain<'a> {
     header: JournalHeader,
     events: Vec<&'a str>,
     head: String,
 }
 
-impl<'a> Chain<'a> {
+impl<'a> HashChain<'a> {
     /// Parses the file. Lines are compared byte by byte with what [`export`] writes, so that not even a blank can be
     /// added.
-    fn read(file: &'a [u8]) -> Result<Self, ExportError> {
+    fn parse(file: &'a [u8]) -> Result<Self, ExportError> {
         let no_journal = |why: &str| ExportError::NoJournal(why.to_owned());
         let mut lines = file.split(|byte| *byte == b'\n').map(std::str::from_utf8);
         let first = lines
@@ -222,7 +222,7 @@ impl<'a> Chain<'a> {
                     }),
                 };
             }
-            chain.take(line).map_err(broken)?;
+            chain.append_line(line).map_err(broken)?;
         }
         Err(ExportError::Broken {
             line: chain.events.len() + 2,
@@ -230,7 +230,7 @@ impl<'a> Chain<'a> {
         })
     }
 
-    fn take(&mut self, line: &'a str) -> Result<(), &'static str> {
+    fn append_line(&mut self, line: &'a str) -> Result<(), &'static str> {
         let rest = line
             .strip_prefix(&before_event(self.events.len() + 1, &self.head))
             .ok_or("it does not follow the line before")?;

@@ -2,8 +2,8 @@
 //! asks whether a case is disputed, and the tool `past_cases` decides what a person's verdict clears.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::text::plain_value;
-use nightshift_alert::{Alert, Indicator, Role, Severity};
+use nightshift_alert::text::sanitize_value;
+use nightshift_alert::{Alert, Indicator, IndicatorRole, Severity};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::port::PersonDecision;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::language::Language;
 /// Most actors that are named.
 const MOST_ACTORS: usize = 4;
 /// Most characters of an actor's name.
-const NAME: usize = 80;
+const MAX_NAME_CHARS: usize = 80;
 
 /// Verdict that a person submits for a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct PersonVerdict {
 
 /// Decision of a person with the case and its verdict: a line of `nightshift feedback export`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct FeedbackRecord {
     /// Number for paging: the next page starts after it.
     pub id: i64,
     pub case_id: String,
@@ -68,7 +68,7 @@ pub struct Decided {
 /// Returns a person's decision about the case of this alert with all that the decision covers. The store knows
 /// whether the decision was ended later.
 #[must_use]
-pub fn decision_over(
+pub fn person_decision(
     case_id: String,
     alert: &Alert,
     verdict: Verdict,
@@ -83,9 +83,9 @@ pub fn decision_over(
         at,
         kind: alert.kind.clone(),
         account: alert.account.clone(),
-        actors: with_role(Role::Actor),
-        targets: with_role(Role::Target),
-        remotes: with_role(Role::Remote),
+        actors: with_role(IndicatorRole::Actor),
+        targets: with_role(IndicatorRole::Target),
+        remotes: with_role(IndicatorRole::Remote),
         resources: alert.resources.clone(),
         severity: alert.severity,
         first_seen: alert.times.window().map(|(first, _)| first),
@@ -95,7 +95,7 @@ pub fn decision_over(
 
 /// Returns the subjects of a decision that a later verdict can be about.
 #[must_use]
-pub fn decided_subjects(decision: &PersonDecision) -> Vec<&Indicator> {
+pub fn decision_subjects(decision: &PersonDecision) -> Vec<&Indicator> {
     let parts = [&decision.actors, &decision.targets, &decision.remotes];
     parts.into_iter().flatten().collect()
 }
@@ -104,20 +104,20 @@ impl CaseView {
     /// Returns a sentence for people on the consequence of a benign verdict of a person: which alerts are cleared
     /// from now on, or that none is and what would clear them.
     #[must_use]
-    pub fn cleared_by_people(&self, language: Language) -> String {
+    pub fn clearance_note(&self, language: Language) -> String {
         let is_manipulated = self.report.as_ref().is_some_and(|one| one.manipulation);
-        cleared(&self.alert, is_manipulated, language)
+        clearance_text(&self.alert, is_manipulated, language)
     }
 }
 
-fn cleared(alert: &Alert, is_manipulated: bool, language: Language) -> String {
+fn clearance_text(alert: &Alert, is_manipulated: bool, language: Language) -> String {
     let actors: Vec<String> = alert
-        .with_role(Role::Actor)
-        .map(|one| plain_value(one.kind, &one.value, NAME))
+        .with_role(IndicatorRole::Actor)
+        .map(|one| sanitize_value(one.kind, &one.value, MAX_NAME_CHARS))
         .collect();
     if actors.is_empty() || alert.account.is_none() {
         return language
-            .of(
+            .pick(
                 "Nothing is cleared by it: the alert does not name who acted, or in which account. What clears the next \
                  one is a record that expects this type of its target or far end; what hides it, a mute.",
                 "これにより無害とされるものはありません。アラートに実行主体またはアカウントがないためです。次のアラートを無害とするのは、\
@@ -127,7 +127,7 @@ fn cleared(alert: &Alert, is_manipulated: bool, language: Language) -> String {
     }
     if is_manipulated {
         return language
-            .of(
+            .pick(
                 "Nothing is cleared by it while text in the data talks to the analyst: no such alert is ever cleared. What \
                  hides the next one is a mute.",
                 "データ内の文章が分析者に話しかけている間、これにより無害とされるものはありません。そのようなアラートは無害とされません。\
@@ -172,14 +172,17 @@ mod tests {
     fn nobody_is_told_that_something_is_cleared_where_nothing_is() {
         let alert = |actors: &[(IndicatorKind, &str)]| {
             let bytes = include_bytes!("../../../tests/fixtures/alerts/guardduty-finding.json");
-            let read = nightshift_alert::read(bytes, &nightshift_alert::ReadOptions::default());
+            let read =
+                nightshift_alert::read_message(bytes, &nightshift_alert::ReadOptions::default());
             let mut alert = read.unwrap().alerts.remove(0);
             alert.account = Some("123456789012".into());
-            let actor = |(kind, value): &(_, &str)| Indicator::new(*kind, *value, Role::Actor);
+            let actor =
+                |(kind, value): &(_, &str)| Indicator::new(*kind, *value, IndicatorRole::Actor);
             alert.indicators = actors.iter().map(actor).collect();
             alert
         };
-        let said = |alert: &Alert, is_manipulated| cleared(alert, is_manipulated, Language::En);
+        let said =
+            |alert: &Alert, is_manipulated| clearance_text(alert, is_manipulated, Language::En);
         let known = alert(&[
             (IndicatorKind::Ip, "203.0.113.9"),
             (IndicatorKind::Principal, "ci-drift"),
@@ -193,6 +196,6 @@ mod tests {
         let many =
             alert(&["a", "b", "c", "d", "e", "f"].map(|name| (IndicatorKind::Principal, name)));
         assert!(said(&many, false).contains("(a, b, c, d and 2 more)"));
-        assert!(cleared(&many, false, Language::Ja).contains("（a、b、c、d、ほか 2 件）"));
+        assert!(clearance_text(&many, false, Language::Ja).contains("（a、b、c、d、ほか 2 件）"));
     }
 }

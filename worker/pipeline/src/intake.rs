@@ -4,7 +4,7 @@
 //! same applies to an alert of a feed that its source may not carry. While the store is away, messages are held:
 //! nacking them repeatedly would use up a broker's delivery count, and some brokers then drop them.
 
-mod reading;
+mod batch_reader;
 mod severities;
 #[cfg(test)]
 mod tests;
@@ -15,19 +15,19 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CANARY_FEED, ReadOptions, TraceContext};
-use nightshift_engine::measure::Measure;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::{Clock, Meter};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
-use reading::{Reading, Share, fates};
-pub use reading::{read_message, unreadable_alert};
+use batch_reader::{ArrivalCount, BatchReader, dispositions};
+pub use batch_reader::{read_message, unreadable_alert};
 pub use severities::UnknownSeverities;
 
 use crate::admission::Admission;
 use crate::canary::Canary;
-use crate::port::{Accepted, Fate, Inbox, Message, Settled, Source, StoreError};
+use crate::port::{AcceptedAlert, Disposition, Inbox, Message, Settlement, Source, StoreError};
 use crate::spans;
 
 /// Most bytes of messages that are committed together, unless a single message is larger. Their size in memory and on
@@ -48,18 +48,18 @@ pub struct Arrival {
     /// Reason why the message could not be read, if so.
     pub unreadable: Option<String>,
     /// Whether a person asks for a triage regardless of earlier arrivals.
-    pub always: bool,
+    pub on_demand: bool,
     /// Trace of a message with several alerts. Each case then has its own trace, linked to this one.
     pub link: Option<TraceContext>,
 }
 
 /// Result of one round.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Received {
+pub struct IntakeOutcome {
     /// Messages received.
     pub messages: usize,
     /// Outcomes of their alerts.
-    pub accepted: Vec<Accepted>,
+    pub accepted: Vec<AcceptedAlert>,
     /// Committed messages that the source could not settle. They are redelivered and become sightings.
     pub unsettled: usize,
     /// Whether the source has ended.
@@ -74,9 +74,9 @@ pub struct Intake {
     /// Generic feeds, and the feeds that the source may carry.
     pub options: ReadOptions,
     /// Keeps batches in the order in which they came.
-    pub order: Order,
+    pub order: BatchOrder,
     /// How long a batch is held while the store is away before it is nacked. A worker waits as long as it runs.
-    pub patience: Duration,
+    pub commit_timeout: Duration,
     /// Recognises canaries; `None` if none are sent.
     pub canary: Option<Arc<Canary>>,
     /// Unknown severities that were already logged.
@@ -86,7 +86,7 @@ pub struct Intake {
 /// Keeps batches in order: while one is committed, the next ones are read one after the other, and none overtakes
 /// another.
 #[derive(Debug, Default)]
-pub struct Order {
+pub struct BatchOrder {
     reading: Mutex<()>,
     committing: Mutex<()>,
 }
@@ -102,21 +102,25 @@ pub enum IntakeError {
 
 impl Intake {
     /// Runs one round: receive, commit, settle. Large messages are committed in several batches. If the store does
-    /// not commit within [`Intake::patience`], the remaining messages are nacked.
+    /// not commit within [`Intake::commit_timeout`], the remaining messages are nacked.
     ///
     /// The future may be dropped at any await: unsettled messages are redelivered.
     ///
     /// # Errors
     ///
     /// When the source or the store fails. Messages that were not settled before are not committed then.
-    pub async fn round(&self, source: &dyn Source, most: usize) -> Result<Received, IntakeError> {
+    pub async fn round(
+        &self,
+        source: &dyn Source,
+        most: usize,
+    ) -> Result<IntakeOutcome, IntakeError> {
         let Some(messages) = source.receive(most).await? else {
-            return Ok(Received {
+            return Ok(IntakeOutcome {
                 ended: true,
-                ..Received::default()
+                ..IntakeOutcome::default()
             });
         };
-        self.take(source, messages).await
+        self.ingest(source, messages).await
     }
 
     /// Commits and settles messages that were received. Several calls may be in progress; they keep the order in
@@ -125,17 +129,17 @@ impl Intake {
     /// # Errors
     ///
     /// When the store fails.
-    pub async fn take(
+    pub async fn ingest(
         &self,
         source: &dyn Source,
         mut messages: Vec<Message>,
-    ) -> Result<Received, IntakeError> {
-        let mut received = Received::default();
-        let mut extending = Extending::of(source);
+    ) -> Result<IntakeOutcome, IntakeError> {
+        let mut received = IntakeOutcome::default();
+        let mut extending = ExtensionSchedule::from_source(source);
         while !messages.is_empty() {
-            let others = messages.split_off(one_batch(&messages));
+            let others = messages.split_off(batch_len(&messages));
             let done = self
-                .take_batch(source, messages, &others, &mut extending)
+                .ingest_batch(source, messages, &others, &mut extending)
                 .await?;
             received.messages += done.messages;
             received.accepted.extend(done.accepted);
@@ -146,28 +150,28 @@ impl Intake {
     }
 
     /// Commits and settles these messages, and extends the others meanwhile. If that fails, all are nacked.
-    async fn take_batch(
+    async fn ingest_batch(
         &self,
         source: &dyn Source,
         messages: Vec<Message>,
         others: &[Message],
-        extending: &mut Option<Extending>,
-    ) -> Result<Received, IntakeError> {
-        let span = spans::of_batch(source.kind(), source.name(), messages.len());
-        let work = self.take_within(&span, source, messages, others, extending);
+        extending: &mut Option<ExtensionSchedule>,
+    ) -> Result<IntakeOutcome, IntakeError> {
+        let span = spans::batch_span(source.kind(), source.name(), messages.len());
+        let work = self.ingest_in_span(&span, source, messages, others, extending);
         let taken = work.instrument(span.clone()).await;
-        spans::batch_ended(&span, &taken);
+        spans::record_batch_outcome(&span, &taken);
         taken
     }
 
-    async fn take_within(
+    async fn ingest_in_span(
         &self,
         span: &Span,
         source: &dyn Source,
         messages: Vec<Message>,
         others: &[Message],
-        extending: &mut Option<Extending>,
-    ) -> Result<Received, IntakeError> {
+        extending: &mut Option<ExtensionSchedule>,
+    ) -> Result<IntakeOutcome, IntakeError> {
         let taken = messages.len();
         let ids = |messages: &[Message]| -> Vec<String> {
             messages.iter().map(|message| message.id.clone()).collect()
@@ -175,8 +179,8 @@ impl Intake {
         let held = [ids(&messages), ids(others)].concat();
         let work = async {
             let reading = self.order.reading.lock().await;
-            let (batch, shares) = self.read(source.name(), messages).await;
-            spans::batch_read(span, &batch);
+            let (batch, shares) = self.read_batch(source.name(), messages).await;
+            spans::record_batch_links(span, &batch);
             // Joins the queue for the commit before the next batch may be read.
             let (_committing, ()) = tokio::join!(
                 biased;
@@ -185,20 +189,25 @@ impl Intake {
             );
             let committed = self.commit(Arc::clone(&batch)).await;
             if let Ok(accepted) = &committed {
-                spans::accepted(source.kind(), source.name(), &batch, accepted);
+                spans::record_accepted(source.kind(), source.name(), &batch, accepted);
             }
             (batch, committed, shares)
         };
-        let (batch, committed, shares) = hold(source, &held, extending, work).await;
+        let (batch, committed, shares) = extend_while(source, &held, extending, work).await;
         let done = committed
             .as_deref()
-            .map(|accepted| fates(&shares, accepted));
+            .map(|accepted| dispositions(&shares, accepted));
         let all = match &done {
             Ok(done) => done.iter().map(|(fate, _)| *fate).collect(),
-            Err(_) => vec![Fate::Back; held.len()],
+            Err(_) => vec![Disposition::Nack; held.len()],
         };
         let settled = held.into_iter().zip(all);
-        let settled: Vec<Settled> = settled.map(|(id, fate)| Settled { id, fate }).collect();
+        let settled: Vec<Settlement> = settled
+            .map(|(id, fate)| Settlement {
+                id,
+                disposition: fate,
+            })
+            .collect();
         let unsettled = source.settle(&settled).await;
         if let Some(one) = unsettled.first() {
             tracing::warn!(
@@ -210,9 +219,9 @@ impl Intake {
         }
         self.count(source.name(), &done.unwrap_or_default());
         let accepted = committed?;
-        tell(source.name(), taken, &batch, &accepted);
+        log_batch(source.name(), taken, &batch, &accepted);
         self.count_unsettled(source.name(), unsettled.len());
-        Ok(Received {
+        Ok(IntakeOutcome {
             messages: taken,
             accepted,
             unsettled: unsettled.len(),
@@ -221,8 +230,12 @@ impl Intake {
     }
 
     /// Reads the content of the messages on a separate thread, because a batch takes a tenth of a second.
-    async fn read(&self, source: &str, messages: Vec<Message>) -> (Arc<[Arrival]>, Vec<Share>) {
-        let reading = Reading {
+    async fn read_batch(
+        &self,
+        source: &str,
+        messages: Vec<Message>,
+    ) -> (Arc<[Arrival]>, Vec<ArrivalCount>) {
+        let reading = BatchReader {
             source: source.to_owned(),
             options: self.options.clone(),
             canary: self.canary.clone(),
@@ -230,14 +243,14 @@ impl Intake {
             now: self.clock.now(),
         };
         let count = messages.len();
-        let read = tokio::task::spawn_blocking(move || reading.all(&messages)).await;
+        let read = tokio::task::spawn_blocking(move || reading.read_all(&messages)).await;
         // Panics are caught per message, so this happens only when the runtime shuts down.
-        read.unwrap_or_else(|_| (Arc::default(), vec![Share::Unread; count]))
+        read.unwrap_or_else(|_| (Arc::default(), vec![ArrivalCount::Unread; count]))
     }
 
     /// Commits a batch, and retries while the store is away or cannot read what is stored. The messages are not at
     /// fault, and some brokers drop messages that are nacked repeatedly.
-    async fn commit(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
+    async fn commit(&self, batch: Arc<[Arrival]>) -> Result<Vec<AcceptedAlert>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -246,12 +259,12 @@ impl Intake {
             .with_max_delay(Duration::from_secs(5))
             .with_jitter()
             .without_max_times()
-            .with_total_delay(Some(self.patience))
+            .with_total_delay(Some(self.commit_timeout))
             .build();
         loop {
             match self.inbox.accept(Arc::clone(&batch)).await {
                 Err(error) => match pauses.next() {
-                    Some(pause) if !self.patience.is_zero() => {
+                    Some(pause) if !self.commit_timeout.is_zero() => {
                         tracing::warn!(%error, cause = cause(&error), "a batch is not committed yet");
                         tokio::time::sleep(pause).await;
                     }
@@ -263,23 +276,23 @@ impl Intake {
     }
 
     /// Counts the outcomes of messages and of their alerts.
-    fn count(&self, source: &str, done: &[(Fate, &[Accepted])]) {
+    fn count(&self, source: &str, done: &[(Disposition, &[AcceptedAlert])]) {
         for (fate, own) in done {
             // A canary has a message of its own and is no sign that the feed works.
             let is_canary = matches!(own, [only] if only.feed == CANARY_FEED);
             let outcome = match fate {
-                Fate::Unreadable => "dead_letter",
-                Fate::Committed if is_canary => "canary",
-                Fate::Committed => "accepted",
-                Fate::Back => continue,
+                Disposition::DeadLetter => "dead_letter",
+                Disposition::Ack if is_canary => "canary",
+                Disposition::Ack => "accepted",
+                Disposition::Nack => continue,
             };
-            self.meter.count(&Measure::Message {
+            self.meter.count(&Measurement::Message {
                 source: source.to_owned(),
                 outcome,
             });
         }
         for one in done.iter().flat_map(|(_, own)| *own) {
-            self.meter.count(&Measure::Alert {
+            self.meter.count(&Measurement::Alert {
                 feed: one.feed.clone(),
                 outcome: one.admission.as_str(),
             });
@@ -290,7 +303,7 @@ impl Intake {
     /// shows.
     fn count_unsettled(&self, source: &str, messages: usize) {
         for _ in 0..messages {
-            self.meter.count(&Measure::Message {
+            self.meter.count(&Measurement::Message {
                 source: source.to_owned(),
                 outcome: "unsettled",
             });
@@ -299,7 +312,7 @@ impl Intake {
 }
 
 /// Returns how many of these messages are committed together: as many as fit, at least one.
-fn one_batch(messages: &[Message]) -> usize {
+fn batch_len(messages: &[Message]) -> usize {
     let mut bytes = 0usize;
     let fits = messages.iter().take_while(|message| {
         bytes = bytes.saturating_add(message.bytes.len());
@@ -309,27 +322,30 @@ fn one_batch(messages: &[Message]) -> usize {
 }
 
 /// Time of the next extension of the messages of a round, across its batches.
-struct Extending {
+struct ExtensionSchedule {
     /// Duration of one extension.
-    hold: Duration,
+    visibility_timeout: Duration,
     next: Instant,
 }
 
-impl Extending {
+impl ExtensionSchedule {
     /// Creates the schedule for messages that were just handed over. They may have used two fifths of their time by
     /// then, so the first extension follows at half of it.
-    fn of(source: &dyn Source) -> Option<Self> {
-        let hold = source.hold()?;
+    fn from_source(source: &dyn Source) -> Option<Self> {
+        let hold = source.visibility_timeout()?;
         let next = Instant::now() + hold / 10;
-        Some(Self { hold, next })
+        Some(Self {
+            visibility_timeout: hold,
+            next,
+        })
     }
 }
 
 /// Runs `work` and extends the messages at half of their hold time meanwhile.
-async fn hold<T>(
+async fn extend_while<T>(
     source: &dyn Source,
     ids: &[String],
-    extending: &mut Option<Extending>,
+    extending: &mut Option<ExtensionSchedule>,
     work: impl Future<Output = T>,
 ) -> T {
     let Some(extending) = extending else {
@@ -348,7 +364,7 @@ async fn hold<T>(
             done = &mut work => return done,
             extended = source.extend(ids) => extended,
         };
-        extending.next = Instant::now() + extending.hold / 2;
+        extending.next = Instant::now() + extending.visibility_timeout / 2;
         if let Some(one) = extended.first() {
             tracing::warn!(
                 source.name = source.name(),
@@ -362,19 +378,19 @@ async fn hold<T>(
 
 /// Logs one line for a batch with the number of alerts per outcome, one for each alert that opens no case, and one
 /// for each message that could not be read.
-fn tell(source: &str, messages: usize, batch: &[Arrival], accepted: &[Accepted]) {
+fn log_batch(source: &str, messages: usize, batch: &[Arrival], accepted: &[AcceptedAlert]) {
     let many = |fits: fn(&Admission) -> bool| {
         let fitting = accepted.iter().filter(|one| fits(&one.admission));
         fitting.count()
     };
-    let is_canary = |one: &Accepted| one.feed == CANARY_FEED;
+    let is_canary = |one: &AcceptedAlert| one.feed == CANARY_FEED;
     let are_canaries = messages == accepted.len() && accepted.iter().all(is_canary);
     spans::line_at!(
-        spans::well(are_canaries),
+        spans::success_level(are_canaries),
         source.name = source,
         messages,
         alerts = accepted.len(),
-        cases = accepted.iter().filter(|one| one.opens()).count(),
+        cases = accepted.iter().filter(|one| one.opens_triage()).count(),
         sightings = many(|one| matches!(one, Admission::Sighting(..) | Admission::Replaced(..))),
         members = many(|one| matches!(one, Admission::Member(_))),
         muted = many(|one| matches!(one, Admission::Muted(_))),
@@ -383,7 +399,7 @@ fn tell(source: &str, messages: usize, batch: &[Arrival], accepted: &[Accepted])
     );
     for (arrival, one) in batch.iter().zip(accepted) {
         let case_id = one.case_id.as_ref().map(|id| id.0.as_str());
-        let (revision, trace_id) = spans::of_arrival(arrival, one);
+        let (revision, trace_id) = spans::arrival_ids(arrival, one);
         if one.dead_letter.is_some() {
             tracing::warn!(
                 source.name = source,
@@ -393,13 +409,13 @@ fn tell(source: &str, messages: usize, batch: &[Arrival], accepted: &[Accepted])
                 trace.id = trace_id,
                 "a message cannot be read: it is a dead letter"
             );
-        } else if !one.opens() {
+        } else if !one.opens_triage() {
             tracing::info!(
                 source.name = source,
                 alert.feed = one.feed,
                 alert.key = one.key,
                 outcome = one.admission.as_str(),
-                why = one.admission.why(),
+                why = one.admission.reason(),
                 case.id = case_id,
                 trace.id = trace_id,
                 "an alert opens no case"

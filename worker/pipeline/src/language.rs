@@ -5,9 +5,9 @@
 //! severities and other parts of a header.
 
 use nightshift_alert::Severity;
-use nightshift_engine::conclusion::{Confidence, Leaning, Reason, Urgency, Verdict};
+use nightshift_engine::conclusion::{Confidence, Leaning, Urgency, Verdict, VerdictReason};
 
-use crate::desk::DeskStatus;
+use crate::case_workflow::WorkflowStatus;
 use crate::report::Report;
 
 /// Language of labels.
@@ -41,7 +41,7 @@ impl Language {
 
     /// Returns the text in this language.
     #[must_use]
-    pub const fn of(self, en: &'static str, ja: &'static str) -> &'static str {
+    pub const fn pick(self, en: &'static str, ja: &'static str) -> &'static str {
         match self {
             Self::En => en,
             Self::Ja => ja,
@@ -57,7 +57,7 @@ impl Language {
             Urgency::ThisShift => "当番時間内",
             Urgency::Now => "今すぐ対応",
         };
-        self.of(urgency.title(), ja)
+        self.pick(urgency.title(), ja)
     }
 
     /// Returns the words for a verdict.
@@ -69,7 +69,7 @@ impl Language {
             Verdict::FalsePositive => "誤検知",
             Verdict::Inconclusive => "判定不能",
         };
-        self.of(verdict.title(), ja)
+        self.pick(verdict.title(), ja)
     }
 
     /// Returns the words for a verdict and its leaning.
@@ -77,10 +77,10 @@ impl Language {
     pub const fn leaning(self, verdict: Verdict, leaning: Leaning) -> &'static str {
         match (verdict, leaning) {
             (Verdict::Inconclusive, Leaning::Malicious) => {
-                self.of("Inconclusive, leans malicious", "判定不能（悪性寄り）")
+                self.pick("Inconclusive, leans malicious", "判定不能（悪性寄り）")
             }
             (Verdict::Inconclusive, Leaning::Benign) => {
-                self.of("Inconclusive, leans benign", "判定不能（無害寄り）")
+                self.pick("Inconclusive, leans benign", "判定不能（無害寄り）")
             }
             (verdict, _) => self.verdict(verdict),
         }
@@ -96,45 +96,45 @@ impl Language {
             Severity::High => "高",
             Severity::Critical => "緊急",
         };
-        self.of(severity.title(), ja)
+        self.pick(severity.title(), ja)
     }
 
     /// Returns the words for a confidence, as half a sentence.
     #[must_use]
     pub const fn confidence(self, confidence: Confidence) -> &'static str {
         match confidence {
-            Confidence::Low => self.of("low confidence", "確信度 低"),
-            Confidence::Medium => self.of("medium confidence", "確信度 中"),
-            Confidence::High => self.of("high confidence", "確信度 高"),
+            Confidence::Low => self.pick("low confidence", "確信度 低"),
+            Confidence::Medium => self.pick("medium confidence", "確信度 中"),
+            Confidence::High => self.pick("high confidence", "確信度 高"),
         }
     }
 
     /// Returns the words for the reason of a verdict.
     #[must_use]
-    pub const fn reason(self, reason: Reason) -> &'static str {
+    pub const fn reason(self, reason: VerdictReason) -> &'static str {
         let ja = match reason {
-            Reason::SuspiciousActivity => "攻撃者の行動と一致する",
-            Reason::AuthorisedActivity => "台帳に許可の記録がある",
-            Reason::WrongDetectionLogic => "検知ロジックがこの環境に合わない",
-            Reason::WrongData => "検知に使われたデータが誤っている",
-            Reason::MissingData => "判断に必要なデータがない",
-            Reason::ToolFailure => "情報源を読み取れなかった",
-            Reason::BudgetExhausted => "調査が途中で打ち切られた",
-            Reason::UnsupportedEvidence => "証拠が主張を裏付けていない",
-            Reason::NotExonerated => "無害に見えるが、それを示す記録がない",
-            Reason::ModelRefused => "モデルが回答を拒否した",
-            Reason::SuspectedManipulation => "データ内の文章が分析者に話しかけている",
+            VerdictReason::SuspiciousActivity => "攻撃者の行動と一致する",
+            VerdictReason::AuthorisedActivity => "台帳に許可の記録がある",
+            VerdictReason::WrongDetectionLogic => "検知ロジックがこの環境に合わない",
+            VerdictReason::WrongData => "検知に使われたデータが誤っている",
+            VerdictReason::MissingData => "判断に必要なデータがない",
+            VerdictReason::ToolFailure => "情報源を読み取れなかった",
+            VerdictReason::BudgetExhausted => "調査が途中で打ち切られた",
+            VerdictReason::UnsupportedEvidence => "証拠が主張を裏付けていない",
+            VerdictReason::NotExonerated => "無害に見えるが、それを示す記録がない",
+            VerdictReason::ModelRefused => "モデルが回答を拒否した",
+            VerdictReason::SuspectedManipulation => "データ内の文章が分析者に話しかけている",
         };
-        self.of(reason.words(), ja)
+        self.pick(reason.description(), ja)
     }
 
     /// Returns the words for a workflow status.
     #[must_use]
-    pub const fn desk(self, status: DeskStatus) -> &'static str {
+    pub const fn workflow_status(self, status: WorkflowStatus) -> &'static str {
         match status {
-            DeskStatus::Open => self.of("open", "未対応"),
-            DeskStatus::Acknowledged => self.of("taken", "対応中"),
-            DeskStatus::Closed => self.of("closed", "クローズ済み"),
+            WorkflowStatus::Open => self.pick("open", "未対応"),
+            WorkflowStatus::Acknowledged => self.pick("taken", "対応中"),
+            WorkflowStatus::Closed => self.pick("closed", "クローズ済み"),
         }
     }
 
@@ -148,8 +148,8 @@ impl Language {
     #[must_use]
     pub const fn reason_of(self, report: &Report) -> &'static str {
         match report.reason {
-            Reason::ToolFailure if report.failed.is_some() => {
-                self.of("the run failed", "実行が失敗した")
+            VerdictReason::ToolFailure if report.failed.is_some() => {
+                self.pick("the run failed", "実行が失敗した")
             }
             reason => self.reason(reason),
         }

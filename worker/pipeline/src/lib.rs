@@ -5,21 +5,22 @@
 //! looks: see [`Report`].
 
 pub mod admission;
+pub mod blocking;
 pub mod budget;
 pub mod canary;
 pub mod case;
+pub mod case_workflow;
 pub mod console;
 pub mod delivery;
-pub mod desk;
+pub mod delivery_payload;
 pub mod digest;
 pub mod export;
 pub mod feedback;
 pub mod intake;
 pub mod language;
-pub mod look;
 pub mod loops;
-pub mod muted;
-mod naming;
+pub mod maintenance;
+pub mod mutes;
 pub mod port;
 pub mod probe;
 pub mod profile;
@@ -27,7 +28,6 @@ pub mod recheck;
 pub mod replay;
 pub mod report;
 pub mod route;
-pub mod showing;
 pub mod spans;
 pub mod triage;
-pub mod upkeep;
+mod type_globs;

@@ -2,7 +2,7 @@
 
 mod canaries;
 mod outbox;
-mod owed;
+mod outbox_admin;
 mod publish;
 mod rechecks;
 mod source;
@@ -13,30 +13,32 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::{Alert, Severity, TraceContext};
-use nightshift_engine::again::Again;
 use nightshift_engine::conclusion::Conclusion;
 use nightshift_engine::event::Event;
+use nightshift_engine::previous_run::PreviousRun;
 
 use crate::admission::{Admission, Mute};
-use crate::budget::{Charge, DaySpent};
+use crate::budget::{Charge, DaySpend};
 use crate::case::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, Lane, Lease,
-    Waited,
+    Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, Lane,
+    Lease, OutageWait,
 };
-use crate::desk::{Act, Desk};
+use crate::case_workflow::{CaseAction, CaseWorkflow};
 use crate::digest::Digest;
 use crate::export::JournalLine;
-use crate::feedback::{Decided, NewPersonVerdict, PersonVerdict};
+use crate::feedback::{FeedbackRecord, NewPersonVerdict, PersonVerdict};
 use crate::intake::Arrival;
-use crate::muted::{MutePreview, MuteRow, NewMute, PlaceCount};
+use crate::mutes::{LedgerCount, MutePreview, MuteRow, NewMute};
 use crate::report::Report;
 
 pub use canaries::Canaries;
-pub use outbox::{DeliveryError, Destination, Doubt, Due, Outbox, Sent};
-pub use owed::{Owed, Owing};
-pub use publish::{Outgoing, Publish, PublishError};
+pub use outbox::{
+    AmbiguousSend, DeliveryError, DeliveryReceipt, Destination, Outbox, PendingDelivery,
+};
+pub use outbox_admin::{DestinationBacklog, OutboxAdmin};
+pub use publish::{OutgoingMessage, Publish, PublishError};
 pub use rechecks::{DueRecheck, Rechecks};
-pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
+pub use source::{Disposition, Message, SettleError, Settlement, Source, SourceError};
 
 /// Error of a store operation.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +92,7 @@ pub enum StoreError {
 
 /// Outcome of one arrival.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Accepted {
+pub struct AcceptedAlert {
     /// The case of the arrival; `None` if the alert is muted or set aside.
     pub case_id: Option<CaseId>,
     /// Key of the alert, as text.
@@ -104,9 +106,9 @@ pub struct Accepted {
     pub dead_letter: Option<i64>,
 }
 
-impl Accepted {
+impl AcceptedAlert {
     /// Returns whether the arrival leads to a triage of its own.
-    pub(crate) const fn opens(&self) -> bool {
+    pub(crate) const fn opens_triage(&self) -> bool {
         matches!(self.admission, Admission::New | Admission::Revision(..))
     }
 }
@@ -119,12 +121,12 @@ pub trait Inbox: Send + Sync {
     /// # Errors
     ///
     /// When nothing was committed. The messages must not be acked then.
-    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError>;
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<AcceptedAlert>, StoreError>;
 }
 
 /// A case that a worker has claimed.
 #[derive(Debug, Clone)]
-pub struct Claimed {
+pub struct ClaimedCase {
     pub lease: Lease,
     pub alert: Arc<Alert>,
     /// Journal so far; empty for a case that was not started.
@@ -132,12 +134,12 @@ pub struct Claimed {
     /// Number of workers that crashed with the case.
     pub crashes: u32,
     /// Contents of the previous report, for a case that was not started.
-    pub again: Option<Box<Again>>,
+    pub previous_run: Option<Box<PreviousRun>>,
 }
 
 /// Data that is written when a case ends.
 #[derive(Debug, Clone)]
-pub struct Closing {
+pub struct CaseClosure {
     /// Last events of the journal.
     pub events: Vec<Event>,
     /// Cost of the events.
@@ -154,27 +156,30 @@ pub struct Closing {
     pub recheck_at: Option<DateTime<Utc>>,
 }
 
-impl Closing {
+impl CaseClosure {
     /// Returns the time for which the case is cleared, or `None` if it is not benign.
     #[must_use]
-    pub fn cleared(&self) -> Option<Cleared> {
-        self.conclusion.verdict.is_benign().then(|| Cleared {
-            from: self.report.cleared_from(),
-            until: self.report.cleared_until(),
-        })
+    pub fn clearance(&self) -> Option<ClearancePeriod> {
+        self.conclusion
+            .verdict
+            .is_benign()
+            .then(|| ClearancePeriod {
+                from: self.report.cleared_from(),
+                until: self.report.cleared_until(),
+            })
     }
 }
 
 /// The time for which a case was cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cleared {
+pub struct ClearancePeriod {
     /// Beginning; `None` if open.
     pub from: Option<DateTime<Utc>>,
     /// End; `None` if open.
     pub until: Option<DateTime<Utc>>,
 }
 
-impl Cleared {
+impl ClearancePeriod {
     /// Returns whether events from the first to the last were within this time.
     #[must_use]
     pub fn covers(&self, first: Option<DateTime<Utc>>, last: Option<DateTime<Utc>>) -> bool {
@@ -195,20 +200,20 @@ impl Cleared {
 pub trait Cases: Send + Sync {
     /// Claims up to this many cases, the most urgent first. A case whose journal this version cannot fold is left for
     /// a newer worker.
-    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError>;
+    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError>;
 
     /// Claims up to this many canaries, and cases that have waited this long by the store's clock since they were
     /// accepted or first released.
-    async fn claim_waited(
+    async fn claim_overdue(
         &self,
         lane: Lane,
         most: usize,
-        waited: Waited,
-    ) -> Result<Vec<Claimed>, StoreError>;
+        waited: OutageWait,
+    ) -> Result<Vec<ClaimedCase>, StoreError>;
 
     /// Queues a new revision of up to this many cases that were concluded without a model because all were down. The
     /// most severe come first. Returns how many; 0 means that none is left.
-    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError>;
+    async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError>;
 
     /// Claims this case if it is not over and nobody holds it.
     ///
@@ -216,7 +221,7 @@ pub trait Cases: Send + Sync {
     ///
     /// Returns [`StoreError::Unreadable`] when this version cannot fold the journal; the case then waits for a newer
     /// worker.
-    async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError>;
+    async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError>;
 
     /// Extends these leases and returns those that are lost, because the case was cancelled or another worker holds
     /// it.
@@ -244,7 +249,7 @@ pub trait Cases: Send + Sync {
     /// # Errors
     ///
     /// Returns [`StoreError::LeaseLost`] when the lease is gone. Nothing is written then.
-    async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError>;
+    async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError>;
 
     /// Queues a new revision of a case that is over, with its present alert, because a person asked for it. `id` is
     /// an id or an unambiguous prefix.
@@ -260,8 +265,12 @@ pub trait Cases: Send + Sync {
     /// # Errors
     ///
     /// Returns [`StoreError::NoSuchCase`] or [`StoreError::AlreadyOver`] if the case cannot be cancelled.
-    async fn cancel(&self, id: &str, who: &str, at: DateTime<Utc>)
-    -> Result<CalledOff, StoreError>;
+    async fn cancel(
+        &self,
+        id: &str,
+        who: &str,
+        at: DateTime<Utc>,
+    ) -> Result<Cancellation, StoreError>;
 
     /// Returns the cases of a list, newest first.
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError>;
@@ -293,7 +302,7 @@ pub trait Cases: Send + Sync {
 
 /// Notifies when there may be work: a case to claim, or a report to deliver.
 #[async_trait]
-pub trait Wake: Send + Sync {
+pub trait WorkNotifier: Send + Sync {
     /// Waits for a notification after `heard` (0 for none), but no longer than about a second, because some work
     /// starts without a notification. Returns the number to pass with the next call.
     async fn wait_for_work(&self, heard: u64) -> u64;
@@ -301,22 +310,26 @@ pub trait Wake: Send + Sync {
 
 /// Costs of the cases per day.
 #[async_trait]
-pub trait Spending: Send + Sync {
+pub trait DaySpendStore: Send + Sync {
     /// Returns the sum of all charges of this UTC day, including running cases.
-    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpent, StoreError>;
+    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpend, StoreError>;
 }
 
 /// Store of messages that could not be read.
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
     /// Returns the latest dead letters.
-    async fn letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError>;
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError>;
 
     /// Returns a dead letter with its bytes, or their beginning if the message was too large to keep.
-    async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
+    async fn dead_letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
 
     /// Returns the numbers of dead letters that were not read again yet, oldest first, after this number.
-    async fn unread(&self, after: Option<i64>, most: usize) -> Result<Vec<i64>, StoreError>;
+    async fn unretried_dead_letters(
+        &self,
+        after: Option<i64>,
+        most: usize,
+    ) -> Result<Vec<i64>, StoreError>;
 
     /// Notes that a dead letter was read again, after the result is committed. The dead letter stays listed. Returns
     /// `false` if that was noted before or there is no such dead letter.
@@ -324,7 +337,11 @@ pub trait DeadLetters: Send + Sync {
     /// # Errors
     ///
     /// When the store cannot be written. The dead letter is read again later, which is a sighting then.
-    async fn settle_letter(&self, id: i64, at: DateTime<Utc>) -> Result<bool, StoreError>;
+    async fn mark_dead_letter_retried(
+        &self,
+        id: i64,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError>;
 }
 
 /// Store of decisions of people about cases.
@@ -347,21 +364,29 @@ pub trait Feedback: Send + Sync {
     /// # Errors
     ///
     /// Returns [`StoreError::NoSuchCase`] if no case fits.
-    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError>;
+    async fn record_action(
+        &self,
+        id: &str,
+        act: CaseAction,
+    ) -> Result<(CaseId, CaseWorkflow), StoreError>;
 
     /// Returns the trace of the message of this revision, for log lines about the case.
     ///
     /// # Errors
     ///
     /// Returns [`StoreError::NoSuchCase`] if no case fits.
-    async fn came_with(
+    async fn trace_context(
         &self,
         id: &CaseId,
         revision: u32,
     ) -> Result<Option<TraceContext>, StoreError>;
 
     /// Returns decisions of people after this number, oldest first, up to this many.
-    async fn verdicts_after(&self, after: i64, most: usize) -> Result<Vec<Decided>, StoreError>;
+    async fn verdicts_after(
+        &self,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<FeedbackRecord>, StoreError>;
 }
 
 /// Store of mutes: those of the configuration and those that people added.
@@ -392,7 +417,7 @@ pub trait Mutes: Send + Sync {
 #[async_trait]
 pub trait Digests: Send + Sync {
     /// Returns the parts of a digest that the store knows: all but its day, time zone and mutes.
-    async fn brought(
+    async fn collect_digest(
         &self,
         since: DateTime<Utc>,
         until: DateTime<Utc>,
@@ -401,8 +426,8 @@ pub trait Digests: Send + Sync {
 
 /// The ledger of alerts: each accepted alert is in exactly one place.
 #[async_trait]
-pub trait Places: Send + Sync {
+pub trait AlertLedger: Send + Sync {
     /// Returns the number of alerts per place and reason since this time. The whole ledger is too long to count while
     /// somebody waits.
-    async fn places(&self, since: DateTime<Utc>) -> Result<Vec<PlaceCount>, StoreError>;
+    async fn ledger_counts(&self, since: DateTime<Utc>) -> Result<Vec<LedgerCount>, StoreError>;
 }

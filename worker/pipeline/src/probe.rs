@@ -13,7 +13,7 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// # Errors
 ///
 /// When the file cannot be created.
-pub fn writable(folder: &Path) -> io::Result<()> {
+pub fn check_writable(folder: &Path) -> io::Result<()> {
     let above = folder.ancestors().map(|one| {
         if one.as_os_str().is_empty() {
             Path::new(".")
@@ -41,13 +41,13 @@ mod tests {
     fn a_folder_is_asked_or_the_one_above_it_and_nothing_stays() {
         let dir = std::env::temp_dir().join(format!("nightshift-probe-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        writable(&dir).unwrap();
-        writable(&dir.join("not/there")).unwrap();
+        check_writable(&dir).unwrap();
+        check_writable(&dir.join("not/there")).unwrap();
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
         std::fs::write(dir.join("file"), "").unwrap();
-        assert!(writable(&dir.join("file/below")).is_err());
+        assert!(check_writable(&dir.join("file/below")).is_err());
         std::thread::scope(|scope| {
-            let side_by_side = [0; 8].map(|_| scope.spawn(|| writable(&dir)));
+            let side_by_side = [0; 8].map(|_| scope.spawn(|| check_writable(&dir)));
             for one in side_by_side {
                 one.join().unwrap().unwrap();
             }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_engine::catalogue::ActionTemplate;
-use nightshift_engine::event::{AnalystKind, JOURNAL_VERSION, Opened};
+use nightshift_engine::event::{AnalystKind, CaseSetup, JOURNAL_VERSION};
 use nightshift_engine::evidence_read;
-use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::limits::{Cost, TriageLimits};
 use nightshift_engine::port::{Analyst, Exonerator, Toolbox};
-use nightshift_engine::strategy::Conduct;
+use nightshift_engine::strategy::TriageOptions;
 
 use crate::case::CaseId;
 
@@ -31,9 +31,9 @@ pub struct Profile {
     pub exonerator: Arc<dyn Exonerator>,
     /// Actions that a report may advise.
     pub actions: Arc<[Arc<ActionTemplate>]>,
-    pub limits: Limits,
+    pub limits: TriageLimits,
     /// Settings of how cases are worked on.
-    pub conduct: Conduct,
+    pub conduct: TriageOptions,
     /// Hash of the prompts in use; empty if no model is used.
     pub prompts: String,
 }
@@ -41,7 +41,7 @@ pub struct Profile {
 impl Profile {
     /// Returns the first event of a case's journal.
     #[must_use]
-    pub fn open(&self, case_id: &CaseId, revision: u32, alert: Arc<Alert>) -> Opened {
+    pub fn open(&self, case_id: &CaseId, revision: u32, alert: Arc<Alert>) -> CaseSetup {
         let actions: Vec<Arc<ActionTemplate>> = self
             .actions
             .iter()
@@ -50,9 +50,9 @@ impl Profile {
             .collect();
         let mut tools = self.toolbox.specs();
         if self.analyst_kind == AnalystKind::Model {
-            tools.push(evidence_read::spec());
+            tools.push(evidence_read::tool_spec());
         }
-        Opened {
+        CaseSetup {
             version: JOURNAL_VERSION,
             case_id: case_id.0.clone(),
             revision,
@@ -64,17 +64,17 @@ impl Profile {
             reserve: self.reserve,
             tools: tools.into(),
             actions: actions.into(),
-            conduct: self.conduct.clone(),
-            delimiter: drawn(),
-            pseudonym_key: format!("{}{}", drawn(), drawn()),
-            prompts: self.prompts.clone(),
-            again: None,
+            options: self.conduct.clone(),
+            delimiter: random_token(),
+            pseudonym_key: format!("{}{}", random_token(), random_token()),
+            prompts_hash: self.prompts.clone(),
+            previous_run: None,
         }
     }
 }
 
 /// Returns 60 random bits as hex digits, which no text from outside can know.
-fn drawn() -> String {
+fn random_token() -> String {
     format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0)
 }
 

@@ -3,24 +3,24 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::conclusion::{Conclusion, Verdict};
-use nightshift_engine::event::Opened;
-use nightshift_engine::measure::Measure;
+use nightshift_engine::event::CaseSetup;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::recheck::{
     PriorJudgement, RecheckCause, RecheckOutcome, RecheckPorts, recheck,
 };
 
-use crate::admission::Change;
+use crate::admission::RevisionReason;
 use crate::port::{DueRecheck, Rechecks, StoreError};
 use crate::triage::Triage;
 
 /// How long after its last event a benign case is re-evaluated.
-const KEPT: TimeDelta = TimeDelta::days(30);
+const RECHECK_PERIOD: TimeDelta = TimeDelta::days(30);
 /// Delay until the next re-evaluation if a look-up was not whole, unless the normal interval is shorter.
-const NOT_WHOLE_AGAIN: TimeDelta = TimeDelta::hours(3);
+const INCOMPLETE_RETRY_DELAY: TimeDelta = TimeDelta::hours(3);
 /// Delay until the re-evaluation of a case that only a look-up kept from being cleared. By then logs are delivered,
 /// or there is a gap. CloudTrail takes about five minutes, Cloud Audit Logs less.
 /// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/get-and-view-cloudtrail-log-files.html>
-const SECOND_LOOK: TimeDelta = TimeDelta::minutes(30);
+const SECOND_LOOK_DELAY: TimeDelta = TimeDelta::minutes(30);
 
 /// Results of a re-evaluation, as metrics name them.
 pub const RECHECK_RESULTS: [&str; 3] = ["covered", "revised", "not_whole"];
@@ -30,7 +30,7 @@ impl Triage {
     /// that was not whole once, after half an hour. Returns `None` for other cases.
     pub(crate) fn first_recheck(
         &self,
-        opened: &Opened,
+        opened: &CaseSetup,
         conclusion: &Conclusion,
         now: DateTime<Utc>,
     ) -> Option<DateTime<Utc>> {
@@ -43,9 +43,12 @@ impl Triage {
             let last = alert.times.window().map_or(now, |(_, last)| last);
             return due_again(now + every, last);
         }
-        let why = opened.again.as_ref().and_then(|again| again.why.as_deref());
-        let is_second = why == Some(Change::LookupWhole.as_str());
-        (is_held_up(conclusion) && !is_second).then_some(now + SECOND_LOOK)
+        let why = opened
+            .previous_run
+            .as_ref()
+            .and_then(|again| again.why.as_deref());
+        let is_second = why == Some(RevisionReason::LookupWhole.as_str());
+        (is_awaiting_lookup(conclusion) && !is_second).then_some(now + SECOND_LOOK_DELAY)
     }
 
     /// Re-evaluates a case and notes the result.
@@ -80,7 +83,7 @@ impl Triage {
         let last = due.events_until.map_or(judged, |last| last.max(judged));
         let now = self.clock.now();
         if !due.report.verdict.is_benign() {
-            return self.looked_again(rechecks, due, outcome).await;
+            return self.apply_second_look(rechecks, due, outcome).await;
         }
         let result = match outcome {
             RecheckOutcome::Covered { whole_until } => {
@@ -89,11 +92,11 @@ impl Triage {
                 tracing::debug!("benign case evaluated again: still covered");
                 "covered"
             }
-            RecheckOutcome::NotWhole {
+            RecheckOutcome::Incomplete {
                 detail,
                 whole_until,
             } => {
-                let next = due_again(now + every.min(NOT_WHOLE_AGAIN), last);
+                let next = due_again(now + every.min(INCOMPLETE_RETRY_DELAY), last);
                 rechecks.note_recheck(due, whole_until, next).await?;
                 tracing::info!(
                     why = detail,
@@ -103,8 +106,8 @@ impl Triage {
             }
             RecheckOutcome::NotCovered { cause, detail, at } => {
                 let why = match cause {
-                    RecheckCause::RecordEnded => Change::RecordEnded,
-                    RecheckCause::NewActs => Change::NewActs,
+                    RecheckCause::RecordEnded => RevisionReason::RecordEnded,
+                    RecheckCause::NewActivity => RevisionReason::NewActs,
                 };
                 if !rechecks.queue_recheck(due, why, at).await? {
                     return Ok(());
@@ -113,12 +116,12 @@ impl Triage {
                 "revised"
             }
         };
-        self.meter.count(&Measure::Recheck { result });
+        self.meter.count(&Measurement::Recheck { result });
         Ok(())
     }
 
     /// Queues a case again whose blocking look-up is whole now. Otherwise the gap is final.
-    async fn looked_again(
+    async fn apply_second_look(
         &self,
         rechecks: &dyn Rechecks,
         due: &DueRecheck,
@@ -127,7 +130,7 @@ impl Triage {
         let result = match outcome {
             RecheckOutcome::Covered { .. } => {
                 if !rechecks
-                    .queue_recheck(due, Change::LookupWhole, None)
+                    .queue_recheck(due, RevisionReason::LookupWhole, None)
                     .await?
                 {
                     return Ok(());
@@ -135,20 +138,21 @@ impl Triage {
                 tracing::info!("case is triaged again: a look-up that held it up is whole");
                 "revised"
             }
-            RecheckOutcome::NotCovered { detail, .. } | RecheckOutcome::NotWhole { detail, .. } => {
+            RecheckOutcome::NotCovered { detail, .. }
+            | RecheckOutcome::Incomplete { detail, .. } => {
                 let whole_until = due.whole_until.unwrap_or(due.report.concluded_at);
                 rechecks.note_recheck(due, whole_until, None).await?;
                 tracing::info!(why = detail, "second look-up changed nothing");
                 "not_whole"
             }
         };
-        self.meter.count(&Measure::Recheck { result });
+        self.meter.count(&Measurement::Recheck { result });
         Ok(())
     }
 }
 
 /// Returns whether records cover the case and only a look-up that was not whole keeps it open.
-fn is_held_up(conclusion: &Conclusion) -> bool {
+fn is_awaiting_lookup(conclusion: &Conclusion) -> bool {
     conclusion.verdict == Verdict::Inconclusive
         && !conclusion.manipulation
         && conclusion.awaits_lookup
@@ -156,7 +160,7 @@ fn is_held_up(conclusion: &Conclusion) -> bool {
 
 /// Returns the time, unless it is too long after the last event.
 fn due_again(at: DateTime<Utc>, last: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    (at <= last + KEPT).then_some(at)
+    (at <= last + RECHECK_PERIOD).then_some(at)
 }
 
 #[cfg(test)]

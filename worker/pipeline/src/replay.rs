@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use nightshift_engine::driver::{DriveError, End, Ports, drive};
-use nightshift_engine::event::{Event, EventBody, Outcome};
+use nightshift_engine::driver::{CaseEnd, DriveError, DriverPorts, drive};
+use nightshift_engine::event::{CommandOutcome, Event, EventBody};
 use nightshift_engine::evidence_read;
 use nightshift_engine::fold::fold;
 use nightshift_engine::port::{Clock, Journal, JournalError, Meter, Toolbox};
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ use crate::case::CaseId;
 use crate::profile::Profile;
 use crate::triage::Watcher;
 
-pub use compare::{Difference, Side, StepLine, compare};
+pub use compare::{ReplayDifference, RunSummary, StepSummary, compare};
 
 /// Reason why a case cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -40,11 +40,11 @@ pub enum ReplayError {
 
 /// Result of a replay.
 #[derive(Debug)]
-pub struct Replayed {
+pub struct ReplayOutcome {
     /// State of the recorded case.
-    pub before: State,
+    pub before: CaseState,
     /// State of the replayed case.
-    pub after: State,
+    pub after: CaseState,
     /// Calls of the replay that the recording does not hold.
     pub missing: Vec<String>,
 }
@@ -61,29 +61,29 @@ pub async fn replay(
     meter: Arc<dyn Meter>,
     watcher: Option<Arc<dyn Watcher>>,
     release: &CancellationToken,
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayOutcome, ReplayError> {
     let before = fold(events);
-    let opened = before.opened.clone().ok_or(ReplayError::NotOpened)?;
-    let recorded = Arc::new(Recorded::of(&before, events));
+    let opened = before.setup.clone().ok_or(ReplayError::NotOpened)?;
+    let recorded = Arc::new(RecordedToolbox::from_events(&before, events));
     let profile = Profile {
         toolbox: recorded.clone(),
         ..profile.clone()
     };
     let case_id = CaseId(opened.case_id.clone());
     let alert = Arc::clone(&opened.alert);
-    let journal = Arc::new(Memory {
+    let journal = Arc::new(MemoryJournal {
         case_id: opened.case_id.clone(),
         watcher,
     });
     let now = clock.now();
     let mut opening = profile.open(&case_id, opened.revision, alert);
-    opening.again.clone_from(&opened.again);
+    opening.previous_run.clone_from(&opened.previous_run);
     let news = [
         Event::new(now, EventBody::Opened(Box::new(opening))),
         Event::new(now, EventBody::Claimed { epoch: 1 }),
     ];
-    journal.saw(&news);
-    let ports = Ports {
+    journal.notify_watcher(&news);
+    let ports = DriverPorts {
         analyst: Arc::clone(&profile.analyst),
         fallback: profile.fallback.clone(),
         toolbox: recorded.clone(),
@@ -93,36 +93,36 @@ pub async fn replay(
         meter,
     };
     match drive(&ports, fold(&news), release).await? {
-        End::Concluded(after) => Ok(Replayed {
+        CaseEnd::Concluded(after) => Ok(ReplayOutcome {
             before,
             after: *after,
             missing: recorded.missing(),
         }),
-        End::Cancelled(_) | End::Released(_) => Err(ReplayError::Stopped),
+        CaseEnd::Cancelled(_) | CaseEnd::Released(_) => Err(ReplayError::Stopped),
     }
 }
 
 /// Toolbox that answers from a recorded case.
-struct Recorded {
+struct RecordedToolbox {
     specs: Vec<ToolSpec>,
     answers: BTreeMap<String, Result<ToolOutput, ToolError>>,
     missing: Mutex<Vec<String>>,
 }
 
-impl Recorded {
-    fn of(state: &State, events: &[Event]) -> Self {
+impl RecordedToolbox {
+    fn from_events(state: &CaseState, events: &[Event]) -> Self {
         let mut answers = BTreeMap::new();
         for event in events {
             let EventBody::Finished { id, outcome, .. } = &event.body else {
                 continue;
             };
             let answer = match outcome.as_ref() {
-                Outcome::Called(output) => Ok(output.clone()),
-                Outcome::CallFailed(error) => Err(error.clone()),
+                CommandOutcome::Called(output) => Ok(output.clone()),
+                CommandOutcome::CallFailed(error) => Err(error.clone()),
                 _ => continue,
             };
             let evidence = state
-                .numbers
+                .evidence_ids
                 .get(id)
                 .and_then(|number| state.evidence_of(*number));
             if let Some(evidence) = evidence {
@@ -130,14 +130,11 @@ impl Recorded {
                 answers.entry(call.identity()).or_insert(answer);
             }
         }
-        let tools = state
-            .opened
-            .as_ref()
-            .map_or(&[][..], |opened| &opened.tools);
+        let tools = state.setup.as_ref().map_or(&[][..], |opened| &opened.tools);
         Self {
             specs: tools
                 .iter()
-                .filter(|spec| spec.kind != evidence_read::NAME)
+                .filter(|spec| spec.kind != evidence_read::TOOL_NAME)
                 .cloned()
                 .collect(),
             answers,
@@ -152,7 +149,7 @@ impl Recorded {
 }
 
 #[async_trait]
-impl Toolbox for Recorded {
+impl Toolbox for RecordedToolbox {
     fn specs(&self) -> Vec<ToolSpec> {
         self.specs.clone()
     }
@@ -174,28 +171,28 @@ impl Toolbox for Recorded {
 }
 
 /// Journal in memory.
-struct Memory {
+struct MemoryJournal {
     case_id: String,
     watcher: Option<Arc<dyn Watcher>>,
 }
 
-impl Memory {
-    fn saw(&self, events: &[Event]) {
+impl MemoryJournal {
+    fn notify_watcher(&self, events: &[Event]) {
         if let Some(watcher) = &self.watcher {
-            watcher.saw(&self.case_id, events);
+            watcher.journaled(&self.case_id, events);
         }
     }
 }
 
 #[async_trait]
-impl Journal for Memory {
+impl Journal for MemoryJournal {
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
-        self.saw(events);
+        self.notify_watcher(events);
         Ok(())
     }
 
-    async fn conclude(&self, events: &[Event], _end: &State) -> Result<(), JournalError> {
-        self.saw(events);
+    async fn conclude(&self, events: &[Event], _end: &CaseState) -> Result<(), JournalError> {
+        self.notify_watcher(events);
         Ok(())
     }
 }

@@ -2,19 +2,19 @@
 //! `--format json` prints it as it is. Its texts come from alerts, tools and analysts, and renderers must treat them
 //! as data.
 
+mod assessment_change;
+mod blast_radius;
 mod build;
-mod changed;
 mod cleared;
 mod details;
 mod early;
-mod instead;
+mod empty_sections;
+mod failover;
 mod items;
-mod nothing;
-mod reach;
+mod later_activity;
 mod records;
 mod sample;
 mod signals;
-mod since;
 mod takeover;
 mod timeline;
 mod times;
@@ -25,36 +25,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use nightshift_alert::JsonText;
 use nightshift_alert::{
-    CANARY_FEED, Class, Detail, Flag, Indicator, IndicatorKind, Outcome, Provider, Role, Severity,
-    Technique, TraceContext, written_time,
+    CANARY_FEED, CloudProvider, ContentFlag, Detail, FindingClass, Indicator, IndicatorKind,
+    IndicatorRole, Outcome, Severity, Technique, TraceContext, serialize_rfc3339,
 };
-use nightshift_engine::again::Again;
 use nightshift_engine::catalogue::Action;
 use nightshift_engine::conclusion::{
-    Confidence, Coverage, Leaning, Override, Reason, Urgency, Verdict,
+    Confidence, Leaning, SourceCoverage, Urgency, Verdict, VerdictOverride, VerdictReason,
 };
 use nightshift_engine::event::AnalystKind;
 use nightshift_engine::evidence::EvidenceId;
 use nightshift_engine::exoneration::Exoneration;
-use nightshift_engine::finding::{Quote, Stance};
+use nightshift_engine::finding::{FindingStance, Quote};
 use nightshift_engine::ledger_row::LedgerRow;
-use nightshift_engine::limits::{Cap, Cost};
-use nightshift_engine::plan::{StepId, StepOutcome, StepStatus, UpdateRecord};
+use nightshift_engine::limits::{BudgetCap, Cost};
+use nightshift_engine::plan::{PlanUpdateRecord, StepId, StepOutcome, StepStatus};
+use nightshift_engine::previous_run::PreviousRun;
 use nightshift_engine::tool::ToolError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::case::CaseStatus;
 
+pub use assessment_change::{Assessment, AssessmentChange, RevisionCause, revision_causes};
 pub use build::build;
-pub use changed::{Because, Changed, Said, because};
 pub use details::DetailLine;
-pub use early::{Early, early_report};
-pub use instead::{InsteadOf, Missed, NotShown, read_instead_of};
-pub use records::ToldRecord;
+pub use early::{EarlyReportInput, early_report};
+pub use failover::{FailoverReason, FailoverSource, FailoverSources, parse_failover_sources};
+pub use later_activity::{LaterActivity, LaterActivityText};
+pub use records::GroupedRecord;
 pub use sample::sample_report;
-pub use signals::Told;
-pub use since::{Since, SinceWords};
+pub use signals::GroupedSignal;
 pub use takeover::Takeover;
 pub use times::with_plain_times;
 
@@ -63,7 +63,7 @@ pub const REPORT_SCHEMA: &str = "nightshift.report/1";
 
 /// The program that made a report, as the report names it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Sender {
+pub struct ReportProducer {
     pub version: String,
 }
 
@@ -82,7 +82,7 @@ pub struct AlertFacts {
     /// Description that the product gave.
     pub description: String,
     /// Cloud of the alert.
-    pub provider: Provider,
+    pub provider: CloudProvider,
     /// Account or project.
     pub account: Option<String>,
     /// Name of the account or project.
@@ -98,7 +98,7 @@ pub struct AlertFacts {
     #[serde(default)]
     pub product: String,
     #[serde(default)]
-    pub class: Class,
+    pub class: FindingClass,
     /// Outcome of the reported action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
@@ -131,12 +131,12 @@ pub struct AlertFacts {
     /// Whether the alert is a generated sample.
     pub sample: bool,
     /// Notes for the reader on how the alert was read.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<ContentFlag>,
 }
 
 /// Reach of the alert according to the asset register and tags.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Reach {
+pub struct BlastRadius {
     /// Environment of the resource: `production`, `test`, …
     pub environment: Option<String>,
     /// Whether the resource can be reached from the internet.
@@ -167,7 +167,7 @@ pub struct OtherCase {
     pub same_key: bool,
     #[serde(rename = "type")]
     pub kind: String,
-    #[serde(serialize_with = "written_time")]
+    #[serde(serialize_with = "serialize_rfc3339")]
     pub opened_at: DateTime<Utc>,
     #[serde(default)]
     pub verdict: Option<Verdict>,
@@ -188,7 +188,7 @@ impl OtherCase {
             .shared
             .iter()
             .find_map(|(kind, values)| Some((*kind, values.first()?)))?;
-        let first = Indicator::new(kind, value, Role::Related);
+        let first = Indicator::new(kind, value, IndicatorRole::Related);
         Some((first, all.saturating_sub(1)))
     }
 }
@@ -204,14 +204,14 @@ pub struct FindingEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Direction in which the finding points.
-    pub stance: Stance,
+    pub stance: FindingStance,
     /// Quotes that support the claim.
     pub evidence: Vec<Quote>,
 }
 
 /// One call of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Call {
+pub struct StepCall {
     pub tool: String,
     /// Arguments of the call.
     pub arguments: Map<String, Value>,
@@ -239,13 +239,13 @@ pub struct StepEntry {
     pub wave: Option<u32>,
     /// Reason why a reflection added, changed or cancelled the step.
     pub reason: Option<String>,
-    pub calls: Vec<Call>,
+    pub calls: Vec<StepCall>,
 }
 
 impl StepEntry {
     /// Returns the calls that were made or refused. Other calls were only planned.
-    pub fn calls_made(&self) -> impl Iterator<Item = &Call> {
-        let made = |call: &&Call| call.evidence.is_some() || call.error.is_some();
+    pub fn calls_made(&self) -> impl Iterator<Item = &StepCall> {
+        let made = |call: &&StepCall| call.evidence.is_some() || call.error.is_some();
         self.calls.iter().filter(made)
     }
 }
@@ -263,7 +263,7 @@ pub struct TimelineEntry {
 
 /// Text in the data that addresses the analyst.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signal {
+pub struct InjectionSignal {
     /// Evidence that contains the text.
     pub evidence: EvidenceId,
     /// JSON pointer of the value.
@@ -305,16 +305,16 @@ pub struct Report {
     pub status: CaseStatus,
     /// Contents of the previous report; `None` in the first report of a case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub again: Option<Box<Again>>,
+    pub again: Option<Box<PreviousRun>>,
     /// Destinations that do not show the report. The store fills it in for the destination that took over.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub instead_of: InsteadOf,
+    pub instead_of: FailoverSources,
     /// Facts of the alert.
     pub alert: AlertFacts,
     pub verdict: Verdict,
     pub leaning: Leaning,
     /// Reason for the verdict.
-    pub reason: Reason,
+    pub reason: VerdictReason,
     /// Confidence in the verdict.
     pub confidence: Confidence,
     pub severity: Severity,
@@ -339,7 +339,7 @@ pub struct Report {
     /// Insights of reflections.
     pub insights: Vec<String>,
     /// Changes that reflections made, and those that were refused.
-    pub updates: Vec<UpdateRecord>,
+    pub updates: Vec<PlanUpdateRecord>,
     /// Events in order of time.
     pub timeline: Vec<TimelineEntry>,
     /// Number of log rows that did not fit. The evidence has them.
@@ -347,7 +347,7 @@ pub struct Report {
     pub timeline_left: u32,
     /// What logs show for the time after the alert's last event.
     #[serde(default)]
-    pub since: Box<Since>,
+    pub since: Box<LaterActivity>,
     /// Values that play a part in the case.
     pub indicators: Vec<Indicator>,
     /// ATT&CK techniques.
@@ -374,26 +374,26 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takeover: Option<Takeover>,
     /// Cap that ended the work.
-    pub stopped_by: Option<Cap>,
+    pub stopped_by: Option<BudgetCap>,
     /// Reason why the run failed.
     pub failed: Option<String>,
     /// Rules that overrode the analyst.
-    pub overridden: Vec<Override>,
+    pub overridden: Vec<VerdictOverride>,
     /// Whether text in the data addresses the analyst.
     pub manipulation: bool,
     /// Places of such text.
     #[serde(default)]
-    pub signals: Vec<Signal>,
+    pub signals: Vec<InjectionSignal>,
     /// Sources that were read.
-    pub coverage: Coverage,
-    pub reach: Reach,
+    pub coverage: SourceCoverage,
+    pub reach: BlastRadius,
     pub evidence: Vec<EvidenceEntry>,
     pub opened_at: DateTime<Utc>,
     pub concluded_at: DateTime<Utc>,
     /// Active time in milliseconds.
     pub took_ms: u64,
     /// The program that made the report.
-    pub sender: Sender,
+    pub sender: ReportProducer,
     /// Trace context of the alert's message, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
@@ -403,7 +403,7 @@ impl Report {
     /// Returns the parts of the header in the order of `report.md`: marks, urgency, verdict with its leaning,
     /// severity.
     #[must_use]
-    pub fn verdict_words(&self) -> String {
+    pub fn verdict_text(&self) -> String {
         match (self.verdict, self.leaning) {
             (Verdict::Inconclusive, Leaning::Malicious) => {
                 "Inconclusive, leans malicious".to_owned()
@@ -468,16 +468,16 @@ impl Report {
 
     /// Returns the direction of the findings that support the verdict or the leaning.
     #[must_use]
-    pub fn bearing(&self) -> Stance {
+    pub fn bearing(&self) -> FindingStance {
         if self.verdict.is_benign() || self.leaning == Leaning::Benign {
-            Stance::Against
+            FindingStance::Against
         } else {
-            Stance::For
+            FindingStance::For
         }
     }
 
     /// Returns the supported findings that point in this direction.
-    pub fn proven(&self, stance: Stance) -> impl Iterator<Item = &FindingEntry> {
+    pub fn proven(&self, stance: FindingStance) -> impl Iterator<Item = &FindingEntry> {
         self.findings
             .iter()
             .filter(move |finding| finding.supported && finding.stance == stance)

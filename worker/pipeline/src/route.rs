@@ -8,7 +8,7 @@ use nightshift_engine::exoneration::type_matches;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::naming;
+use crate::type_globs;
 
 /// Conditions on an alert. Without conditions every alert matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -50,14 +50,14 @@ impl Match {
             && self
                 .kind
                 .as_deref()
-                .is_none_or(|glob| glob.is_empty() || naming::fits_every_scheme(glob))
+                .is_none_or(|glob| glob.is_empty() || type_globs::matches_every_scheme(glob))
     }
 
     /// Returns whether the type matches every alert of at least one product.
     #[must_use]
     pub fn is_boundless(&self) -> bool {
         let kind = self.kind.as_deref();
-        self.says_at_most_a_type() && kind.is_some_and(naming::fits_a_whole_scheme)
+        self.says_at_most_a_type() && kind.is_some_and(type_globs::matches_whole_scheme)
     }
 
     fn says_at_most_a_type(&self) -> bool {
@@ -70,7 +70,7 @@ impl Match {
 
     /// Returns whether a condition may only select destinations.
     #[must_use]
-    pub fn is_of_the_report(&self) -> bool {
+    pub fn picks_destinations_only(&self) -> bool {
         !self.verdict.is_empty() || !self.label.is_empty()
     }
 
@@ -138,7 +138,7 @@ pub struct Routes {
     /// Destinations of alerts without a rule that names some.
     pub destinations: Vec<String>,
     /// Routing of generated samples.
-    pub samples: Samples,
+    pub samples: SampleRoute,
     /// Routing of canaries, which overrides the rules.
     pub canary: CanaryRoute,
 }
@@ -155,7 +155,7 @@ pub struct CanaryRoute {
 /// Route of generated samples, which prove that the path works. The playbook triages them, and they cause neither
 /// tickets nor pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Samples {
+pub struct SampleRoute {
     /// Profile that triages samples and overrides the rules; `None` if every profile uses playbooks.
     pub profile: Option<String>,
     /// Destinations that open tickets or page people. Samples never go there.
@@ -173,8 +173,9 @@ impl Routes {
         for_samples
             .filter(|_| alert.is_sample())
             .or_else(|| {
-                let fits =
-                    |route: &&Route| !route.when.is_of_the_report() && route.when.fits(alert);
+                let fits = |route: &&Route| {
+                    !route.when.picks_destinations_only() && route.when.fits(alert)
+                };
                 let rules = self.rules.iter().filter(fits);
                 rules.into_iter().find_map(|route| route.profile.as_deref())
             })
@@ -188,7 +189,7 @@ impl Routes {
             return self.canary.destination.iter().cloned().collect();
         }
         let mut names = self
-            .first(alert, verdict, |route| route.destinations.as_deref())
+            .first_match(alert, verdict, |route| route.destinations.as_deref())
             .unwrap_or(&self.destinations)
             .to_vec();
         if alert.is_sample() {
@@ -200,8 +201,13 @@ impl Routes {
     /// Returns the destinations that may take a report of this alert after `refused` refused it, in order; empty if
     /// there are none.
     #[must_use]
-    pub fn after(&self, alert: &Alert, verdict: Option<Verdict>, refused: &str) -> Vec<&str> {
-        let chain = self.first(alert, verdict, |route| route.otherwise.as_deref());
+    pub fn failover_chain(
+        &self,
+        alert: &Alert,
+        verdict: Option<Verdict>,
+        refused: &str,
+    ) -> Vec<&str> {
+        let chain = self.first_match(alert, verdict, |route| route.otherwise.as_deref());
         let chain = chain.filter(|_| !alert.is_canary()).unwrap_or_default();
         let next = chain
             .iter()
@@ -215,13 +221,13 @@ impl Routes {
     /// Returns the rules that name a class. Alerts that match them are triaged although their class would be set
     /// aside.
     #[must_use]
-    pub fn wanted(&self) -> Vec<Match> {
+    pub fn class_exceptions(&self) -> Vec<Match> {
         let named = self.rules.iter().filter(|rule| !rule.when.class.is_empty());
         named.map(|rule| rule.when.clone()).collect()
     }
 
     /// Returns the value of the first matching rule that sets it.
-    fn first<'a, T: ?Sized>(
+    fn first_match<'a, T: ?Sized>(
         &'a self,
         alert: &Alert,
         verdict: Option<Verdict>,
@@ -236,13 +242,14 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_alert::Class;
+    use nightshift_alert::FindingClass;
 
     use super::*;
 
     fn alert() -> Alert {
         let bytes = include_bytes!("../../../tests/fixtures/alerts/guardduty-finding.json");
-        let batch = nightshift_alert::read(bytes, &nightshift_alert::ReadOptions::default());
+        let batch =
+            nightshift_alert::read_message(bytes, &nightshift_alert::ReadOptions::default());
         batch.unwrap().alerts.remove(0)
     }
 
@@ -266,10 +273,13 @@ mod tests {
             ..Routes::default()
         };
         let alert = alert();
-        assert_eq!(routes.after(&alert, None, "soc"), ["mail", "file"]);
-        assert_eq!(routes.after(&alert, None, "mail"), ["file"]);
-        assert_eq!(routes.after(&alert, None, "file"), [""; 0]);
-        assert_eq!(Routes::default().after(&alert, None, "soc"), [""; 0]);
+        assert_eq!(routes.failover_chain(&alert, None, "soc"), ["mail", "file"]);
+        assert_eq!(routes.failover_chain(&alert, None, "mail"), ["file"]);
+        assert_eq!(routes.failover_chain(&alert, None, "file"), [""; 0]);
+        assert_eq!(
+            Routes::default().failover_chain(&alert, None, "soc"),
+            [""; 0]
+        );
     }
 
     #[test]
@@ -307,7 +317,7 @@ mod tests {
                 Some(&["soc", "jira"]),
             )],
             destinations: Vec::new(),
-            samples: Samples {
+            samples: SampleRoute {
                 profile: Some("playbook".into()),
                 withheld: vec!["jira".into()],
             },
@@ -340,7 +350,7 @@ mod tests {
         alert.feed = nightshift_alert::CANARY_FEED.to_owned();
         assert_eq!(routes.profile(&alert), "canary");
         assert_eq!(routes.destinations(&alert, None), ["quiet"]);
-        assert_eq!(routes.after(&alert, None, "quiet"), [""; 0]);
+        assert_eq!(routes.failover_chain(&alert, None, "quiet"), [""; 0]);
         routes.canary = CanaryRoute::default();
         assert_eq!(routes.destinations(&alert, None), [""; 0]);
     }
@@ -388,12 +398,12 @@ mod tests {
             ..Routes::default()
         };
         assert_eq!(
-            routes.wanted().as_slice(),
+            routes.class_exceptions().as_slice(),
             std::slice::from_ref(&vulnerable)
         );
         let mut alert = alert();
         assert!(!vulnerable.fits(&alert));
-        alert.class = Class::Vulnerability;
+        alert.class = FindingClass::Vulnerability;
         assert!(vulnerable.fits(&alert));
         assert!(!vulnerable.is_empty() && Match::default().is_empty());
     }

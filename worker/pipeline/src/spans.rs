@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CaseTrace, SpanIds, TraceContext};
 use nightshift_engine::plan::{Step, StepOutcome};
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use opentelemetry::trace::{Link, Span as _, SpanBuilder, SpanKind, Status, Tracer as _};
 use opentelemetry::{Context, InstrumentationScope, KeyValue, global};
 use tracing::field::Empty;
@@ -18,8 +18,8 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use crate::admission::Admission;
 use crate::case::Lease;
-use crate::intake::{Arrival, IntakeError, Received};
-use crate::port::{Accepted, DeliveryError, Due};
+use crate::intake::{Arrival, IntakeError, IntakeOutcome};
+use crate::port::{AcceptedAlert, DeliveryError, PendingDelivery};
 
 /// Target of spans that are part of a trace.
 const TRACE: &str = "nightshift::trace";
@@ -40,7 +40,7 @@ macro_rules! line_at {
 pub(crate) use line_at;
 
 /// Returns the level for a success. Canaries succeed every few minutes, so their lines have a lower level.
-pub(crate) fn well(is_canary: bool) -> Level {
+pub(crate) fn success_level(is_canary: bool) -> Level {
     match is_canary {
         true => Level::DEBUG,
         false => Level::INFO,
@@ -48,8 +48,8 @@ pub(crate) fn well(is_canary: bool) -> Level {
 }
 
 /// Returns the span of the work on a case under a lease.
-pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
-    let trace = CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());
+pub(crate) fn case_span(lease: &Lease, alert: &Alert) -> Span {
+    let trace = CaseTrace::new(&lease.case_id.0, lease.revision, alert.trace.as_ref());
     error_span!(
         "case",
         case.id = %lease.case_id,
@@ -61,12 +61,12 @@ pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
 /// Returns the OpenTelemetry context of a case. When traces are turned on while the case runs, no other span is
 /// around its spans, and they become children of the triage.
 pub(crate) fn context_of(lease: &Lease, alert: &Alert) -> Context {
-    let trace = CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());
+    let trace = CaseTrace::new(&lease.case_id.0, lease.revision, alert.trace.as_ref());
     trace.within(trace.triage)
 }
 
 /// Returns the span of the part of a triage that one worker does from now on.
-pub(crate) fn of_work(lease: &Lease, context: &Context) -> Span {
+pub(crate) fn agent_span(lease: &Lease, context: &Context) -> Span {
     let span = info_span!(
         target: TRACE,
         "invoke_agent",
@@ -85,15 +85,15 @@ pub(crate) fn of_work(lease: &Lease, context: &Context) -> Span {
 }
 
 /// Records the span of a whole triage that has ended, in which any number of workers took part.
-pub(crate) fn triaged(state: &State, status: &'static str) {
-    let (Some(opened), Some(begun)) = (&state.opened, state.opened_at) else {
+pub(crate) fn record_triage(state: &CaseState, status: &'static str) {
+    let (Some(opened), Some(begun)) = (&state.setup, state.opened_at) else {
         return;
     };
     if !tracing::enabled!(target: TRACE, Level::INFO) {
         return;
     }
     let alert = &opened.alert;
-    let trace = CaseTrace::of(&opened.case_id, opened.revision, alert.trace.as_ref());
+    let trace = CaseTrace::new(&opened.case_id, opened.revision, alert.trace.as_ref());
     let mut attributes = vec![
         KeyValue::new("case.id", opened.case_id.clone()),
         KeyValue::new("case.revision", i64::from(opened.revision)),
@@ -129,15 +129,15 @@ pub(crate) fn triaged(state: &State, status: &'static str) {
     }
     .record();
     for step in state.steps() {
-        stepped(state, &trace, step);
+        record_step(state, &trace, step);
     }
 }
 
 /// Records the span of a step, whoever took part; a step that never began has none. It is recorded with the span of
 /// the triage, so that a crashed worker loses no span and a resumed step has only one.
-fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
+fn record_step(state: &CaseState, trace: &CaseTrace, step: &Step) {
     let work = state.work.get(&step.id);
-    let begun = work.and_then(|work| work.begun_at.or(work.ended_at));
+    let begun = work.and_then(|work| work.started_at.or(work.ended_at));
     let Some(begun) = begun else {
         return;
     };
@@ -164,7 +164,7 @@ fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
         builder: SpanBuilder::from_name("step")
             .with_start_time(begun)
             .with_attributes(attributes),
-        ids: Some(trace.ids(trace.step(&step.id.0))),
+        ids: Some(trace.ids(trace.step_span_id(&step.id.0))),
         parent: trace.within(trace.triage),
         status: match step.outcome {
             Some(StepOutcome::Met) => Status::Ok,
@@ -207,7 +207,7 @@ impl EndedSpan {
 
 /// Returns the span for reading, committing and settling a batch. It is a trace of its own, because it belongs to no
 /// case, and links to the trace of each message.
-pub(crate) fn of_batch(kind: &str, source: &str, messages: usize) -> Span {
+pub(crate) fn batch_span(kind: &str, source: &str, messages: usize) -> Span {
     info_span!(
         target: TRACE,
         "accept",
@@ -225,7 +225,7 @@ pub(crate) fn of_batch(kind: &str, source: &str, messages: usize) -> Span {
 }
 
 /// Adds links to the traces of the messages of a batch. The SDK limits their number.
-pub(crate) fn batch_read(span: &Span, batch: &[Arrival]) {
+pub(crate) fn record_batch_links(span: &Span, batch: &[Arrival]) {
     if span.is_disabled() {
         return;
     }
@@ -242,10 +242,10 @@ pub(crate) fn batch_read(span: &Span, batch: &[Arrival]) {
 }
 
 /// Records the result of a batch.
-pub(crate) fn batch_ended(span: &Span, taken: &Result<Received, IntakeError>) {
+pub(crate) fn record_batch_outcome(span: &Span, taken: &Result<IntakeOutcome, IntakeError>) {
     match taken {
         Ok(received) => {
-            let cases = received.accepted.iter().filter(|one| one.opens());
+            let cases = received.accepted.iter().filter(|one| one.opens_triage());
             span.record("alerts", count(received.accepted.len()));
             span.record("cases", count(cases.count()));
         }
@@ -255,7 +255,7 @@ pub(crate) fn batch_ended(span: &Span, taken: &Result<Received, IntakeError>) {
 }
 
 /// Records a span for each new case of received messages, and for each revision whose message carries a trace.
-pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepted]) {
+pub fn record_accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[AcceptedAlert]) {
     if !tracing::enabled!(target: TRACE, Level::INFO) {
         return;
     }
@@ -263,9 +263,9 @@ pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepte
         let Some(case_id) = &one.case_id else {
             continue;
         };
-        let from = from(arrival, one);
+        let from = trace_origin(arrival, one);
         let own = match one.admission {
-            Admission::New => Some(CaseTrace::of(&case_id.0, 1, from)),
+            Admission::New => Some(CaseTrace::new(&case_id.0, 1, from)),
             Admission::Revision(..) | Admission::Replaced(..) if from.is_some() => None,
             _ => continue,
         };
@@ -299,17 +299,17 @@ pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepte
 
 /// Returns the trace that the case of an arrival continues. Our own alert about an unreadable or refused message
 /// continues none.
-fn from<'a>(arrival: &'a Arrival, one: &Accepted) -> Option<&'a TraceContext> {
+fn trace_origin<'a>(arrival: &'a Arrival, one: &AcceptedAlert) -> Option<&'a TraceContext> {
     let trace = arrival.alert.trace.as_ref();
     trace.filter(|_| one.dead_letter.is_none())
 }
 
 /// Returns revision and trace for a log line of intake: those of the case that the arrival opens. An arrival that
 /// opens no case has the trace of its message, if any, because the trace of its case is not known here.
-pub(crate) fn of_arrival(arrival: &Arrival, one: &Accepted) -> (Option<u32>, Option<String>) {
+pub(crate) fn arrival_ids(arrival: &Arrival, one: &AcceptedAlert) -> (Option<u32>, Option<String>) {
     match (&one.case_id, &one.admission) {
         (Some(id), Admission::New) => {
-            let trace = CaseTrace::of(&id.0, 1, from(arrival, one));
+            let trace = CaseTrace::new(&id.0, 1, trace_origin(arrival, one));
             (Some(1), Some(trace.trace_id.to_string()))
         }
         _ => {
@@ -320,18 +320,18 @@ pub(crate) fn of_arrival(arrival: &Arrival, one: &Accepted) -> (Option<u32>, Opt
 }
 
 /// Returns the span of showing a case at a destination.
-pub(crate) fn of_delivery(destination: &str, due: &Due) -> Span {
+pub(crate) fn delivery_span(destination: &str, due: &PendingDelivery) -> Span {
     error_span!(
         "delivery",
         destination.name = destination,
         case.id = %due.case_id,
-        case.revision = due.showing.report.revision,
-        trace.id = %trace_of(due).trace_id
+        case.revision = due.payload.report.revision,
+        trace.id = %delivery_trace(due).trace_id
     )
 }
 
 /// Returns the span of one attempt to show a case.
-pub(crate) fn of_sending(kind: &str, destination: &str, due: &Due) -> Span {
+pub(crate) fn send_span(kind: &str, destination: &str, due: &PendingDelivery) -> Span {
     let span = info_span!(
         target: TRACE,
         "send",
@@ -342,40 +342,40 @@ pub(crate) fn of_sending(kind: &str, destination: &str, due: &Due) -> Span {
         "messaging.operation.type" = "send",
         messaging.destination.name = destination,
         case.id = %due.case_id,
-        case.revision = i64::from(due.showing.report.revision),
-        report.version = number(due.showing.version),
+        case.revision = i64::from(due.payload.report.revision),
+        report.version = number(due.payload.version),
         "error.type" = Empty
     );
     if !span.is_disabled() {
-        let trace = trace_of(due);
+        let trace = delivery_trace(due);
         span.set_parent(trace.within(trace.triage)).ok();
     }
     span
 }
 
 /// Records why the case is not shown.
-pub(crate) fn not_sent(span: &Span, error: &DeliveryError) {
+pub(crate) fn record_send_error(span: &Span, error: &DeliveryError) {
     let kind = match error {
-        DeliveryError::Later { .. } | DeliveryError::Settling { .. } => "later",
-        DeliveryError::Partly { .. } => "partly",
-        DeliveryError::Unclear { .. } => "unclear",
-        DeliveryError::Never { .. } => "refused",
+        DeliveryError::Transient { .. } | DeliveryError::NotVisibleYet { .. } => "later",
+        DeliveryError::Partial { .. } => "partly",
+        DeliveryError::Ambiguous { .. } => "unclear",
+        DeliveryError::Permanent { .. } => "refused",
     };
     span.record("error.type", kind);
 }
 
-fn trace_of(due: &Due) -> CaseTrace {
-    let report = &due.showing.report;
-    CaseTrace::of(&due.case_id.0, report.revision, report.trace.as_ref())
+fn delivery_trace(due: &PendingDelivery) -> CaseTrace {
+    let report = &due.payload.report;
+    CaseTrace::new(&due.case_id.0, report.revision, report.trace.as_ref())
 }
 
 /// Returns the span of taking messages from a source.
-pub(crate) fn of_source(name: &str) -> Span {
+pub(crate) fn source_span(name: &str) -> Span {
     error_span!("source", source.name = name)
 }
 
 /// Returns the span of serving one destination.
-pub(crate) fn of_destination(name: &str) -> Span {
+pub(crate) fn destination_span(name: &str) -> Span {
     error_span!("destination", destination.name = name)
 }
 
@@ -393,7 +393,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::admission::Seen;
+    use crate::admission::SightingReason;
     use crate::case::CaseId;
     use crate::intake::unreadable_alert;
 
@@ -409,12 +409,12 @@ mod tests {
             alert: Arc::new(alert),
             raw: Arc::from(*b"a"),
             unreadable: None,
-            always: false,
+            on_demand: false,
             link: None,
         };
         let id = CaseId("k3f9-x2mq-7d1w".to_owned());
         let named = |admission, dead_letter| {
-            let one = Accepted {
+            let one = AcceptedAlert {
                 case_id: Some(id.clone()),
                 key: String::new(),
                 title: String::new(),
@@ -422,14 +422,14 @@ mod tests {
                 admission,
                 dead_letter,
             };
-            of_arrival(&arrival, &one)
+            arrival_ids(&arrival, &one)
         };
         let message = Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned());
         assert_eq!(named(Admission::New, None), (Some(1), message.clone()));
-        let seen = Admission::Sighting(id.clone(), Seen::Same);
+        let seen = Admission::Sighting(id.clone(), SightingReason::Same);
         assert_eq!(named(seen, None), (None, message));
         // The refused message was read and had a trace. The case that is triaged in its place has its own.
-        let own = CaseTrace::of(&id.0, 1, None).trace_id.to_string();
+        let own = CaseTrace::new(&id.0, 1, None).trace_id.to_string();
         assert_eq!(named(Admission::New, Some(1)), (Some(1), Some(own)));
     }
 }

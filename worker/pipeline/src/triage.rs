@@ -1,31 +1,31 @@
 //! Triage: drives a claimed case from the state of its journal to its conclusion.
 
-mod count;
 mod journal;
-mod lost;
+mod lease_loss;
+mod metrics;
 
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::again::Again;
-use nightshift_engine::driver::{DriveError, End, Ports, drive};
+use nightshift_engine::driver::{CaseEnd, DriveError, DriverPorts, drive};
 use nightshift_engine::event::{AnalystKind, Event, EventBody};
 use nightshift_engine::fold::fold;
-use nightshift_engine::measure::Measure;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::{Analyst, Clock, Journal, JournalError, Meter};
-use nightshift_engine::state::State;
+use nightshift_engine::previous_run::PreviousRun;
+use nightshift_engine::state::CaseState;
 use opentelemetry::trace::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Level};
 
-use crate::budget::{Bill, Guard};
-use crate::budget::{Purse, is_urgent};
+use crate::budget::{BudgetedAnalyst, CaseSpend};
+use crate::budget::{DayBudgetTracker, is_urgent};
 use crate::case::Lease;
-use crate::port::{Cases, Claimed, Outbox, StoreError};
+use crate::port::{Cases, ClaimedCase, Outbox, StoreError};
 use crate::profile::{Profile, Profiles};
-use crate::report::Sender;
+use crate::report::ReportProducer;
 use crate::route::Routes;
 use crate::spans;
 use journal::CaseJournal;
@@ -34,13 +34,13 @@ use journal::CaseJournal;
 const RENEW_SECS: u64 = 10;
 
 /// How long a case that cannot continue is held before it is released.
-const HOLD_BACK: std::time::Duration = std::time::Duration::from_secs(3);
+const RELEASE_PAUSE: std::time::Duration = std::time::Duration::from_secs(3);
 /// How long a case without a turn at its busy model is held before it is released. There are more cases than the
 /// model can serve, and fewer of them queue meanwhile.
-const OUT_OF_LINE: std::time::Duration = std::time::Duration::from_secs(30);
+const NO_TURN_PAUSE: std::time::Duration = std::time::Duration::from_secs(30);
 /// How long a stopping process tries to release a case. This is less than the loop waits for it.
-const LAST_TRIES: std::time::Duration = std::time::Duration::from_secs(5);
-const BETWEEN_LAST_TRIES: std::time::Duration = std::time::Duration::from_millis(500);
+const SHUTDOWN_RELEASE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
+const SHUTDOWN_RETRY_PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Stored reason for triaging a case again that was concluded while its models were down.
 const MODELS_BACK: &str = "models_back";
@@ -51,10 +51,10 @@ const MOST_CRASHES: u32 = 3;
 /// Observer of journaled events, for the live progress in a terminal.
 pub trait Watcher: Send + Sync {
     /// Notifies the observer that a case continues, with the events journaled before.
-    fn goes_on(&self, case_id: &str, events: &[Event]);
+    fn resumed(&self, case_id: &str, events: &[Event]);
 
     /// Notifies the observer of newly journaled events.
-    fn saw(&self, case_id: &str, events: &[Event]);
+    fn journaled(&self, case_id: &str, events: &[Event]);
 }
 
 /// Drives claimed cases.
@@ -67,10 +67,10 @@ pub struct Triage {
     pub clock: Arc<dyn Clock>,
     pub meter: Arc<dyn Meter>,
     /// The day budget; `None` if there is no cap.
-    pub purse: Option<Arc<Purse>>,
+    pub day_budget: Option<Arc<DayBudgetTracker>>,
     pub watcher: Option<Arc<dyn Watcher>>,
     /// The program that makes the report.
-    pub sender: Sender,
+    pub sender: ReportProducer,
     /// Outbox for announcing running urgent cases; `None` if they are not announced.
     pub announcer: Option<Arc<dyn Outbox>>,
     /// Whether cases are triaged here only because the models are down. They are triaged again later.
@@ -98,7 +98,7 @@ pub enum TriageError {
 impl TriageError {
     /// Returns whether another attempt would fail in the same way, because the cause is the case or a bug and not
     /// temporary.
-    fn is_of_the_case(&self) -> bool {
+    fn is_permanent(&self) -> bool {
         match self {
             Self::Drive(DriveError::Stuck(_)) => true,
             Self::Drive(DriveError::Journal(JournalError::Store(cause))) => matches!(
@@ -120,12 +120,12 @@ impl Triage {
     /// When the lease is lost or the store is away. The case then continues elsewhere or later.
     pub async fn run(
         &self,
-        claimed: Claimed,
+        claimed: ClaimedCase,
         release: &CancellationToken,
-    ) -> Result<End, TriageError> {
+    ) -> Result<CaseEnd, TriageError> {
         let (lease, lost) = (claimed.lease.clone(), CancellationToken::new());
-        let span = spans::of_case(&lease, &claimed.alert);
-        let driving = self.run_held(claimed, release, &lost);
+        let span = spans::case_span(&lease, &claimed.alert);
+        let driving = self.run_leased(claimed, release, &lost);
         tokio::pin!(driving);
         let every = std::time::Duration::from_secs(RENEW_SECS);
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
@@ -143,17 +143,17 @@ impl Triage {
     /// # Errors
     ///
     /// As [`Triage::run`].
-    pub async fn run_held(
+    pub async fn run_leased(
         &self,
-        claimed: Claimed,
+        claimed: ClaimedCase,
         release: &CancellationToken,
         lost: &CancellationToken,
-    ) -> Result<End, TriageError> {
-        let span = spans::of_case(&claimed.lease, &claimed.alert);
+    ) -> Result<CaseEnd, TriageError> {
+        let span = spans::case_span(&claimed.lease, &claimed.alert);
         let now = self.clock.now();
         // The span is created within the log span, so that its lines belong to the case, too.
         let context = spans::context_of(&claimed.lease, &claimed.alert);
-        let work = span.in_scope(|| spans::of_work(&claimed.lease, &context));
+        let work = span.in_scope(|| spans::agent_span(&claimed.lease, &context));
         let driving = self.drive_to_end(claimed, release, lost, now);
         let driving = driving.instrument(work).with_context(context);
         driving.instrument(span).await
@@ -161,13 +161,13 @@ impl Triage {
 
     /// Drives the case until its lease is lost. A write in progress is awaited first, because the lease also ends
     /// with the conclusion.
-    async fn drive_while_held(
+    async fn drive_under_lease(
         &self,
-        claimed: Claimed,
+        claimed: ClaimedCase,
         release: &CancellationToken,
         lost: &CancellationToken,
         now: DateTime<Utc>,
-    ) -> Result<End, TriageError> {
+    ) -> Result<CaseEnd, TriageError> {
         let writing = Arc::new(tokio::sync::Mutex::default());
         let driving = self.drive(claimed, release, Arc::clone(&writing), now);
         let is_lost = async {
@@ -183,45 +183,45 @@ impl Triage {
 
     async fn drive_to_end(
         &self,
-        claimed: Claimed,
+        claimed: ClaimedCase,
         release: &CancellationToken,
         lost: &CancellationToken,
         now: DateTime<Utc>,
-    ) -> Result<End, TriageError> {
+    ) -> Result<CaseEnd, TriageError> {
         let lease = claimed.lease.clone();
-        let result = self.drive_while_held(claimed, release, lost, now).await;
+        let result = self.drive_under_lease(claimed, release, lost, now).await;
         match &result {
-            Ok(End::Concluded(state)) => told(state),
-            Ok(end @ (End::Released(_) | End::Cancelled(_))) => {
+            Ok(CaseEnd::Concluded(state)) => log_outcome(state),
+            Ok(end @ (CaseEnd::Released(_) | CaseEnd::Cancelled(_))) => {
                 match end {
-                    End::Cancelled(state) => lost::cancelled(state),
+                    CaseEnd::Cancelled(state) => lease_loss::log_cancelled(state),
                     _ => tracing::info!("case released"),
                 }
                 // The case is held briefly, so that it is not claimed again and again.
                 let pause = match end {
-                    End::Released(state) if state.had_no_turn => OUT_OF_LINE,
-                    _ => HOLD_BACK,
+                    CaseEnd::Released(state) if state.model_wait_timed_out => NO_TURN_PAUSE,
+                    _ => RELEASE_PAUSE,
                 };
-                hold_back(pause, release).await;
-                self.give_back(&lease, release).await;
+                pause_before_release(pause, release).await;
+                self.release(&lease, release).await;
             }
             Err(TriageError::Drive(DriveError::Journal(JournalError::LeaseLost))) => {
-                if let Some(state) = self.called_off(&lease).await {
-                    return Ok(End::Cancelled(Box::new(state)));
+                if let Some(state) = self.cancelled_state(&lease).await {
+                    return Ok(CaseEnd::Cancelled(Box::new(state)));
                 }
                 if self.is_removed(&lease).await {
                     tracing::info!("case removed");
                     return Err(TriageError::Removed);
                 }
-                self.meter.count(&Measure::LeaseLost);
+                self.meter.count(&Measurement::LeaseLost);
                 // This process is alive, so the end of the lease is not a crash of the case.
-                self.give_back(&lease, release).await;
+                self.release(&lease, release).await;
             }
             // The lease ends and counts as a crash. The third crash ends in a report.
-            Err(error) if error.is_of_the_case() => {}
+            Err(error) if error.is_permanent() => {}
             Err(_) => {
-                hold_back(HOLD_BACK, release).await;
-                self.give_back(&lease, release).await;
+                pause_before_release(RELEASE_PAUSE, release).await;
+                self.release(&lease, release).await;
             }
         }
         result
@@ -229,18 +229,19 @@ impl Triage {
 
     /// Releases a case, and retries while the store is away, because a lease that merely ends counts as a crash of
     /// the case. A stopping process retries for a few seconds.
-    async fn give_back(&self, lease: &Lease, release: &CancellationToken) {
+    async fn release(&self, lease: &Lease, release: &CancellationToken) {
         let mut end = None;
         while let Err(error) = self.cases.release(lease).await {
             let now = Instant::now();
-            let again = !release.is_cancelled() || now < *end.get_or_insert(now + LAST_TRIES);
+            let again =
+                !release.is_cancelled() || now < *end.get_or_insert(now + SHUTDOWN_RELEASE_TIMEOUT);
             tracing::warn!(%error, again, "a case could not be given back");
             if !again {
                 return;
             }
             match end {
-                None => hold_back(HOLD_BACK, release).await,
-                Some(_) => tokio::time::sleep(BETWEEN_LAST_TRIES).await,
+                None => pause_before_release(RELEASE_PAUSE, release).await,
+                Some(_) => tokio::time::sleep(SHUTDOWN_RETRY_PAUSE).await,
             }
         }
     }
@@ -256,21 +257,21 @@ impl Triage {
 
     async fn drive(
         &self,
-        claimed: Claimed,
+        claimed: ClaimedCase,
         release: &CancellationToken,
         writing: Arc<tokio::sync::Mutex<()>>,
         now: DateTime<Utc>,
-    ) -> Result<End, TriageError> {
+    ) -> Result<CaseEnd, TriageError> {
         let mut events = claimed.events;
         let mut news = Vec::new();
         let before = fold(&events);
         let alert = claimed.alert;
         let severity = alert.severity;
-        let profile = match &before.opened {
+        let profile = match &before.setup {
             Some(opened) => {
-                self.meter.count(&Measure::Resumed);
+                self.meter.count(&Measurement::Resumed);
                 if let Some(watcher) = &self.watcher {
-                    watcher.goes_on(&claimed.lease.case_id.0, &events);
+                    watcher.resumed(&claimed.lease.case_id.0, &events);
                 }
                 self.profiles.named(&opened.profile)
             }
@@ -278,14 +279,14 @@ impl Triage {
                 let profile = self.profiles.named(self.routes.profile(&alert));
                 let lease = &claimed.lease;
                 let mut opened = profile.open(&lease.case_id, lease.revision, Arc::clone(&alert));
-                opened.again = claimed.again;
+                opened.previous_run = claimed.previous_run;
                 news.push(Event::new(now, EventBody::Opened(Box::new(opened))));
                 profile
             }
         };
         let (epoch, crashes) = (claimed.lease.epoch, claimed.crashes);
         news.push(Event::new(now, EventBody::Claimed { epoch }));
-        let bill = self.bill(&profile, severity);
+        let bill = self.case_spend(&profile, severity);
         let journal = CaseJournal::new(
             self,
             &before,
@@ -296,14 +297,14 @@ impl Triage {
         );
         journal.append(&news).await.map_err(DriveError::from)?;
         if events.is_empty() && journal.lease.revision == 1 {
-            self.announce(&journal.lease, &alert).await;
+            self.announce_case(&journal.lease, &alert).await;
         }
         events.append(&mut news);
         if crashes >= MOST_CRASHES {
             return self.give_up(&journal, events, crashes).await;
         }
-        let ports = Ports {
-            analyst: behind(bill, &profile),
+        let ports = DriverPorts {
+            analyst: analyst_within_budget(bill, &profile),
             fallback: profile.fallback.clone(),
             toolbox: Arc::clone(&profile.toolbox),
             exonerator: Arc::clone(&profile.exonerator),
@@ -319,7 +320,7 @@ impl Triage {
 
     /// Announces at the destinations of the report that a high or critical case is being triaged. The triage does not
     /// wait for this.
-    async fn announce(&self, lease: &Lease, alert: &Alert) {
+    async fn announce_case(&self, lease: &Lease, alert: &Alert) {
         let Some(outbox) = self
             .announcer
             .as_ref()
@@ -328,7 +329,10 @@ impl Triage {
             return;
         };
         let destinations = self.routes.destinations(alert, None);
-        if let Err(error) = outbox.announce(&lease.case_id, &destinations).await {
+        if let Err(error) = outbox
+            .enqueue_announcement(&lease.case_id, &destinations)
+            .await
+        {
             tracing::warn!(%error, "nobody is told that a case is looked into");
         }
     }
@@ -340,9 +344,9 @@ impl Triage {
         journal: &CaseJournal,
         mut events: Vec<Event>,
         crashes: u32,
-    ) -> Result<End, TriageError> {
+    ) -> Result<CaseEnd, TriageError> {
         let mut state = fold(&events);
-        if let Some(conclusion) = nightshift_engine::conclude::given_up(&state, crashes) {
+        if let Some(conclusion) = nightshift_engine::conclude::conclude_abandoned(&state, crashes) {
             let last = Event::new(self.clock.now(), EventBody::Concluded(Box::new(conclusion)));
             events.push(last.clone());
             state = fold(&events);
@@ -351,56 +355,62 @@ impl Triage {
                 .await
                 .map_err(DriveError::from)?;
         }
-        Ok(End::Concluded(Box::new(state)))
+        Ok(CaseEnd::Concluded(Box::new(state)))
     }
 
     /// Returns the record of costs of a case, or `None` if there is no cap or rules work on the case, which cost
     /// nothing.
-    fn bill(&self, profile: &Profile, severity: Severity) -> Option<Arc<Bill>> {
-        let purse = self.purse.as_ref();
+    fn case_spend(&self, profile: &Profile, severity: Severity) -> Option<Arc<CaseSpend>> {
+        let purse = self.day_budget.as_ref();
         let purse = purse.filter(|_| profile.analyst_kind == AnalystKind::Model)?;
-        Some(Arc::new(Bill::new(Arc::clone(purse), is_urgent(severity))))
+        Some(Arc::new(CaseSpend::new(
+            Arc::clone(purse),
+            is_urgent(severity),
+        )))
     }
 
     /// Returns whether a case is triaged again once the models answer. A case that was triaged again before and left
     /// unanswered by models that are up is excluded, because it may be the cause and would loop for ever.
-    pub(crate) fn wants_model(&self, again: Option<&Again>, is_degraded: bool) -> bool {
+    pub(crate) fn wants_model(&self, again: Option<&PreviousRun>, is_degraded: bool) -> bool {
         let why = again.and_then(|again| again.why.as_deref());
         let had_its_turn = self.models_are_up && why == Some(MODELS_BACK);
         self.without_models && is_degraded && !had_its_turn
     }
 
-    fn saw(&self, lease: &Lease, events: &[Event]) {
+    fn notify_watcher(&self, lease: &Lease, events: &[Event]) {
         if let Some(watcher) = &self.watcher {
-            watcher.saw(&lease.case_id.0, events);
+            watcher.journaled(&lease.case_id.0, events);
         }
     }
 }
 
 /// Returns the analyst of a case. A model is limited by the day budget.
-fn behind(bill: Option<Arc<Bill>>, profile: &Profile) -> Arc<dyn Analyst> {
+fn analyst_within_budget(bill: Option<Arc<CaseSpend>>, profile: &Profile) -> Arc<dyn Analyst> {
     let analyst = Arc::clone(&profile.analyst);
     match bill {
-        Some(bill) => Arc::new(Guard::new(analyst, bill, profile.reserve)),
+        Some(bill) => Arc::new(BudgetedAnalyst::new(analyst, bill, profile.reserve)),
         None => analyst,
     }
 }
 
 /// Waits before a case is released, unless the process is stopping.
-async fn hold_back(pause: std::time::Duration, release: &CancellationToken) {
+async fn pause_before_release(pause: std::time::Duration, release: &CancellationToken) {
     drop(tokio::time::timeout(pause, release.cancelled()).await);
 }
 
 /// Logs one line for the outcome.
-fn told(state: &State) {
-    let (Some(conclusion), Some(opened)) = (&state.conclusion, &state.opened) else {
+fn log_outcome(state: &CaseState) {
+    let (Some(conclusion), Some(opened)) = (&state.conclusion, &state.setup) else {
         return;
     };
     let (how, level) = match conclusion.failed {
-        None => ("case concluded", spans::well(opened.alert.is_canary())),
+        None => (
+            "case concluded",
+            spans::success_level(opened.alert.is_canary()),
+        ),
         Some(_) => ("case failed", Level::WARN),
     };
-    spans::triaged(
+    spans::record_triage(
         state,
         conclusion.failed.as_ref().map_or("concluded", |_| "failed"),
     );
@@ -410,9 +420,9 @@ fn told(state: &State) {
         alert.severity = opened.alert.severity.as_str(),
         verdict = conclusion.verdict.as_str(),
         severity = conclusion.assessed_severity.as_str(),
-        analyst = count::thought(opened, state, conclusion.degraded).as_str(),
+        analyst = metrics::effective_analyst(opened, state, conclusion.degraded).as_str(),
         why = conclusion.failed,
-        active_secs = state.active().as_secs_f64(),
+        active_secs = state.active_time().as_secs_f64(),
         model_calls = state.spent.model_calls,
         "{how}"
     );

@@ -4,7 +4,7 @@
 //! 1.0.2, §3.1). SQS has no binding, so producers there use one of these or the HTTP binding's `ce-`.
 
 /// Returns the name with which alerts are read: `ce-type` for `cloudEvents:type`. Other names stay as they are.
-pub(crate) fn name(sent: &str) -> String {
+pub(crate) fn canonical_name(sent: &str) -> String {
     for prefix in ["cloudEvents:", "cloudEvents_", "ce-", "ce_"] {
         let head = sent.get(..prefix.len());
         if head.is_some_and(|head| head.eq_ignore_ascii_case(prefix)) {
@@ -28,10 +28,10 @@ mod tests {
             "ce-specversion",
             "ce_specversion",
         ] {
-            assert_eq!(name(sent), "ce-specversion");
+            assert_eq!(canonical_name(sent), "ce-specversion");
         }
         for other in ["x-death", "cé", "", "cloudEvents", "centre"] {
-            assert_eq!(name(other), other);
+            assert_eq!(canonical_name(other), other);
         }
     }
 }

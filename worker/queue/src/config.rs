@@ -16,13 +16,13 @@ use crate::{pubsub, rabbitmq, spool, sqs};
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SourceConfig {
     /// A queue of RabbitMQ.
-    Rabbitmq(rabbitmq::Config),
+    Rabbitmq(rabbitmq::RabbitmqConfig),
     /// A queue of Amazon SQS or a compatible service.
-    Sqs(sqs::Config),
+    Sqs(sqs::SqsConfig),
     /// A pull subscription of Google Cloud Pub/Sub.
-    Pubsub(pubsub::Config),
+    Pubsub(pubsub::PubsubConfig),
     /// A directory that receives files.
-    Spool(spool::Config),
+    Spool(spool::SpoolConfig),
 }
 
 /// Error in the configuration of a source.
@@ -61,7 +61,7 @@ impl SourceConfig {
 
     /// Returns the source with relative paths resolved against `base` (the folder of the configuration file).
     #[must_use]
-    pub fn resolved(mut self, base: &Path) -> Self {
+    pub fn with_base(mut self, base: &Path) -> Self {
         match &mut self {
             Self::Rabbitmq(config) => {
                 if let Some(file) = &mut config.ca_file {

@@ -17,7 +17,7 @@ mod with_sqs;
 
 use std::time::Duration;
 
-use nightshift_pipeline::port::{Fate, Message, Settled, Source};
+use nightshift_pipeline::port::{Disposition, Message, Settlement, Source};
 use tokio::time::timeout;
 
 /// Far more than anything here takes.
@@ -61,7 +61,7 @@ async fn receive(source: &dyn Source, wanted: usize) -> Vec<Message> {
 async fn until_down(source: &dyn Source) -> String {
     let looking = async {
         while let Ok(messages) = source.receive(1).await {
-            let back = settled(&messages.expect("a queue has no end"), Fate::Back);
+            let back = settled(&messages.expect("a queue has no end"), Disposition::Nack);
             source.settle(&back).await;
         }
     };
@@ -71,16 +71,16 @@ async fn until_down(source: &dyn Source) -> String {
         .expect_err("what cannot be read is not ready")
 }
 
-fn settled(messages: &[Message], fate: Fate) -> Vec<Settled> {
-    let one = |message: &Message| Settled {
+fn settled(messages: &[Message], fate: Disposition) -> Vec<Settlement> {
+    let one = |message: &Message| Settlement {
         id: message.id.clone(),
-        fate,
+        disposition: fate,
     };
     messages.iter().map(one).collect()
 }
 
 async fn ack(source: &dyn Source, messages: &[Message]) {
-    let failed = source.settle(&settled(messages, Fate::Committed)).await;
+    let failed = source.settle(&settled(messages, Disposition::Ack)).await;
     assert_eq!(failed, []);
 }
 

@@ -9,7 +9,7 @@ use crate::{ConfigError, SourceConfig, pubsub, rabbitmq, spool, sqs};
 
 /// Resolves `env:NAME` and `file:PATH`; any other text stands for itself. Called at each connect, so that a changed
 /// file takes effect without a restart. The error names what is missing and contains no secret.
-pub type Secrets = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send + Sync>;
+pub type SecretResolver = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send + Sync>;
 
 /// Creates a source, which connects at the first request for messages. If its broker is unavailable, the source is
 /// created anyway, reports that in `ready`, and works once the broker is back.
@@ -19,21 +19,23 @@ pub type Secrets = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send + Syn
 /// When the configuration is inconsistent, or a folder or the certificates of an authority cannot be used.
 pub async fn connect(
     config: &SourceConfig,
-    secrets: Secrets,
+    secrets: SecretResolver,
 ) -> Result<Arc<dyn Source>, ConfigError> {
     config.check()?;
     let source: Arc<dyn Source> = match config {
-        SourceConfig::Rabbitmq(own) => Arc::new(rabbitmq::Rabbitmq::new(own.clone(), secrets)),
+        SourceConfig::Rabbitmq(own) => {
+            Arc::new(rabbitmq::RabbitmqSource::new(own.clone(), secrets))
+        }
         SourceConfig::Sqs(own) => {
-            let made = sqs::Sqs::new(own.clone()).await;
+            let made = sqs::SqsSource::new(own.clone()).await;
             Arc::new(made.map_err(|what| config.error(what))?)
         }
         SourceConfig::Pubsub(own) => {
-            let made = pubsub::Pubsub::new(own.clone(), secrets);
+            let made = pubsub::PubsubSource::new(own.clone(), secrets);
             Arc::new(made.map_err(|what| config.error(what))?)
         }
         SourceConfig::Spool(own) => {
-            let made = spool::Spool::open(own.clone()).await;
+            let made = spool::SpoolSource::open(own.clone()).await;
             Arc::new(made.map_err(|what| config.error(what))?)
         }
     };

@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-pub(crate) struct Health {
+pub(crate) struct SourceHealth {
     source: String,
     why_not: Mutex<Option<String>>,
 }
 
-impl Health {
+impl SourceHealth {
     /// Creates the state before the first attempt.
     pub(crate) fn new(source: &str) -> Self {
         Self {

@@ -5,29 +5,29 @@
 //! because unsettled messages are redelivered. `docs/sources.md` is for operators.
 
 mod attributes;
+mod backoff;
 mod config;
 #[cfg(test)]
 mod conformance;
 mod connect;
-mod examine;
+mod doctor;
 mod health;
-mod held;
-mod pace;
+mod in_flight;
+mod message_sizes;
 mod publish;
 mod pubsub;
 mod rabbitmq;
-mod sizes;
 mod spool;
 mod sqs;
 
 pub use config::{ConfigError, SourceConfig};
-pub use connect::{Secrets, connect};
-pub use examine::{examine, examine_publishing};
+pub use connect::{SecretResolver, connect};
+pub use doctor::{probe_publishing, probe_source};
 pub use publish::publisher;
-pub use pubsub::Config as PubsubConfig;
-pub use rabbitmq::Config as RabbitmqConfig;
-pub use spool::Config as SpoolConfig;
-pub use sqs::{Config as SqsConfig, payload as sqs_payload};
+pub use pubsub::PubsubConfig;
+pub use rabbitmq::RabbitmqConfig;
+pub use spool::SpoolConfig;
+pub use sqs::{SqsConfig, fetch_payload as sqs_payload};
 
 /// Most bytes of one message that are delivered: one more than is ever kept, so that the reader sees that the message
 /// is too large. Of a payload in a file or a bucket only this much is read.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nightshift_pipeline::port::{Publish, PublishError};
 
-use crate::{ConfigError, Secrets, SourceConfig, rabbitmq, spool, sqs};
+use crate::{ConfigError, SecretResolver, SourceConfig, rabbitmq, spool, sqs};
 
 /// Creates a publisher for the queue of this source. Nothing is opened or called before the first message.
 ///
@@ -13,17 +13,21 @@ use crate::{ConfigError, Secrets, SourceConfig, rabbitmq, spool, sqs};
 /// When the configuration is inconsistent, or the source does not support publishing.
 pub async fn publisher(
     config: &SourceConfig,
-    secrets: Secrets,
+    secrets: SecretResolver,
 ) -> Result<Arc<dyn Publish>, ConfigError> {
     config.check()?;
-    config.takes_messages().map_err(|what| config.error(what))?;
+    config
+        .check_publishable()
+        .map_err(|what| config.error(what))?;
     Ok(match config {
-        SourceConfig::Rabbitmq(own) => Arc::new(rabbitmq::Publisher::new(own.clone(), secrets)),
+        SourceConfig::Rabbitmq(own) => {
+            Arc::new(rabbitmq::RabbitmqPublisher::new(own.clone(), secrets))
+        }
         SourceConfig::Sqs(own) => {
-            let made = sqs::Publisher::new(own.clone()).await;
+            let made = sqs::SqsPublisher::new(own.clone()).await;
             Arc::new(made.map_err(|what| config.error(what))?)
         }
-        SourceConfig::Spool(own) => Arc::new(spool::Publisher::new(own.clone())),
+        SourceConfig::Spool(own) => Arc::new(spool::SpoolPublisher::new(own.clone())),
         SourceConfig::Pubsub(_) => return Err(config.error("nothing can be put there".to_owned())),
     })
 }
@@ -34,7 +38,7 @@ impl SourceConfig {
     /// # Errors
     ///
     /// The reason why not.
-    pub fn takes_messages(&self) -> Result<(), String> {
+    pub fn check_publishable(&self) -> Result<(), String> {
         match self {
             Self::Rabbitmq(_) | Self::Sqs(_) | Self::Spool(_) => Ok(()),
             Self::Pubsub(_) => Err(
@@ -46,7 +50,7 @@ impl SourceConfig {
 }
 
 /// Returns the error of a source.
-pub(crate) fn failed(source: &str, what: impl Into<String>) -> PublishError {
+pub(crate) fn publish_error(source: &str, what: impl Into<String>) -> PublishError {
     PublishError {
         source_name: source.to_owned(),
         what: what.into(),

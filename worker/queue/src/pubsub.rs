@@ -4,9 +4,9 @@
 //! of that pull. Messages are held for `ack_deadline_secs`, whatever the subscription says: the deadline is set as
 //! soon as they arrive. Messages are identified by their message id.
 
-mod call;
+mod client;
 mod config;
-mod examine;
+mod doctor;
 mod token;
 
 use std::collections::VecDeque;
@@ -15,20 +15,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
-use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, SettleError, Settlement, Source, SourceError};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-use call::{Failed, Sent, Subscription};
-pub use config::Config;
-pub(crate) use examine::examine;
-use token::{Giver, METADATA, Tokens};
+use client::{PubsubError, ReceivedMessage, SubscriptionClient};
+pub use config::PubsubConfig;
+pub(crate) use doctor::probe;
+use token::{METADATA, TokenCache, TokenProvider};
 
-use crate::health::Health;
-use crate::held::{Action, Held, Holder, Holding};
-use crate::pace::{Failure, Pace};
-use crate::{LONG_POLL, Secrets, attributes};
+use crate::backoff::{Backoff, FailureKind};
+use crate::health::SourceHealth;
+use crate::in_flight::{InFlightMessage, InFlightMessages, InFlightQueue, SettleAction};
+use crate::{LONG_POLL, SecretResolver, attributes};
 
 /// Most messages of one pull.
 const MOST_MESSAGES: usize = 500;
@@ -37,82 +37,83 @@ const MOST_IDS: usize = 500;
 /// Attempts of a call that settles.
 const TRIES: usize = 5;
 
-pub(crate) struct Pubsub {
-    config: Config,
+pub(crate) struct PubsubSource {
+    config: PubsubConfig,
     puller: Arc<Puller>,
-    health: Health,
+    health: SourceHealth,
     /// Held by the receiver; settling does not need it.
-    receiving: tokio::sync::Mutex<Receiving>,
+    receiving: tokio::sync::Mutex<PubsubReceiveState>,
 }
 
 /// State shared with a pull.
 struct Puller {
-    subscription: Subscription,
+    subscription: SubscriptionClient,
     ack_deadline_secs: u32,
-    held: Mutex<Held>,
+    in_flight: Mutex<InFlightMessages>,
 }
 
 /// Result of a pull.
 #[derive(Default)]
-struct Pulled {
+struct PullBatch {
     messages: Vec<Message>,
     /// Reason why the messages are held only for the subscription's own deadline.
-    brief: Option<String>,
+    extend_error: Option<String>,
 }
 
-struct Receiving {
+struct PubsubReceiveState {
     /// At most one pull.
-    pulls: JoinSet<Result<Pulled, Failed>>,
+    pulls: JoinSet<Result<PullBatch, PubsubError>>,
     /// Messages that arrived and were not delivered.
     waiting: VecDeque<Message>,
-    pace: Pace,
+    backoff: Backoff,
     /// Whether the last pull succeeded. The first pull, and one after a failure, do not wait for messages, so that
     /// they show at once whether the subscription can be read.
     works: bool,
     closed: bool,
 }
 
-impl Pubsub {
+impl PubsubSource {
     /// Creates a source that has not made any call.
     ///
     /// # Errors
     ///
     /// When the key cannot be read, or TLS cannot be set up.
-    pub(crate) fn new(config: Config, secrets: Secrets) -> Result<Self, String> {
+    pub(crate) fn new(config: PubsubConfig, secrets: SecretResolver) -> Result<Self, String> {
         let giver = match config.credentials.as_str() {
-            "none" => Giver::Nobody,
+            "none" => TokenProvider::Disabled,
             "metadata" => {
                 let url = Url::parse(METADATA);
-                Giver::Metadata(url.map_err(|error| format!("credentials: {error}"))?)
+                TokenProvider::Metadata(url.map_err(|error| format!("credentials: {error}"))?)
             }
-            reference => Giver::Key(reference.to_owned(), secrets),
+            reference => TokenProvider::Key(reference.to_owned(), secrets),
         };
-        Self::with(config, giver)
+        Self::with_provider(config, giver)
     }
 
     /// Creates a source with the account of a machine whose metadata server is elsewhere.
     #[cfg(test)]
-    pub(crate) fn of_machine(config: Config, metadata: &str) -> Result<Self, String> {
+    pub(crate) fn with_metadata(config: PubsubConfig, metadata: &str) -> Result<Self, String> {
         let url = Url::parse(metadata).map_err(|error| error.to_string())?;
-        Self::with(config, Giver::Metadata(url))
+        Self::with_provider(config, TokenProvider::Metadata(url))
     }
 
-    fn with(config: Config, giver: Giver) -> Result<Self, String> {
-        let tokens = Tokens::new(giver);
+    fn with_provider(config: PubsubConfig, giver: TokenProvider) -> Result<Self, String> {
+        let tokens = TokenCache::new(giver);
         tokens.check()?;
-        let subscription = Subscription::new(&config.endpoint()?, &config.subscription, tokens)?;
+        let subscription =
+            SubscriptionClient::new(&config.endpoint()?, &config.subscription, tokens)?;
         Ok(Self {
-            health: Health::new(&config.name),
+            health: SourceHealth::new(&config.name),
             puller: Arc::new(Puller {
                 subscription,
                 ack_deadline_secs: config.ack_deadline_secs,
-                held: Mutex::default(),
+                in_flight: Mutex::default(),
             }),
             config,
-            receiving: tokio::sync::Mutex::new(Receiving {
+            receiving: tokio::sync::Mutex::new(PubsubReceiveState {
                 pulls: JoinSet::new(),
                 waiting: VecDeque::new(),
-                pace: Pace::default(),
+                backoff: Backoff::default(),
                 works: false,
                 closed: false,
             }),
@@ -125,9 +126,9 @@ impl Pubsub {
 
     /// Returns waiting messages that are held long enough to be committed. The others are dropped, and Pub/Sub
     /// redelivers them a little later.
-    fn hand_over(&self, receiving: &mut Receiving, most: usize) -> Vec<Message> {
+    fn hand_over(&self, receiving: &mut PubsubReceiveState, most: usize) -> Vec<Message> {
         let oldest = self.deadline() * 2 / 5;
-        let mut held = self.puller.held();
+        let mut held = self.puller.lock_in_flight();
         let mut fresh = Vec::new();
         while fresh.len() < most {
             let Some(message) = receiving.waiting.pop_front() else {
@@ -142,15 +143,21 @@ impl Pubsub {
         fresh
     }
 
-    async fn take(&self, receiving: &mut Receiving, most: usize) -> Result<Vec<Message>, Failed> {
-        self.puller.held().forget_older_than(self.deadline() * 2);
+    async fn receive_batch(
+        &self,
+        receiving: &mut PubsubReceiveState,
+        most: usize,
+    ) -> Result<Vec<Message>, PubsubError> {
+        self.puller
+            .lock_in_flight()
+            .forget_older_than(self.deadline() * 2);
         let until = Instant::now() + LONG_POLL;
         loop {
             let fresh = self.hand_over(receiving, most);
             if !fresh.is_empty() || Instant::now() >= until {
                 return Ok(fresh);
             }
-            receiving.pace.wait().await;
+            receiving.backoff.wait().await;
             if receiving.pulls.is_empty() {
                 let (puller, waits) = (Arc::clone(&self.puller), receiving.works);
                 let most = most.min(MOST_MESSAGES);
@@ -162,27 +169,30 @@ impl Pubsub {
                 continue;
             };
             let pulled = joined
-                .unwrap_or(Ok(Ok(Pulled::default())))
+                .unwrap_or(Ok(Ok(PullBatch::default())))
                 .unwrap_or_else(|error| {
-                    Err(Failed {
+                    Err(PubsubError {
                         what: format!("a pull broke off: {error}"),
-                        failure: Failure::Away,
-                        is_answer: None,
+                        failure: FailureKind::Unavailable,
+                        status: None,
                     })
                 });
             match pulled {
-                Ok(Pulled { messages, brief }) => {
+                Ok(PullBatch {
+                    messages,
+                    extend_error: brief,
+                }) => {
                     match brief {
                         None => self.health.up(),
                         Some(why) => self.health.down(&why),
                     }
-                    receiving.pace.succeeded();
+                    receiving.backoff.reset();
                     receiving.works = true;
                     receiving.waiting.extend(messages);
                 }
                 Err(failed) => {
                     self.health.down(&failed.what);
-                    receiving.pace.failed(failed.failure);
+                    receiving.backoff.record_failure(failed.failure);
                     receiving.works = false;
                     return Err(failed);
                 }
@@ -192,22 +202,23 @@ impl Pubsub {
 }
 
 impl Puller {
-    async fn pull(&self, most: usize, waits: bool) -> Result<Pulled, Failed> {
+    async fn pull(&self, most: usize, waits: bool) -> Result<PullBatch, PubsubError> {
         let sent = self.subscription.pull(most, waits).await?;
         let came = Instant::now();
         let mut messages = Vec::with_capacity(sent.len());
-        for Sent { ack_id, message } in sent {
+        for ReceivedMessage { ack_id, message } in sent {
             let group = Some(message.ordering_key.clone()).filter(|key| !key.is_empty());
-            let holding = Holding {
+            let holding = InFlightMessage {
                 handle: ack_id,
                 group,
                 since: came,
-                _room: None,
+                _memory: None,
             };
-            self.held().insert(message.message_id.clone(), holding);
+            self.lock_in_flight()
+                .insert(message.message_id.clone(), holding);
             let mut found = std::collections::BTreeMap::new();
             for (name, value) in &message.attributes {
-                found.insert(attributes::name(name), value.clone());
+                found.insert(attributes::canonical_name(name), value.clone());
             }
             found.insert("publish-time".to_owned(), message.publish_time.clone());
             messages.push(Message {
@@ -216,14 +227,19 @@ impl Puller {
                 attributes: found,
             });
         }
-        let brief = self.hold_first(&messages).await.err();
-        Ok(Pulled { messages, brief })
+        let brief = self.extend_received(&messages).await.err();
+        Ok(PullBatch {
+            messages,
+            extend_error: brief,
+        })
     }
 
     /// Extends new messages to our deadline. There is one short attempt, because the messages are delivered only
     /// afterwards and their time runs. If it fails, messages are redelivered sooner, at worst as sightings.
-    async fn hold_first(&self, messages: &[Message]) -> Result<(), String> {
-        let handles = self.held().handles(messages.iter().map(|one| &one.id));
+    async fn extend_received(&self, messages: &[Message]) -> Result<(), String> {
+        let handles = self
+            .lock_in_flight()
+            .handles(messages.iter().map(|one| &one.id));
         if handles.is_empty() {
             return Ok(());
         }
@@ -231,7 +247,8 @@ impl Puller {
         let limit = Duration::from_secs(u64::from(self.ack_deadline_secs)) / 6;
         match timeout(
             limit,
-            self.subscription.hold(&handles, self.ack_deadline_secs),
+            self.subscription
+                .modify_ack_deadline(&handles, self.ack_deadline_secs),
         )
         .await
         {
@@ -242,19 +259,25 @@ impl Puller {
 }
 
 #[async_trait]
-impl Holder for Puller {
-    fn messages(&self) -> &Mutex<Held> {
-        &self.held
+impl InFlightQueue for Puller {
+    fn in_flight(&self) -> &Mutex<InFlightMessages> {
+        &self.in_flight
     }
 
-    async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled> {
+    async fn apply(
+        &self,
+        action: SettleAction,
+        messages: Vec<(String, String)>,
+    ) -> Vec<SettleError> {
         let mut failed = Vec::new();
         for some in messages.chunks(MOST_IDS) {
             let handles: Vec<&str> = some.iter().map(|(_, handle)| handle.as_str()).collect();
             let call = || async {
                 match action {
-                    Action::Done => self.subscription.acknowledge(&handles).await,
-                    Action::Hold(secs) => self.subscription.hold(&handles, secs).await,
+                    SettleAction::Ack => self.subscription.acknowledge(&handles).await,
+                    SettleAction::SetVisibility(secs) => {
+                        self.subscription.modify_ack_deadline(&handles, secs).await
+                    }
                 }
             };
             let pauses = ExponentialBuilder::new()
@@ -264,9 +287,9 @@ impl Holder for Puller {
                 .with_jitter();
             let done = call
                 .retry(pauses)
-                .when(|failed: &Failed| failed.failure == Failure::Away);
+                .when(|failed: &PubsubError| failed.failure == FailureKind::Unavailable);
             if let Err(error) = done.await {
-                failed.extend(some.iter().map(|(id, _)| Unsettled {
+                failed.extend(some.iter().map(|(id, _)| SettleError {
                     id: id.clone(),
                     why: error.what.clone(),
                 }));
@@ -277,7 +300,7 @@ impl Holder for Puller {
 }
 
 #[async_trait]
-impl Source for Pubsub {
+impl Source for PubsubSource {
     fn name(&self) -> &str {
         &self.config.name
     }
@@ -291,22 +314,22 @@ impl Source for Pubsub {
         if receiving.closed {
             return Ok(None);
         }
-        let taken = self.take(&mut receiving, most.max(1)).await;
+        let taken = self.receive_batch(&mut receiving, most.max(1)).await;
         taken.map(Some).map_err(|failed| SourceError {
             source_name: self.config.name.clone(),
             cause: failed.what.into(),
         })
     }
 
-    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+    async fn settle(&self, settled: &[Settlement]) -> Vec<SettleError> {
         self.puller.settle(settled).await
     }
 
-    fn hold(&self) -> Option<Duration> {
+    fn visibility_timeout(&self) -> Option<Duration> {
         Some(self.deadline())
     }
 
-    async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
+    async fn extend(&self, ids: &[String]) -> Vec<SettleError> {
         self.puller.extend(ids, self.config.ack_deadline_secs).await
     }
 
@@ -320,6 +343,6 @@ impl Source for Pubsub {
         self.health.closed();
         receiving.pulls.shutdown().await;
         receiving.waiting.clear();
-        self.puller.give_back(&self.config.name).await;
+        self.puller.release_all(&self.config.name).await;
     }
 }

@@ -7,70 +7,70 @@
 //! has no effect, and the message is redelivered.
 
 mod config;
-mod examine;
+mod doctor;
 #[cfg(test)]
 mod headers;
 mod management;
 mod message;
-mod outstanding;
 mod publish;
 mod session;
+mod unacked;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
-use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, SettleError, Settlement, Source, SourceError};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-pub use config::Config;
-pub(crate) use examine::examine;
-use outstanding::{Operation, Outstanding};
-pub(crate) use publish::{Publisher, examine as examine_publishing};
-use session::{ANSWER_SECS, Session, Trouble};
+pub use config::RabbitmqConfig;
+pub(crate) use doctor::probe;
+pub(crate) use publish::{RabbitmqPublisher, probe_publishing as examine_publishing};
+use session::{ANSWER_TIMEOUT, Session, SessionError};
+use unacked::{AckOperation, UnackedDeliveries};
 
-use crate::Secrets;
-use crate::health::Health;
-use crate::pace::Pace;
+use crate::SecretResolver;
+use crate::backoff::Backoff;
+use crate::health::SourceHealth;
 
-pub(crate) struct Rabbitmq {
-    config: Config,
-    secrets: Secrets,
-    health: Health,
+pub(crate) struct RabbitmqSource {
+    config: RabbitmqConfig,
+    secrets: SecretResolver,
+    health: SourceHealth,
     /// Held by the receiver; settling does not need it.
-    receiving: tokio::sync::Mutex<Receiving>,
+    receiving: tokio::sync::Mutex<RabbitmqReceiveState>,
     /// Channel that settles messages of the present connection.
-    live: Arc<Mutex<Option<Live>>>,
+    live: Arc<Mutex<Option<LiveChannel>>>,
 }
 
-struct Receiving {
+struct RabbitmqReceiveState {
     session: Option<Session>,
     /// Task that opens a session or adds room to one. At most one runs, and it owns the session meanwhile. Dropping a
     /// call of `receive` does not end it.
-    step: JoinSet<Result<Session, Trouble>>,
-    pace: Pace,
+    step: JoinSet<Result<Session, SessionError>>,
+    backoff: Backoff,
     connections: u64,
     closed: bool,
 }
 
 /// The channel of the messages, with those that are not settled.
-struct Live {
+struct LiveChannel {
     channel: lapin::Channel,
-    outstanding: Outstanding,
+    unacked: UnackedDeliveries,
 }
 
-impl Rabbitmq {
+impl RabbitmqSource {
     /// Creates a source that connects at the first request.
-    pub(crate) fn new(config: Config, secrets: Secrets) -> Self {
+    pub(crate) fn new(config: RabbitmqConfig, secrets: SecretResolver) -> Self {
         Self {
-            health: Health::new(&config.name),
+            health: SourceHealth::new(&config.name),
             config,
             secrets,
-            receiving: tokio::sync::Mutex::new(Receiving {
+            receiving: tokio::sync::Mutex::new(RabbitmqReceiveState {
                 session: None,
                 step: JoinSet::new(),
-                pace: Pace::default(),
+                backoff: Backoff::default(),
                 connections: 0,
                 closed: false,
             }),
@@ -78,26 +78,31 @@ impl Rabbitmq {
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, Option<Live>> {
+    fn lock_live(&self) -> MutexGuard<'_, Option<LiveChannel>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns how many messages may be held if there is room for this many more.
-    fn wanted(&self, most: usize) -> u16 {
+    fn prefetch_for(&self, most: usize) -> u16 {
         let in_hand = self
-            .live()
+            .lock_live()
             .as_ref()
-            .map_or(0, |live| live.outstanding.handed_over());
+            .map_or(0, |live| live.unacked.count());
         let wanted = u16::try_from(in_hand.saturating_add(most)).unwrap_or(u16::MAX);
         wanted.clamp(1, self.config.prefetch)
     }
 
     /// Ensures a session with room for this many messages, and opens one if there is none.
-    async fn connected(&self, receiving: &mut Receiving, wanted: u16) -> Result<(), Trouble> {
+    async fn ensure_session(
+        &self,
+        receiving: &mut RabbitmqReceiveState,
+        wanted: u16,
+    ) -> Result<(), SessionError> {
         loop {
             if let Some(joined) = receiving.step.join_next().await {
-                let session = joined.map_err(|error| Trouble::away(&error.to_string()))??;
-                self.listen_to(&session);
+                let session =
+                    joined.map_err(|error| SessionError::unavailable(&error.to_string()))??;
+                self.attach_session(&session);
                 receiving.session = Some(session);
             }
             match receiving.session.take() {
@@ -109,7 +114,7 @@ impl Rabbitmq {
                     receiving.step.spawn(session.make_room(wanted));
                 }
                 None => {
-                    receiving.pace.wait().await;
+                    receiving.backoff.wait().await;
                     receiving.connections += 1;
                     let (config, secrets) = (self.config.clone(), Arc::clone(&self.secrets));
                     let number = receiving.connections;
@@ -120,53 +125,67 @@ impl Rabbitmq {
     }
 
     /// Settles messages over this session from now on.
-    fn listen_to(&self, session: &Session) {
-        let mut live = self.live();
+    fn attach_session(&self, session: &Session) {
+        let mut live = self.lock_live();
         let number = session.number();
         if live
             .as_ref()
-            .is_none_or(|live| live.outstanding.connection() != number)
+            .is_none_or(|live| live.unacked.connection() != number)
         {
-            *live = Some(Live {
+            *live = Some(LiveChannel {
                 channel: session.channel(),
-                outstanding: Outstanding::new(number),
+                unacked: UnackedDeliveries::new(number),
             });
         }
     }
 
-    async fn take(&self, receiving: &mut Receiving, most: usize) -> Result<Vec<Message>, Trouble> {
-        self.connected(receiving, self.wanted(most)).await?;
+    async fn receive_batch(
+        &self,
+        receiving: &mut RabbitmqReceiveState,
+        most: usize,
+    ) -> Result<Vec<Message>, SessionError> {
+        self.ensure_session(receiving, self.prefetch_for(most))
+            .await?;
         self.health.up();
         let session = receiving.session.as_mut();
-        let session = session.ok_or_else(|| Trouble::away("there is no connection"))?;
-        let messages = session.next(most).await?;
-        if let Some(live) = self.live().as_mut() {
-            live.outstanding
-                .hand_over(messages.iter().map(|message| message.id.as_str()));
+        let session = session.ok_or_else(|| SessionError::unavailable("there is no connection"))?;
+        let messages = session.receive(most).await?;
+        if let Some(live) = self.lock_live().as_mut() {
+            live.unacked
+                .track(messages.iter().map(|message| message.id.as_str()));
         }
-        receiving.pace.succeeded();
+        receiving.backoff.reset();
         Ok(messages)
     }
 
     /// Returns the channel and the operations for messages of the present connection, and the ids of other messages.
-    fn plan(
+    fn plan_settlement(
         &self,
-        settled: &[Settled],
-    ) -> (Option<(lapin::Channel, Vec<Operation>)>, Vec<Unsettled>) {
-        match self.live().as_ref() {
+        settled: &[Settlement],
+    ) -> (
+        Option<(lapin::Channel, Vec<AckOperation>)>,
+        Vec<SettleError>,
+    ) {
+        match self.lock_live().as_ref() {
             Some(live) => {
-                let (operations, strange) = live.outstanding.plan(settled);
-                (Some((live.channel.clone(), operations)), gone(strange))
+                let (operations, strange) = live.unacked.plan_settlement(settled);
+                (
+                    Some((live.channel.clone(), operations)),
+                    stale_settle_errors(strange),
+                )
             }
-            None => (None, gone(settled.iter().map(|one| one.id.clone()))),
+            None => (
+                None,
+                stale_settle_errors(settled.iter().map(|one| one.id.clone())),
+            ),
         }
     }
 }
 
 /// Returns errors for messages whose connection has ended. They are being redelivered already.
-fn gone(ids: impl IntoIterator<Item = String>) -> Vec<Unsettled> {
+fn stale_settle_errors(ids: impl IntoIterator<Item = String>) -> Vec<SettleError> {
     ids.into_iter()
-        .map(|id| Unsettled {
+        .map(|id| SettleError {
             id,
             why: "the connection that it came over has ended".to_owned(),
         })
@@ -174,7 +193,7 @@ fn gone(ids: impl IntoIterator<Item = String>) -> Vec<Unsettled> {
 }
 
 #[async_trait]
-impl Source for Rabbitmq {
+impl Source for RabbitmqSource {
     fn name(&self) -> &str {
         &self.config.name
     }
@@ -188,12 +207,12 @@ impl Source for Rabbitmq {
         if receiving.closed {
             return Ok(None);
         }
-        match self.take(&mut receiving, most.max(1)).await {
+        match self.receive_batch(&mut receiving, most.max(1)).await {
             Ok(messages) => Ok(Some(messages)),
             Err(trouble) => {
                 receiving.session = None;
-                *self.live() = None;
-                receiving.pace.failed(trouble.failure);
+                *self.lock_live() = None;
+                receiving.backoff.record_failure(trouble.failure);
                 self.health.down(&trouble.what);
                 Err(SourceError {
                     source_name: self.config.name.clone(),
@@ -203,25 +222,25 @@ impl Source for Rabbitmq {
         }
     }
 
-    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
-        let (planned, mut unsettled) = self.plan(settled);
+    async fn settle(&self, settled: &[Settlement]) -> Vec<SettleError> {
+        let (planned, mut unsettled) = self.plan_settlement(settled);
         let Some((channel, operations)) = planned else {
             return unsettled;
         };
         // All operations share one deadline, so that a blocked channel is waited for only once.
-        let until = Instant::now() + ANSWER_SECS;
+        let until = Instant::now() + ANSWER_TIMEOUT;
         for operation in operations {
-            let why = match timeout_at(until, say(&channel, &operation)).await {
+            let why = match timeout_at(until, send_settlement(&channel, &operation)).await {
                 Ok(Ok(())) => {
-                    if let Some(live) = self.live().as_mut() {
-                        live.outstanding.done(&operation);
+                    if let Some(live) = self.lock_live().as_mut() {
+                        live.unacked.mark_settled(&operation);
                     }
                     continue;
                 }
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "the broker takes nothing".to_owned(),
             };
-            unsettled.extend(operation.names().map(|name| Unsettled {
+            unsettled.extend(operation.delivery_ids().map(|name| SettleError {
                 id: name.to_string(),
                 why: why.clone(),
             }));
@@ -233,7 +252,7 @@ impl Source for Rabbitmq {
         self.health.ready()?;
         // There may be no receiver, for example while the store is away.
         let has_ended = self
-            .live()
+            .lock_live()
             .as_ref()
             .is_some_and(|live| !live.channel.status().connected());
         if has_ended {
@@ -246,7 +265,7 @@ impl Source for Rabbitmq {
         let mut receiving = self.receiving.lock().await;
         receiving.closed = true;
         self.health.closed();
-        *self.live() = None;
+        *self.lock_live() = None;
         // The broker redelivers unacknowledged messages when the connection ends, whether in order or not.
         receiving.step.shutdown().await;
         if let Some(session) = receiving.session.take() {
@@ -255,9 +274,9 @@ impl Source for Rabbitmq {
     }
 }
 
-async fn say(channel: &lapin::Channel, operation: &Operation) -> lapin::Result<()> {
+async fn send_settlement(channel: &lapin::Channel, operation: &AckOperation) -> lapin::Result<()> {
     let (tag, multiple) = (operation.tag(), operation.is_multiple());
-    if operation.gives_back() {
+    if operation.is_nack() {
         let options = BasicNackOptions {
             multiple,
             requeue: true,

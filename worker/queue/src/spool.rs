@@ -7,9 +7,9 @@
 
 mod claim;
 mod config;
-mod examine;
+mod deferred;
+mod doctor;
 mod folder;
-mod later;
 mod publish;
 #[cfg(test)]
 mod tests;
@@ -18,45 +18,47 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_pipeline::port::{Fate, Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{
+    Disposition, Message, SettleError, Settlement, Source, SourceError,
+};
 use tokio::time::{Instant, sleep};
 
-pub use config::Config;
-pub(crate) use examine::examine;
-use folder::Folder;
-pub(crate) use publish::Publisher;
+pub use config::SpoolConfig;
+pub(crate) use doctor::probe;
+use folder::SpoolFolder;
+pub(crate) use publish::SpoolPublisher;
 
 use crate::LONG_POLL;
-use crate::health::Health;
+use crate::health::SourceHealth;
 
 /// Polling interval of an empty directory.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) struct Spool {
+pub(crate) struct SpoolSource {
     name: String,
-    health: Health,
+    health: SourceHealth,
     /// `None` once the source is closed. Only touched on threads that may block.
-    folder: Arc<Mutex<Option<Folder>>>,
+    folder: Arc<Mutex<Option<SpoolFolder>>>,
     /// Serialises receivers, because one listing serves several calls.
     receiving: tokio::sync::Mutex<()>,
 }
 
-fn locked(folder: &Mutex<Option<Folder>>) -> MutexGuard<'_, Option<Folder>> {
+fn lock_folder(folder: &Mutex<Option<SpoolFolder>>) -> MutexGuard<'_, Option<SpoolFolder>> {
     folder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Spool {
+impl SpoolSource {
     /// Opens a directory and creates its missing folders.
     ///
     /// # Errors
     ///
     /// When the directory cannot be created or written.
-    pub(crate) async fn open(config: Config) -> Result<Self, String> {
+    pub(crate) async fn open(config: SpoolConfig) -> Result<Self, String> {
         let name = config.name.clone();
         let shown = config.dir.display().to_string();
-        let opened = blocking(move || Folder::open(&config.dir, config.keep)).await?;
+        let opened = run_blocking(move || SpoolFolder::open(&config.dir, config.keep)).await?;
         let folder = opened.map_err(|error| format!("dir {shown}: {error}"))?;
-        let health = Health::new(&name);
+        let health = SourceHealth::new(&name);
         health.up();
         Ok(Self {
             name,
@@ -66,7 +68,7 @@ impl Spool {
         })
     }
 
-    fn cannot_be_read(&self, why: String) -> SourceError {
+    fn source_error(&self, why: String) -> SourceError {
         SourceError {
             source_name: self.name.clone(),
             cause: why.into(),
@@ -74,16 +76,16 @@ impl Spool {
     }
 
     /// Runs an operation on the folder on a thread that may block. Returns `None` once the source is closed.
-    async fn with<T: Send + 'static>(
+    async fn with_folder<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Folder) -> T + Send + 'static,
+        work: impl FnOnce(&mut SpoolFolder) -> T + Send + 'static,
     ) -> Result<Option<T>, String> {
         let folder = Arc::clone(&self.folder);
-        blocking(move || locked(&folder).as_mut().map(work)).await
+        run_blocking(move || lock_folder(&folder).as_mut().map(work)).await
     }
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -91,7 +93,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 #[async_trait]
-impl Source for Spool {
+impl Source for SpoolSource {
     fn name(&self) -> &str {
         &self.name
     }
@@ -106,22 +108,22 @@ impl Source for Spool {
         let most = most.max(1);
         loop {
             // Taking and handing over are separate steps, so that a dropped call loses nothing.
-            let take = move |folder: &mut Folder| (folder.take(most), folder.trouble());
-            let (taken, trouble) = match self.with(take).await {
+            let take = move |folder: &mut SpoolFolder| (folder.claim_files(most), folder.problem());
+            let (taken, trouble) = match self.with_folder(take).await {
                 Ok(Some((taken, trouble))) => (taken.map_err(|error| error.to_string()), trouble),
                 Ok(None) => return Ok(None),
                 Err(why) => (Err(why), None),
             };
             if let Err(why) = taken {
                 self.health.down(&why);
-                sleep(LOOK).await;
-                return Err(self.cannot_be_read(why));
+                sleep(POLL_INTERVAL).await;
+                return Err(self.source_error(why));
             }
             match &trouble {
                 Some(why) => self.health.down(why),
                 None => self.health.up(),
             }
-            let messages = match locked(&self.folder).as_mut() {
+            let messages = match lock_folder(&self.folder).as_mut() {
                 Some(folder) => folder.hand_over(most),
                 None => return Ok(None),
             };
@@ -131,21 +133,21 @@ impl Source for Spool {
             // A file that cannot be taken is logged at intervals. The others are taken as usual.
             if Instant::now() >= until {
                 return match trouble {
-                    Some(why) => Err(self.cannot_be_read(why)),
+                    Some(why) => Err(self.source_error(why)),
                     None => Ok(Some(messages)),
                 };
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
-        let all: Vec<(String, Fate)> = settled
+    async fn settle(&self, settled: &[Settlement]) -> Vec<SettleError> {
+        let all: Vec<(String, Disposition)> = settled
             .iter()
-            .map(|one| (one.id.clone(), one.fate))
+            .map(|one| (one.id.clone(), one.disposition))
             .collect();
         let settled_ids: Vec<String> = all.iter().map(|(id, _)| id.clone()).collect();
-        let told = self.with(move |folder| folder.settle(&all)).await;
+        let told = self.with_folder(move |folder| folder.settle(&all)).await;
         let failed = match told {
             Ok(Some(failed)) => failed,
             Ok(None) => settled_ids
@@ -159,7 +161,7 @@ impl Source for Spool {
         };
         failed
             .into_iter()
-            .map(|(id, why)| Unsettled { id, why })
+            .map(|(id, why)| SettleError { id, why })
             .collect()
     }
 
@@ -170,7 +172,8 @@ impl Source for Spool {
     async fn close(&self) {
         self.health.closed();
         let folder = Arc::clone(&self.folder);
-        let closed = blocking(move || locked(&folder).take().map(Folder::close)).await;
+        let closed =
+            run_blocking(move || lock_folder(&folder).take().map(SpoolFolder::close)).await;
         if let Err(why) = closed {
             tracing::debug!(
                 source.name = self.name,

@@ -8,7 +8,7 @@
 mod access;
 mod batch;
 mod config;
-mod examine;
+mod doctor;
 mod payload;
 mod poll;
 mod publish;
@@ -20,28 +20,28 @@ use std::time::Duration;
 use async_trait::async_trait;
 #[cfg(test)]
 use aws_config::SdkConfig;
-use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, SettleError, Settlement, Source, SourceError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use access::Access;
-pub use config::Config;
-pub(crate) use examine::examine;
-use payload::{Payload, pointer};
-use poll::{Failed, MOST_MESSAGES, Poller};
-pub(crate) use publish::Publisher;
+use access::ClientAccess;
+pub use config::SqsConfig;
+pub(crate) use doctor::probe;
+use payload::{Payload, parse_pointer};
+use poll::{MOST_MESSAGES, PollError, Poller};
+pub(crate) use publish::SqsPublisher;
 
 use crate::LONG_POLL;
-use crate::health::Health;
-use crate::held::{Action, Held, Holder};
-use crate::pace::{Failure, Pace};
-use crate::sizes::Sizes;
+use crate::backoff::{Backoff, FailureKind};
+use crate::health::SourceHealth;
+use crate::in_flight::{InFlightMessages, InFlightQueue, SettleAction};
+use crate::message_sizes::MessageSizes;
 
 /// Most concurrent polls.
 const MOST_POLLS: usize = 16;
 
 /// Shortest time between two checks of an unavailable bucket, about as long as one check may take.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
+const BUCKET_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Assumed size of a message before any was seen: the limit of SQS and of payloads that are read.
 const LARGEST_BODY_BYTES: usize = 1024 * 1024;
@@ -52,27 +52,27 @@ const LARGEST_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
 /// # Errors
 ///
 /// When the payload cannot be read.
-pub async fn payload(config: &Config, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
+pub async fn fetch_payload(config: &SqsConfig, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
     // A client is created only for a pointer.
-    pointer(std::str::from_utf8(bytes).ok()?)?;
-    match Sqs::new(config.clone()).await {
-        Ok(sqs) => sqs.payload(bytes).await,
+    parse_pointer(std::str::from_utf8(bytes).ok()?)?;
+    match SqsSource::new(config.clone()).await {
+        Ok(sqs) => sqs.fetch_payload(bytes).await,
         Err(why) => Some(Err(why)),
     }
 }
 
-pub(crate) struct Sqs {
-    config: Config,
+pub(crate) struct SqsSource {
+    config: SqsConfig,
     poller: Arc<Poller>,
-    health: Health,
+    health: SourceHealth,
     /// Held by the receiver; settling does not need it.
-    receiving: tokio::sync::Mutex<Receiving>,
+    receiving: tokio::sync::Mutex<SqsReceiveState>,
 }
 
-struct Receiving {
-    polls: JoinSet<(usize, Result<Vec<Message>, Failed>)>,
+struct SqsReceiveState {
+    polls: JoinSet<(usize, Result<Vec<Message>, PollError>)>,
     /// Tasks without a waiting caller.
-    aside: JoinSet<()>,
+    background: JoinSet<()>,
     /// Time of the last check of an unavailable bucket.
     looked: Option<Instant>,
     /// Number of messages that the running polls may return.
@@ -81,57 +81,57 @@ struct Receiving {
     width: usize,
     /// Messages that arrived and were not handed over.
     waiting: VecDeque<Message>,
-    sizes: Sizes,
-    pace: Pace,
+    sizes: MessageSizes,
+    backoff: Backoff,
     /// Whether the last poll succeeded. The first poll, and one after a failure, do not wait for messages, so that
     /// they show at once whether the queue can be read.
     works: bool,
     closed: bool,
 }
 
-impl Sqs {
+impl SqsSource {
     /// Creates a source with the credentials and, unless configured, the region of the AWS environment.
     ///
     /// # Errors
     ///
     /// When no region is known, or a client cannot be created.
-    pub(crate) async fn new(config: Config) -> Result<Self, String> {
+    pub(crate) async fn new(config: SqsConfig) -> Result<Self, String> {
         // More than the longest wait of a poll.
-        let access = Access::load(&config, LONG_POLL + Duration::from_secs(10)).await?;
-        Self::over(config, access)
+        let access = ClientAccess::load(&config, LONG_POLL + Duration::from_secs(10)).await?;
+        Self::with_access(config, access)
     }
 
     /// Creates a source over a configuration of the SDK.
     #[cfg(test)]
-    pub(crate) fn with(config: Config, sdk: &SdkConfig) -> Result<Self, String> {
-        let access = Access::with(&config, sdk)?;
-        Self::over(config, access)
+    pub(crate) fn with_sdk_config(config: SqsConfig, sdk: &SdkConfig) -> Result<Self, String> {
+        let access = ClientAccess::with_sdk_config(&config, sdk)?;
+        Self::with_access(config, access)
     }
 
     /// Creates a source over the configurations that `load` returns, now and later.
     #[cfg(test)]
-    pub(crate) async fn loading(
-        config: Config,
+    pub(crate) async fn with_loader(
+        config: SqsConfig,
         load: impl Fn() -> futures_util::future::BoxFuture<'static, SdkConfig> + Send + Sync + 'static,
     ) -> Result<Self, String> {
-        let access = Access::loading(&config, Arc::new(load)).await?;
-        Self::over(config, access)
+        let access = ClientAccess::with_loader(&config, Arc::new(load)).await?;
+        Self::with_access(config, access)
     }
 
     /// Reads the payload that a message points to, if it is a pointer.
-    pub(crate) async fn payload(&self, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
-        let pointer = pointer(std::str::from_utf8(bytes).ok()?)?;
+    pub(crate) async fn fetch_payload(&self, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
+        let pointer = parse_pointer(std::str::from_utf8(bytes).ok()?)?;
         Some(match self.poller.payloads.get(&pointer).await {
             Payload::Bytes(bytes, _) => Ok(bytes),
-            Payload::NoRoom => Err("there is no memory for its payload".to_owned()),
-            Payload::Never(why) | Payload::Later(why) => Err(why),
+            Payload::NoMemory => Err("there is no memory for its payload".to_owned()),
+            Payload::Unreadable(why) | Payload::Unavailable(why) => Err(why),
         })
     }
 
-    fn over(config: Config, access: Access) -> Result<Self, String> {
-        let health = Health::new(&config.name);
+    fn with_access(config: SqsConfig, access: ClientAccess) -> Result<Self, String> {
+        let health = SourceHealth::new(&config.name);
         let poller = Poller::new(&config, access)?;
-        let sizes = Sizes::new(if poller.payloads.any() {
+        let sizes = MessageSizes::new(if poller.payloads.has_buckets() {
             LARGEST_PAYLOAD_BYTES
         } else {
             LARGEST_BODY_BYTES
@@ -140,15 +140,15 @@ impl Sqs {
             config,
             poller: Arc::new(poller),
             health,
-            receiving: tokio::sync::Mutex::new(Receiving {
+            receiving: tokio::sync::Mutex::new(SqsReceiveState {
                 polls: JoinSet::new(),
-                aside: JoinSet::new(),
+                background: JoinSet::new(),
                 looked: None,
                 asked: 0,
                 width: 1,
                 waiting: VecDeque::new(),
                 sizes,
-                pace: Pace::default(),
+                backoff: Backoff::default(),
                 works: false,
                 closed: false,
             }),
@@ -161,11 +161,14 @@ impl Sqs {
 
     /// Starts polls while there is room and memory for their messages. There is always room for one message, and
     /// there are no more calls than settlements.
-    fn start(&self, receiving: &mut Receiving, most: usize) {
-        let in_hand = self.poller.held().len();
+    fn start_polls(&self, receiving: &mut SqsReceiveState, most: usize) {
+        let in_hand = self.poller.lock_in_flight().len();
         while receiving.polls.len() < receiving.width {
             let asked = receiving.asked;
-            let fit = receiving.sizes.most().saturating_sub(in_hand + asked);
+            let fit = receiving
+                .sizes
+                .max_in_flight()
+                .saturating_sub(in_hand + asked);
             let fit = fit.max(usize::from(asked == 0));
             let room = most.saturating_sub(asked).min(MOST_MESSAGES).min(fit);
             if room == 0 {
@@ -186,12 +189,12 @@ impl Sqs {
 
     /// Returns waiting messages that are held long enough to be committed: half of their time must be left at the
     /// first extension. The others are nacked.
-    fn hand_over(&self, receiving: &mut Receiving, most: usize) -> Vec<Message> {
+    fn hand_over(&self, receiving: &mut SqsReceiveState, most: usize) -> Vec<Message> {
         let oldest = self.visibility() * 2 / 5;
         let mut fresh = Vec::new();
         let mut stale = Vec::new();
         {
-            let held = self.poller.held();
+            let held = self.poller.lock_in_flight();
             while fresh.len() < most {
                 let Some(message) = receiving.waiting.pop_front() else {
                     break;
@@ -205,78 +208,86 @@ impl Sqs {
         }
         if !stale.is_empty() {
             // Best effort without waiting: SQS redelivers the messages a little later anyway.
-            let handles = self.poller.held().handles(&stale);
+            let handles = self.poller.lock_in_flight().handles(&stale);
             let (poller, count) = (Arc::clone(&self.poller), handles.len());
             tracing::debug!(
                 source.name = self.config.name,
                 count,
                 "messages waited too long to be handed over"
             );
-            receiving.aside.spawn(async move {
-                let _ = poller.all(Action::Hold(0), handles).await;
+            receiving.background.spawn(async move {
+                let _ = poller.apply(SettleAction::SetVisibility(0), handles).await;
             });
         }
         fresh
     }
 
     /// Checks at intervals whether a bucket is back.
-    fn look_again(&self, receiving: &mut Receiving) {
-        while receiving.aside.try_join_next().is_some() {}
-        let is_due = receiving.looked.is_none_or(|at| at.elapsed() >= LOOK_AGAIN);
-        if is_due && self.poller.why_away().is_some() {
+    fn retry_bucket(&self, receiving: &mut SqsReceiveState) {
+        while receiving.background.try_join_next().is_some() {}
+        let is_due = receiving
+            .looked
+            .is_none_or(|at| at.elapsed() >= BUCKET_RETRY_INTERVAL);
+        if is_due && self.poller.unavailable_reason().is_some() {
             receiving.looked = Some(Instant::now());
             let poller = Arc::clone(&self.poller);
-            let looking = async move { poller.look_again().await };
-            receiving.aside.spawn(looking);
+            let looking = async move { poller.retry_bucket().await };
+            receiving.background.spawn(looking);
         }
     }
 
-    async fn take(&self, receiving: &mut Receiving, most: usize) -> Result<Vec<Message>, Failed> {
-        self.poller.held().forget_older_than(self.visibility() * 2);
-        self.look_again(receiving);
+    async fn receive_batch(
+        &self,
+        receiving: &mut SqsReceiveState,
+        most: usize,
+    ) -> Result<Vec<Message>, PollError> {
+        self.poller
+            .lock_in_flight()
+            .forget_older_than(self.visibility() * 2);
+        self.retry_bucket(receiving);
         let mut is_empty = false;
         loop {
             let fresh = self.hand_over(receiving, most);
             if !fresh.is_empty() || is_empty {
                 return Ok(fresh);
             }
-            receiving.pace.wait().await;
-            self.start(receiving, most);
+            receiving.backoff.wait().await;
+            self.start_polls(receiving, most);
             let Some(joined) = receiving.polls.join_next().await else {
                 return Ok(Vec::new());
             };
             let mut next = Some(joined);
             while let Some(joined) = next {
-                is_empty = self.absorb(receiving, joined)?;
+                is_empty = self.record_poll(receiving, joined)?;
                 next = receiving.polls.try_join_next();
             }
         }
     }
 
     /// Notes the result of a poll, and returns whether it was empty.
-    fn absorb(
+    fn record_poll(
         &self,
-        receiving: &mut Receiving,
-        joined: Result<(usize, Result<Vec<Message>, Failed>), tokio::task::JoinError>,
-    ) -> Result<bool, Failed> {
+        receiving: &mut SqsReceiveState,
+        joined: Result<(usize, Result<Vec<Message>, PollError>), tokio::task::JoinError>,
+    ) -> Result<bool, PollError> {
         let (room, polled) = joined.unwrap_or_else(|error| {
             let what = format!("a poll broke off: {error}");
             (
                 MOST_MESSAGES,
-                Err(Failed {
+                Err(PollError {
                     what,
-                    failure: Failure::Away,
+                    failure: FailureKind::Unavailable,
                 }),
             )
         });
         receiving.asked = receiving.asked.saturating_sub(room);
         match polled {
             Ok(messages) => {
-                match self.poller.why_away() {
+                match self.poller.unavailable_reason() {
                     None => self.health.up(),
                     Some(why) => self.health.down(&why),
                 }
-                receiving.pace.succeeded();
+                receiving.backoff.reset();
                 receiving.works = true;
                 let is_full = messages.len() >= MOST_MESSAGES;
                 receiving.width = match messages.len() {
@@ -286,14 +297,14 @@ impl Sqs {
                 };
                 let is_empty = messages.is_empty();
                 for message in &messages {
-                    receiving.sizes.note(message.bytes.len());
+                    receiving.sizes.record(message.bytes.len());
                 }
                 receiving.waiting.extend(messages);
                 Ok(is_empty)
             }
             Err(failed) => {
                 self.health.down(&failed.what);
-                receiving.pace.failed(failed.failure);
+                receiving.backoff.record_failure(failed.failure);
                 receiving.width = 1;
                 receiving.works = false;
                 Err(failed)
@@ -303,7 +314,7 @@ impl Sqs {
 }
 
 #[async_trait]
-impl Source for Sqs {
+impl Source for SqsSource {
     fn name(&self) -> &str {
         &self.config.name
     }
@@ -317,22 +328,22 @@ impl Source for Sqs {
         if receiving.closed {
             return Ok(None);
         }
-        let taken = self.take(&mut receiving, most.max(1)).await;
+        let taken = self.receive_batch(&mut receiving, most.max(1)).await;
         taken.map(Some).map_err(|failed| SourceError {
             source_name: self.config.name.clone(),
             cause: failed.what.into(),
         })
     }
 
-    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+    async fn settle(&self, settled: &[Settlement]) -> Vec<SettleError> {
         self.poller.settle(settled).await
     }
 
-    fn hold(&self) -> Option<Duration> {
+    fn visibility_timeout(&self) -> Option<Duration> {
         Some(self.visibility())
     }
 
-    async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
+    async fn extend(&self, ids: &[String]) -> Vec<SettleError> {
         self.poller.extend(ids, self.config.visibility_secs).await
     }
 
@@ -345,19 +356,29 @@ impl Source for Sqs {
         receiving.closed = true;
         self.health.closed();
         receiving.polls.shutdown().await;
-        receiving.aside.shutdown().await;
+        receiving.background.shutdown().await;
         receiving.waiting.clear();
-        self.poller.give_back(&self.config.name).await;
+        self.poller.release_all(&self.config.name).await;
     }
 }
 
 #[async_trait]
-impl Holder for Poller {
-    fn messages(&self) -> &Mutex<Held> {
-        &self.held
+impl InFlightQueue for Poller {
+    fn in_flight(&self) -> &Mutex<InFlightMessages> {
+        &self.in_flight
     }
 
-    async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled> {
-        batch::all(&self.access.client(), &self.queue_url, action, messages).await
+    async fn apply(
+        &self,
+        action: SettleAction,
+        messages: Vec<(String, String)>,
+    ) -> Vec<SettleError> {
+        batch::settle_all(
+            &self.access.current_client(),
+            &self.queue_url,
+            action,
+            messages,
+        )
+        .await
     }
 }

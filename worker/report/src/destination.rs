@@ -28,14 +28,14 @@ mod trial;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 
-pub use file::{FileDestination, Format};
+pub use file::{FileDestination, ReportFormat};
 pub use github::{GitHubConfig, GitHubDestination};
-pub use http::{Access, DestinationError, SecretSource};
+pub use http::{DestinationError, HttpOptions, SecretSource};
 pub use jira::{JiraConfig, JiraDestination};
 pub use pagerduty::{PagerDutyConfig, PagerDutyDestination};
 pub use policy::TicketPolicy;
 pub use servicenow::{ServiceNowConfig, ServiceNowDestination, ServiceNowResolve};
-pub use slack::{SLACK_API, SlackConfig, SlackDestination, SlackWay};
+pub use slack::{SLACK_API, SlackConfig, SlackDestination, SlackTransport};
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};
 
@@ -45,7 +45,7 @@ fn case_id(report: &Report) -> Result<&str, DeliveryError> {
     let id = report.case_id.as_str();
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if id.is_empty() || id.len() > 100 || !id.chars().all(harmless) {
-        return Err(DeliveryError::Never {
+        return Err(DeliveryError::Permanent {
             what: format!("{id:?} is no case id that a report can be sent by"),
         });
     }

@@ -163,11 +163,11 @@ pub(crate) fn document(report: &Report, reader: Reader) -> Document {
 fn more(language: Language, shown: usize, all: usize) -> Option<Block> {
     let left = u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX);
     let (before, after) = (
-        language.of("… and ", "… ほか "),
-        language.of(
+        language.pick("… and ", "… ほか "),
+        language.pick(
             " more; the JSON report has them",
             " 件（JSON レポートにあります）",
         ),
     );
-    (left > 0).then(|| Block::Item(Line::of(before).number(left).say(after)))
+    (left > 0).then(|| Block::Item(Line::from_static(before).number(left).say(after)))
 }

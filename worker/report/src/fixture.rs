@@ -3,9 +3,9 @@
 mod hostile;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
+use nightshift_pipeline::delivery_payload::{DeliveredReport, DeliveryPayload};
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::{Showing, Shown};
 use serde_json::{Value, json};
 
 use crate::TextOptions;
@@ -312,25 +312,25 @@ pub(crate) fn failed() -> Report {
 }
 
 /// Returns the delivery of a canary.
-pub(crate) fn canary() -> Showing {
+pub(crate) fn canary() -> DeliveryPayload {
     let mut report = benign();
     report.alert.feed = nightshift_alert::CANARY_FEED.to_owned();
     report.alert.sample = true;
     report.alert.title = "Canary 7: alerts get through".to_owned();
     report.title.clone_from(&report.alert.title);
-    Showing::first(report)
+    DeliveryPayload::new(report)
 }
 
 /// Marks a canary as seen, so that it is removed.
-pub(crate) fn spend(showing: &mut Showing, remote_id: Option<String>) {
+pub(crate) fn spend(showing: &mut DeliveryPayload, remote_id: Option<String>) {
     showing.version += 1;
-    showing.shown = Some(Shown::of(&showing.report));
+    showing.delivered = Some(DeliveredReport::from_report(&showing.report));
     showing.remote_id = remote_id;
-    showing.minor = true;
-    showing.desk = Desk::of(vec![Act {
+    showing.is_minor = true;
+    showing.workflow = CaseWorkflow::from_actions(vec![CaseAction {
         at: now(),
         by: nightshift_pipeline::canary::CANARY_CLOSER.to_owned(),
-        kind: ActKind::Closed,
+        kind: CaseActionKind::Closed,
         note: String::new(),
     }]);
 }

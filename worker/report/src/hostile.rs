@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
 use textwrap::core::display_width;
 
-use crate::{Language, fixture, markdown, markdown_in, text};
+use crate::{Language, fixture, render_markdown, render_markdown_in, render_text};
 
 /// Longest report that any alert can cause, in bytes.
 const LONGEST: usize = 256 * 1024;
@@ -67,7 +67,7 @@ fn pasteable(text: &str) -> Vec<&str> {
 }
 
 fn check_text(report: &Report, width: usize) -> String {
-    let shown = text(report, &fixture::options(width));
+    let shown = render_text(report, &fixture::options(width));
     let commands = commands(report);
     assert!(
         !shown.chars().any(|c| c.is_control() && c != '\n'),
@@ -90,7 +90,7 @@ fn check_markdown(report: &Report) -> (Vec<String>, Vec<String>) {
 }
 
 fn check_markdown_in(language: Language, report: &Report) -> (Vec<String>, Vec<String>) {
-    let file = markdown_in(language, report, fixture::now());
+    let file = render_markdown_in(language, report, fixture::now());
     for token in ["<!", "![", "](", "http://", "https://", "@everyone", "<@"] {
         assert!(!file.contains(token), "{token} in {file}");
     }
@@ -188,7 +188,7 @@ fn a05_no_text_of_the_attackers_stands_where_commands_do() {
 #[test]
 fn a06_no_mention_or_special_token_survives() {
     let report = fixture::hostile();
-    let file = markdown(&report, fixture::now());
+    let file = render_markdown(&report, fixture::now());
     for shown in [check_text(&report, 80), file] {
         for token in ["<!", "<@", "@everyone", "@here", "[~", "<https"] {
             assert!(!shown.contains(token), "{token}");
@@ -216,7 +216,7 @@ fn r1_titles_are_cut_at_characters() {
         "a".repeat(10_000),
     ] {
         report.title = title;
-        let file = markdown(&report, fixture::now());
+        let file = render_markdown(&report, fixture::now());
         let header = file.lines().next().unwrap_or_default();
         use unicode_segmentation::UnicodeSegmentation;
         let header = header.trim_start_matches("# ");
@@ -233,7 +233,7 @@ fn r1_titles_are_cut_at_characters() {
 fn a_mark_in_a_title_is_not_taken_for_ours() {
     let mut report = fixture::true_positive();
     report.title = "[SAMPLE] nothing [partial] to see".into();
-    let shown = text(&report, &fixture::options(160));
+    let shown = render_text(&report, &fixture::options(160));
     assert!(
         shown.starts_with(
             "▲ Act now · True positive · Critical [PLAYBOOK] — (SAMPLE) nothing (partial) to see"
@@ -312,7 +312,7 @@ proptest! {
             let (headings, code) = check_markdown_in(Language::Ja, &report);
             prop_assert_eq!(code.len(), commands(&report).len());
             prop_assert!(headings.iter().any(|one| one == "要約"));
-            let line = crate::json(&report);
+            let line = crate::render_json(&report);
             prop_assert!(!line.chars().any(char::is_control));
             prop_assert_eq!(serde_json::from_str::<Report>(&line).unwrap(), report);
         }

@@ -6,7 +6,7 @@ use nightshift_pipeline::report::Report;
 /// Returns the report as one line of JSON. Values are not defanged. Invisible characters are escaped, so the line is
 /// safe on a terminal and means the same.
 #[must_use]
-pub fn json(report: &Report) -> String {
+pub fn render_json(report: &Report) -> String {
     let line = serde_json::to_string(report).unwrap_or_default();
     let mut out = String::with_capacity(line.len());
     let mut units = [0; 2];
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn every_key_of_the_design_is_there_with_its_shape() {
-        let line = json(&fixture::true_positive());
+        let line = render_json(&fixture::true_positive());
         assert!(!line.contains('\n'));
         let value: Value = serde_json::from_str(&line).unwrap();
         for key in KEYS {
@@ -138,7 +138,8 @@ mod tests {
     #[test]
     fn by_which_prompts_it_was_made_and_where_it_does_not_stand_is_told_where_there_is_something_to_tell()
      {
-        let written = |report: &Report| -> Value { serde_json::from_str(&json(report)).unwrap() };
+        let written =
+            |report: &Report| -> Value { serde_json::from_str(&render_json(report)).unwrap() };
         let older = written(&fixture::true_positive());
         assert!(!keys(&older).contains(&"prompts"));
         assert!(!keys(&older).contains(&"instead_of"));
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_keys_stand_in_the_order_of_the_design() {
-        let line = json(&fixture::true_positive());
+        let line = render_json(&fixture::true_positive());
         let places: Vec<usize> = KEYS[..28]
             .iter()
             .map(|key| {
@@ -183,7 +184,7 @@ mod tests {
     fn a22_values_are_plain_and_nothing_in_the_line_moves_a_cursor() {
         let mut report = fixture::true_positive();
         report.summary = "to 185.220.101.42\n\u{1b}[31m\u{9b}2J\u{202e}\u{e0041}\u{7f}é".to_owned();
-        let line = json(&report);
+        let line = render_json(&report);
         assert!(!line.chars().any(char::is_control), "{line}");
         assert!(!line.contains(['\u{202e}', '\u{e0041}']));
         let back: Value = serde_json::from_str(&line).unwrap();

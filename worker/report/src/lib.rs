@@ -2,7 +2,7 @@
 //!
 //! A report becomes a document with contents and order, and a writer adds the layout: [`text`] for the terminal,
 //! [`markdown`] for files and tickets. [`json`] prints the report unchanged for machines. Every string of an alert,
-//! tool or analyst is hostile and enters a document only through [`nightshift_alert::text::plain`]. Nothing is judged
+//! tool or analyst is hostile and enters a document only through [`nightshift_alert::render_text::plain`]. Nothing is judged
 //! or computed here that the report does not already say.
 
 mod destination;
@@ -20,13 +20,13 @@ mod fixture;
 mod hostile;
 
 pub use destination::{
-    Access, DestinationError, FileDestination, Format, GitHubConfig, GitHubDestination, JiraConfig,
-    JiraDestination, PagerDutyConfig, PagerDutyDestination, SLACK_API, SecretSource,
+    DestinationError, FileDestination, GitHubConfig, GitHubDestination, HttpOptions, JiraConfig,
+    JiraDestination, PagerDutyConfig, PagerDutyDestination, ReportFormat, SLACK_API, SecretSource,
     ServiceNowConfig, ServiceNowDestination, ServiceNowResolve, SlackConfig, SlackDestination,
-    SlackWay, StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
+    SlackTransport, StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
 };
-pub use json::json;
+pub use json::render_json;
 pub use links::{Links, console};
-pub use markdown::{markdown, markdown_in};
+pub use markdown::{render_markdown, render_markdown_in};
 pub use nightshift_pipeline::language::Language;
-pub use text::{TextOptions, text};
+pub use text::{TextOptions, render_text};

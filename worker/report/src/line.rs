@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Indicator;
-use nightshift_alert::text::{plain, plain_value};
+use nightshift_alert::text::{sanitize, sanitize_value};
 use nightshift_engine::evidence::EvidenceId;
 use nightshift_pipeline::digest::MOST_COUNTED;
 use nightshift_pipeline::report::with_plain_times;
@@ -22,7 +22,7 @@ pub(crate) struct Line(String);
 
 impl Line {
     /// Starts a line with our own words.
-    pub(crate) fn of(own: &'static str) -> Self {
+    pub(crate) fn from_static(own: &'static str) -> Self {
         Self(own.to_owned())
     }
 
@@ -60,13 +60,13 @@ impl Line {
 
     /// Appends a typed value. An address is always defanged.
     pub(crate) fn value(mut self, one: &Indicator) -> Self {
-        self.0.push_str(&plain_value(one.kind, &one.value, NAME));
+        self.0.push_str(&sanitize_value(one.kind, &one.value, NAME));
         self
     }
 
     /// Appends foreign text of at most this many characters.
     pub(crate) fn foreign(mut self, foreign: &str, max_chars: usize) -> Self {
-        self.0.push_str(&plain(foreign, max_chars));
+        self.0.push_str(&sanitize(foreign, max_chars));
         self
     }
 
@@ -92,7 +92,7 @@ impl Line {
         [one, more, ja]: [&'static str; 3],
     ) -> Self {
         let en = if number == 1 { one } else { more };
-        self.number(number).say(" ").say(language.of(en, ja))
+        self.number(number).say(" ").say(language.pick(en, ja))
     }
 
     /// Appends ` and 3 more` if there are more.
@@ -100,9 +100,9 @@ impl Line {
         match u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX) {
             0 => self,
             more => self
-                .say(language.of(" and ", "、ほか "))
+                .say(language.pick(" and ", "、ほか "))
                 .number(more)
-                .say(language.of(" more", " 件")),
+                .say(language.pick(" more", " 件")),
         }
     }
 
@@ -113,7 +113,7 @@ impl Line {
     }
 
     /// Appends text that our functions made from numbers and times.
-    pub(crate) fn made(mut self, made: words::Made) -> Self {
+    pub(crate) fn made(mut self, made: words::FormattedText) -> Self {
         self.0.push_str(&made.0);
         self
     }

@@ -32,7 +32,7 @@ impl Links {
 
     /// Returns the address of a case's page.
     #[must_use]
-    pub fn case(&self, case_id: &str) -> Option<String> {
+    pub fn case_url(&self, case_id: &str) -> Option<String> {
         let base = base(self.public_url.as_deref()?).ok()?;
         let is_id = !case_id.is_empty() && has_only(case_id, "-_");
         fits(format!(
@@ -78,16 +78,16 @@ fn fits(link: String) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_alert::Provider;
+    use nightshift_alert::CloudProvider;
     use proptest::prelude::*;
 
     use super::*;
     use crate::fixture;
 
-    fn of(
+    fn console_for(
         feed: &str,
         key: &str,
-        provider: Provider,
+        provider: CloudProvider,
         region: &str,
         account: &str,
     ) -> Option<String> {
@@ -102,14 +102,16 @@ mod tests {
 
     #[test]
     fn findings_are_found_in_their_own_console() {
-        let aws = |feed, key, region| of(feed, key, Provider::Aws, region, "111122223333").unwrap();
+        let aws = |feed, key, region| {
+            console_for(feed, key, CloudProvider::Aws, region, "111122223333").unwrap()
+        };
         insta::assert_snapshot!(aws("guardduty", "guardduty/111122223333/0ab1", "eu-west-1"),
             @"https://console.aws.amazon.com/guardduty/home?region=eu-west-1#/findings?search=id%3D0ab1");
         insta::assert_snapshot!(aws("guardduty", "guardduty/111122223333/0ab1", "us-gov-west-1"),
             @"https://console.amazonaws-us-gov.com/guardduty/home?region=us-gov-west-1#/findings?search=id%3D0ab1");
         insta::assert_snapshot!(aws("security_hub", "macie/111122223333/arn:aws:x/y z", "eu-west-1"),
             @"https://console.aws.amazon.com/securityhub/home?region=eu-west-1#/findings?search=Id%3D%255Coperator%255C%253AEQUALS%255C%253Aarn%253Aaws%253Ax%252Fy%2520z");
-        insta::assert_snapshot!(of("scc", "scc/prod-1/b9", Provider::Gcp, "", "prod-project-1").unwrap(),
+        insta::assert_snapshot!(console_for("scc", "scc/prod-1/b9", CloudProvider::Gcp, "", "prod-project-1").unwrap(),
             @"https://console.cloud.google.com/security/command-center/findingsv2?project=prod-project-1");
     }
 
@@ -118,7 +120,7 @@ mod tests {
         let mut report = fixture::true_positive();
         report.alert.feed = feed.into();
         report.alert.key = key.into();
-        report.alert.provider = Provider::Azure;
+        report.alert.provider = CloudProvider::Azure;
         report.alert.region = Some(region.into());
         report.alert.account = Some("prod-project-1".into());
         report.alert.finding_id = Some(id.into());
@@ -152,27 +154,33 @@ mod tests {
     #[test]
     fn what_is_not_known_has_no_link() {
         for (feed, key, provider, region, account) in [
-            ("generic", "edr/-/1", Provider::Aws, "eu-west-1", "1"),
+            ("generic", "edr/-/1", CloudProvider::Aws, "eu-west-1", "1"),
             (
                 "guardduty",
                 "guardduty/1/a b",
-                Provider::Aws,
+                CloudProvider::Aws,
                 "eu-west-1",
                 "1",
             ),
             (
                 "guardduty",
                 "guardduty/1/ab",
-                Provider::Aws,
+                CloudProvider::Aws,
                 "evil.com/#",
                 "1",
             ),
-            ("guardduty", "guardduty", Provider::Aws, "eu-west-1", "1"),
-            ("scc", "scc/1/b9", Provider::Gcp, "", "123456789012"),
-            ("scc", "scc/1/b9", Provider::Gcp, "", "a/../../evil"),
+            (
+                "guardduty",
+                "guardduty",
+                CloudProvider::Aws,
+                "eu-west-1",
+                "1",
+            ),
+            ("scc", "scc/1/b9", CloudProvider::Gcp, "", "123456789012"),
+            ("scc", "scc/1/b9", CloudProvider::Gcp, "", "a/../../evil"),
         ] {
             assert_eq!(
-                of(feed, key, provider, region, account),
+                console_for(feed, key, provider, region, account),
                 None,
                 "{feed} {key}"
             );
@@ -185,14 +193,14 @@ mod tests {
             let links = Links {
                 public_url: Some(url.into()),
             };
-            links.case(id)
+            links.case_url(id)
         };
         let leads = Some("https://ns.example.com/cases/k3f9-x2mq".to_owned());
         assert_eq!(page("https://ns.example.com", "k3f9-x2mq"), leads);
         assert_eq!(page("https://ns.example.com/", "k3f9-x2mq"), leads);
         let below = "https://ns.example.com/triage/cases/k3f9".to_owned();
         assert_eq!(page("https://ns.example.com/triage/", "k3f9"), Some(below));
-        assert_eq!(Links::default().case("k3f9"), None);
+        assert_eq!(Links::default().case_url("k3f9"), None);
         for (url, id) in [
             ("javascript:alert(1)", "k"),
             ("https://u:p@x.com", "k"),
@@ -217,7 +225,7 @@ mod tests {
                 let arn = format!("arn:aws:securityhub:{region}:{key}");
                 let name = format!("organizations/1/sources/{account}/findings/{key}");
                 [
-                    of(feed, &product, Provider::Aws, &region, &account),
+                    console_for(feed, &product, CloudProvider::Aws, &region, &account),
                     whole(feed, "hub/1/x", &region, &arn),
                     whole(feed, &product, &region, &arn),
                     whole(feed, "scc/1/x", &region, &name),

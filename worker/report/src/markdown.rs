@@ -15,13 +15,13 @@ pub(crate) use escape::escape;
 
 /// Renders the report as CommonMark with GitHub's tables. It has the same parts as on a terminal.
 #[must_use]
-pub fn markdown(report: &Report, now: DateTime<Utc>) -> String {
-    markdown_in(Language::En, report, now)
+pub fn render_markdown(report: &Report, now: DateTime<Utc>) -> String {
+    render_markdown_in(Language::En, report, now)
 }
 
 /// Renders the report as `markdown` does, with labels in this language.
 #[must_use]
-pub fn markdown_in(language: Language, report: &Report, now: DateTime<Utc>) -> String {
+pub fn render_markdown_in(language: Language, report: &Report, now: DateTime<Utc>) -> String {
     let reader = Reader {
         now,
         local: None,
@@ -63,7 +63,7 @@ fn write(block: &Block, language: Language, out: &mut String) {
     match block {
         Block::Text(line) => out.push_str(&format!("{}\n", escape(line.as_str()))),
         Block::Warning(line) => {
-            let warning = language.of("Warning:", "警告:");
+            let warning = language.pick("Warning:", "警告:");
             out.push_str(&format!("> **{warning}** {}\n", escape(line.as_str())));
         }
         Block::Labelled(label, line) => {
@@ -81,7 +81,7 @@ fn write(block: &Block, language: Language, out: &mut String) {
         Block::Below(line) => out.push_str(&format!("   - {}\n", escape(line.as_str()))),
         Block::Command(label, lines) => command(label, lines, out),
         Block::Facts(facts) => {
-            out.push_str(language.of(
+            out.push_str(language.pick(
                 "| Fact | Value |\n|---|---|\n",
                 "| 項目 | 値 |\n|---|---|\n",
             ));

@@ -9,7 +9,7 @@ use nightshift_pipeline::report::Report;
 
 use crate::Language;
 use crate::document::{Block, Document, Reader, document};
-use layout::{Page, Paint};
+use layout::{Paint, TextPage};
 
 /// The properties of the terminal, and the time of its reader.
 #[derive(Debug, Clone, Copy)]
@@ -26,21 +26,21 @@ pub struct TextOptions {
 
 /// Renders the report for a terminal. Only commands may be longer than the width, because they must be copied whole.
 #[must_use]
-pub fn text(report: &Report, options: &TextOptions) -> String {
+pub fn render_text(report: &Report, options: &TextOptions) -> String {
     let reader = Reader {
         now: options.now,
         local: options.local,
         language: Language::En,
         is_kept: false,
     };
-    let mut page = Page::new(options.width.clamp(40, 160), options.colour);
+    let mut page = TextPage::new(options.width.clamp(40, 160), options.colour);
     write(&document(report, reader), &mut page);
     page.into_text()
 }
 
-fn write(document: &Document, page: &mut Page) {
+fn write(document: &Document, page: &mut TextPage) {
     page.line(
-        Paint::of(document.urgency),
+        Paint::from_urgency(document.urgency),
         "",
         "  ",
         document.header.as_str(),
@@ -62,7 +62,7 @@ fn write(document: &Document, page: &mut Page) {
     }
 }
 
-fn one(block: &Block, page: &mut Page) {
+fn one(block: &Block, page: &mut TextPage) {
     match block {
         Block::Text(line) => page.line(Paint::None, "  ", "  ", line.as_str()),
         Block::Warning(line) => page.line(Paint::Warning, "  ! ", "    ", line.as_str()),

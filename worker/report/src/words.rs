@@ -3,13 +3,13 @@
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Urgency;
-use nightshift_engine::limits::{Cap, Cost};
+use nightshift_engine::limits::{BudgetCap, Cost};
 use nightshift_engine::plan::{StepOutcome, StepStatus};
 
 use crate::Language;
 
 /// Text made from numbers and our own words.
-pub(crate) struct Made(pub(crate) String);
+pub(crate) struct FormattedText(pub(crate) String);
 
 /// Formats a time: `2026-11-20 03:02 UTC`.
 pub(crate) fn moment(at: DateTime<Utc>) -> String {
@@ -17,14 +17,18 @@ pub(crate) fn moment(at: DateTime<Utc>) -> String {
 }
 
 /// Formats a time with seconds: `2026-11-20 03:02:15`.
-pub(crate) fn second(at: DateTime<Utc>) -> Made {
-    Made(at.format("%Y-%m-%d %H:%M:%S").to_string())
+pub(crate) fn second(at: DateTime<Utc>) -> FormattedText {
+    FormattedText(at.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
 /// Formats a period: `2026-11-20 02:41 to 03:02 UTC`. It has both days if they differ.
-pub(crate) fn window(language: Language, from: DateTime<Utc>, until: DateTime<Utc>) -> Made {
-    let to = language.of(" to ", " ～ ");
-    Made(if from.date_naive() == until.date_naive() {
+pub(crate) fn window(
+    language: Language,
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> FormattedText {
+    let to = language.pick(" to ", " ～ ");
+    FormattedText(if from.date_naive() == until.date_naive() {
         format!(
             "{}{to}{}",
             from.format("%Y-%m-%d %H:%M"),
@@ -36,53 +40,53 @@ pub(crate) fn window(language: Language, from: DateTime<Utc>, until: DateTime<Ut
 }
 
 /// Formats a local time: `04:02 +01:00`.
-pub(crate) fn local(at: DateTime<Utc>, offset: FixedOffset) -> Made {
-    Made(at.with_timezone(&offset).format("%H:%M %:z").to_string())
+pub(crate) fn local(at: DateTime<Utc>, offset: FixedOffset) -> FormattedText {
+    FormattedText(at.with_timezone(&offset).format("%H:%M %:z").to_string())
 }
 
 /// Formats an age: `12 min ago`, or that the time is in the future.
-pub(crate) fn ago(language: Language, at: DateTime<Utc>, now: DateTime<Utc>) -> Made {
+pub(crate) fn ago(language: Language, at: DateTime<Utc>, now: DateTime<Utc>) -> FormattedText {
     let after = match at <= now {
-        true => language.of(" ago", "前"),
-        false => language.of(" ahead of the clock here", "先（当システムの時計基準）"),
+        true => language.pick(" ago", "前"),
+        false => language.pick(" ahead of the clock here", "先（当システムの時計基準）"),
     };
-    Made(format!("{}{after}", span(language, at, now)))
+    FormattedText(format!("{}{after}", span(language, at, now)))
 }
 
 /// Formats the time from another event: `20 min before`, or after.
-pub(crate) fn apart(language: Language, at: DateTime<Utc>, other: DateTime<Utc>) -> Made {
+pub(crate) fn apart(language: Language, at: DateTime<Utc>, other: DateTime<Utc>) -> FormattedText {
     let after = match at <= other {
-        true => language.of(" before", "前"),
-        false => language.of(" after", "後"),
+        true => language.pick(" before", "前"),
+        false => language.pick(" after", "後"),
     };
-    Made(format!("{}{after}", span(language, at, other)))
+    FormattedText(format!("{}{after}", span(language, at, other)))
 }
 
 /// Formats the difference of two times in its largest unit.
 fn span(language: Language, one: DateTime<Utc>, other: DateTime<Utc>) -> String {
     match (other - one).num_seconds().saturating_abs() {
-        secs @ 0..60 => format!("{secs} {}", language.of("s", "秒")),
-        secs @ 60..7_200 => format!("{} {}", secs / 60, language.of("min", "分")),
-        secs @ 7_200..172_800 => format!("{} {}", secs / 3_600, language.of("h", "時間")),
-        secs => format!("{} {}", secs / 86_400, language.of("days", "日")),
+        secs @ 0..60 => format!("{secs} {}", language.pick("s", "秒")),
+        secs @ 60..7_200 => format!("{} {}", secs / 60, language.pick("min", "分")),
+        secs @ 7_200..172_800 => format!("{} {}", secs / 3_600, language.pick("h", "時間")),
+        secs => format!("{} {}", secs / 86_400, language.pick("days", "日")),
     }
 }
 
 /// Returns the name of the limit that ended the work early.
-pub(crate) const fn cap(language: Language, cap: Cap) -> &'static str {
+pub(crate) const fn cap(language: Language, cap: BudgetCap) -> &'static str {
     match cap {
-        Cap::Calls => language.of("the cap on model calls", "モデル呼び出し回数の上限"),
-        Cap::Tokens => language.of("the cap on tokens", "トークン数の上限"),
-        Cap::Usd => language.of("the cap on its cost", "費用の上限"),
-        Cap::Minutes => language.of("the cap on its time", "時間の上限"),
-        Cap::DayUsd => language.of("the end of the day's budget", "1日の予算切れ"),
+        BudgetCap::Calls => language.pick("the cap on model calls", "モデル呼び出し回数の上限"),
+        BudgetCap::Tokens => language.pick("the cap on tokens", "トークン数の上限"),
+        BudgetCap::Usd => language.pick("the cap on its cost", "費用の上限"),
+        BudgetCap::Minutes => language.pick("the cap on its time", "時間の上限"),
+        BudgetCap::DayUsd => language.pick("the end of the day's budget", "1日の予算切れ"),
     }
 }
 
 /// Formats a duration: `0.4 s`, `12 s`, `3 min 20 s`.
-pub(crate) fn took(language: Language, ms: u64) -> Made {
-    let (min, s) = (language.of("min", "分"), language.of("s", "秒"));
-    Made(match ms {
+pub(crate) fn took(language: Language, ms: u64) -> FormattedText {
+    let (min, s) = (language.pick("min", "分"), language.pick("s", "秒"));
+    FormattedText(match ms {
         0..10_000 => format!("{}.{} {s}", ms / 1_000, ms % 1_000 / 100),
         10_000..120_000 => format!("{} {s}", ms / 1_000),
         _ => format!("{} {min} {} {s}", ms / 60_000, ms % 60_000 / 1_000),
@@ -90,17 +94,17 @@ pub(crate) fn took(language: Language, ms: u64) -> Made {
 }
 
 /// Formats a cost: `0.0312 USD, 5 model calls, 6120 tokens`, or that there was none.
-pub(crate) fn cost(language: Language, cost: &Cost) -> Made {
+pub(crate) fn cost(language: Language, cost: &Cost) -> FormattedText {
     if cost.model_calls == 0 {
-        return Made(
+        return FormattedText(
             language
-                .of("no model calls, 0 USD", "モデル呼び出しなし、0 USD")
+                .pick("no model calls, 0 USD", "モデル呼び出しなし、0 USD")
                 .to_owned(),
         );
     }
     let tokens = cost.input_tokens.saturating_add(cost.output_tokens);
     let (usd, calls) = (cost.usd, cost.model_calls);
-    Made(match (language, calls) {
+    FormattedText(match (language, calls) {
         (Language::En, 1) => format!("{usd:.4} USD, 1 model call, {tokens} tokens"),
         (Language::En, _) => format!("{usd:.4} USD, {calls} model calls, {tokens} tokens"),
         (Language::Ja, _) => format!("{usd:.4} USD、モデル呼び出し {calls} 回、{tokens} トークン"),
@@ -124,24 +128,27 @@ pub(crate) const fn step(
     outcome: Option<StepOutcome>,
 ) -> &'static str {
     match (status, outcome) {
-        (StepStatus::Done, Some(StepOutcome::Met)) => language.of("done, met", "完了（達成）"),
+        (StepStatus::Done, Some(StepOutcome::Met)) => language.pick("done, met", "完了（達成）"),
         (StepStatus::Done, Some(StepOutcome::Unmet)) => {
-            language.of("done, unmet", "完了（未達成）")
+            language.pick("done, unmet", "完了（未達成）")
         }
-        (StepStatus::Done, _) => language.of("done", "完了"),
-        (StepStatus::Failed, _) => language.of("FAILED", "【失敗】"),
-        (StepStatus::Cancelled, _) => language.of("CANCELLED", "【取消】"),
-        (StepStatus::NotRun, _) => language.of("NOT RUN", "【未実行】"),
-        (StepStatus::Pending, _) => language.of("PENDING", "【待機中】"),
-        (StepStatus::Running, _) => language.of("RUNNING", "【実行中】"),
+        (StepStatus::Done, _) => language.pick("done", "完了"),
+        (StepStatus::Failed, _) => language.pick("FAILED", "【失敗】"),
+        (StepStatus::Cancelled, _) => language.pick("CANCELLED", "【取消】"),
+        (StepStatus::NotRun, _) => language.pick("NOT RUN", "【未実行】"),
+        (StepStatus::Pending, _) => language.pick("PENDING", "【待機中】"),
+        (StepStatus::Running, _) => language.pick("RUNNING", "【実行中】"),
     }
 }
 
 /// Formats a severity: `High → Critical`, or that triage left it unchanged.
-pub(crate) fn severity(language: Language, before: Severity, after: Severity) -> Made {
+pub(crate) fn severity(language: Language, before: Severity, after: Severity) -> FormattedText {
     let [before_word, after_word] = [before, after].map(|one| language.severity(one));
-    Made(if before == after {
-        format!("{after_word}{}", language.of(", unchanged", "（変更なし）"))
+    FormattedText(if before == after {
+        format!(
+            "{after_word}{}",
+            language.pick(", unchanged", "（変更なし）")
+        )
     } else {
         format!("{before_word} → {after_word}")
     })
@@ -172,7 +179,7 @@ mod tests {
         for verdict in Verdict::ALL {
             for leaning in [Leaning::None, Leaning::Benign, Leaning::Malicious] {
                 (report.verdict, report.leaning) = (verdict, leaning);
-                assert_eq!(Language::En.verdict_of(&report), report.verdict_words());
+                assert_eq!(Language::En.verdict_of(&report), report.verdict_text());
             }
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! What cannot be written to its place stays in the database: an alert waits for no bucket.
 
-mod place;
+mod location;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,15 +15,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use nightshift_engine::causes::with_causes;
+use nightshift_engine::error_chain::format_error_chain;
 use nightshift_pipeline::intake::Arrival;
 use nightshift_pipeline::port::StoreError;
-use nightshift_pipeline::probe::writable;
+use nightshift_pipeline::probe::check_writable;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use uuid::Uuid;
 
-pub use place::{BlobOptions, BlobsError};
+pub use location::{BlobOptions, BlobStoreError};
 
 /// Most blobs that are written or removed at a time.
 const AT_A_TIME: usize = 4;
@@ -36,7 +36,7 @@ const MOST_FAILURES: usize = 8;
 
 /// Where blobs are.
 #[derive(Clone)]
-pub struct Blobs {
+pub struct BlobStore {
     objects: Arc<dyn ObjectStore>,
     /// Before each key: the path of a bucket's address, or of the folder.
     prefix: Path,
@@ -46,7 +46,7 @@ pub struct Blobs {
     least_bytes: usize,
 }
 
-impl fmt::Debug for Blobs {
+impl fmt::Debug for BlobStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Blobs({}, from {} bytes)", self.shown, self.least_bytes)
     }
@@ -54,9 +54,9 @@ impl fmt::Debug for Blobs {
 
 /// The keys of a batch's large messages.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Placed(Vec<(Arc<[u8]>, String)>);
+pub(crate) struct BlobKeys(Vec<(Arc<[u8]>, String)>);
 
-impl Placed {
+impl BlobKeys {
     /// The key of this message, for the one row that refers to it.
     pub(crate) fn take(&mut self, raw: &Arc<[u8]>) -> Option<String> {
         let at = self.0.iter().position(|(one, _)| Arc::ptr_eq(one, raw))?;
@@ -69,16 +69,16 @@ impl Placed {
 }
 
 /// Writes the large messages of a batch, once `announce` has noted their keys as loose.
-pub(crate) async fn place<F>(
-    blobs: Option<&Blobs>,
+pub(crate) async fn write_large_messages<F>(
+    blobs: Option<&BlobStore>,
     batch: &[Arrival],
     announce: impl FnOnce(Vec<String>) -> F,
-) -> Result<Placed, StoreError>
+) -> Result<BlobKeys, StoreError>
 where
     F: Future<Output = Result<(), StoreError>>,
 {
     let Some(blobs) = blobs else {
-        return Ok(Placed::default());
+        return Ok(BlobKeys::default());
     };
     let named = blobs.named(batch);
     if named.0.is_empty() {
@@ -90,7 +90,7 @@ where
 
 /// Removes what `find` says is loose for long enough, then lets `forget` take the notes away. How many it were.
 pub(crate) async fn sweep<F, G>(
-    blobs: Option<&Blobs>,
+    blobs: Option<&BlobStore>,
     find: impl FnOnce(usize) -> F,
     forget: impl FnOnce(Vec<String>) -> G,
 ) -> Result<u64, StoreError>
@@ -114,8 +114,8 @@ where
 }
 
 /// The bytes of a message: those of its row, or those of the blob that the row refers to.
-pub(crate) async fn bytes(
-    blobs: Option<&Blobs>,
+pub(crate) async fn message_bytes(
+    blobs: Option<&BlobStore>,
     bytes: Vec<u8>,
     key: Option<String>,
 ) -> Result<Vec<u8>, StoreError> {
@@ -124,13 +124,16 @@ pub(crate) async fn bytes(
     };
     match blobs {
         Some(blobs) => blobs.read(&key).await,
-        None => Err(failed("read a blob", Box::new(BlobsError::Nowhere { key }))),
+        None => Err(failed(
+            "read a blob",
+            Box::new(BlobStoreError::Nowhere { key }),
+        )),
     }
 }
 
-impl Blobs {
-    fn named(&self, batch: &[Arrival]) -> Placed {
-        let mut placed = Placed::default();
+impl BlobStore {
+    fn named(&self, batch: &[Arrival]) -> BlobKeys {
+        let mut placed = BlobKeys::default();
         for arrival in batch {
             // Alerts of one message stand together.
             let is_last = placed.0.last();
@@ -144,8 +147,8 @@ impl Blobs {
     }
 
     /// Those that were written in time.
-    async fn write(&self, named: Placed) -> Placed {
-        let mut written = Placed::default();
+    async fn write(&self, named: BlobKeys) -> BlobKeys {
+        let mut written = BlobKeys::default();
         let writes = stream::iter(named.0)
             .map(|(raw, key)| async move {
                 let payload = bytes::Bytes::from_owner(Arc::clone(&raw));
@@ -158,7 +161,7 @@ impl Blobs {
             while let Some(one) = writes.next().await {
                 match one {
                     Ok(one) => written.0.push(one),
-                    Err(error) => self.stays(&with_causes(&error)),
+                    Err(error) => self.stays(&format_error_chain(&error)),
                 }
             }
         };
@@ -192,7 +195,7 @@ impl Blobs {
     async fn remove(&self, keys: Vec<String>) -> (Vec<String>, Option<StoreError>) {
         // A folder that is not there may be one that is not mounted, or the wrong one: nothing in it is known to be gone.
         if let Some(folder) = self.folder.as_ref().filter(|folder| !folder.is_dir()) {
-            let missing = BlobsError::Missing(folder.clone());
+            let missing = BlobStoreError::Missing(folder.clone());
             return (Vec::new(), Some(failed("remove blobs", Box::new(missing))));
         }
         let mut removals = stream::iter(keys)
@@ -221,7 +224,7 @@ impl Blobs {
     /// Whether blobs can be kept there. In a bucket it writes, reads and removes one of its own.
     pub(crate) async fn probe(&self) -> Result<(), String> {
         if let Some(folder) = &self.folder {
-            return writable(folder).map_err(|error| error.to_string());
+            return check_writable(folder).map_err(|error| error.to_string());
         }
         let path = self.at(&format!("probe/{}", Uuid::new_v4().simple()));
         let tried = async {
@@ -230,7 +233,7 @@ impl Blobs {
             self.objects.delete(&path).await
         };
         match tokio::time::timeout(PATIENCE, tried).await {
-            Ok(tried) => tried.map_err(|error| with_causes(&error)),
+            Ok(tried) => tried.map_err(|error| format_error_chain(&error)),
             Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
         }
     }

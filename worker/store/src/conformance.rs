@@ -58,19 +58,21 @@ use std::time::Duration;
 
 use nightshift_alert::Alert;
 use nightshift_engine::conclusion::Verdict;
-use nightshift_pipeline::admission::{Admission, AdmissionPolicy, Seen};
+use nightshift_pipeline::admission::{Admission, AdmissionPolicy, SightingReason};
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{CaseFilter, CaseId, CaseStatus, Lane, Lease};
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::port::{Accepted, Claimed, Closing, DeliveryError, Sent, StoreError};
+use nightshift_pipeline::port::{
+    AcceptedAlert, CaseClosure, ClaimedCase, DeliveryError, DeliveryReceipt, StoreError,
+};
 
-use crate::options::Options;
+use crate::options::StoreOptions;
 use crate::{PostgresStore, SqliteOptions, SqliteStore, Store};
 pub(crate) use journals::{DNS, MINER, THEFT, arrivals, at, opened, whole_journal};
 use server::TestDatabase;
 
 /// Where the data of a store under test is.
-enum Ground {
+enum TestBackend {
     Sqlite(tempfile::TempDir),
     Postgres(TestDatabase),
 }
@@ -78,44 +80,44 @@ enum Ground {
 /// A store under test, and the data under it.
 pub(crate) struct Fixture {
     pub(crate) store: Arc<dyn Store>,
-    ground: Ground,
+    ground: TestBackend,
 }
 
-pub(crate) fn options() -> Options {
-    Options::new(Duration::from_secs(30), AdmissionPolicy::default())
+pub(crate) fn options() -> StoreOptions {
+    StoreOptions::new(Duration::from_secs(30), AdmissionPolicy::default())
 }
 
 impl Fixture {
     pub(crate) async fn sqlite() -> Self {
-        Self::on(Ground::Sqlite(tempfile::tempdir().unwrap())).await
+        Self::on(TestBackend::Sqlite(tempfile::tempdir().unwrap())).await
     }
 
     pub(crate) async fn postgres() -> Option<Self> {
         let database = TestDatabase::new().await?;
-        Some(Self::on(Ground::Postgres(database)).await)
+        Some(Self::on(TestBackend::Postgres(database)).await)
     }
 
-    async fn on(ground: Ground) -> Self {
+    async fn on(ground: TestBackend) -> Self {
         let store = open(&ground, options(), false).await;
         Self { store, ground }
     }
 
     pub(crate) fn is_sqlite(&self) -> bool {
-        matches!(self.ground, Ground::Sqlite(_))
+        matches!(self.ground, TestBackend::Sqlite(_))
     }
 
     /// The store as a second worker has it, in a process of its own that is there for longer than this one.
-    pub(crate) async fn another(&self, options: Options) -> Arc<dyn Store> {
+    pub(crate) async fn another(&self, options: StoreOptions) -> Arc<dyn Store> {
         open(&self.ground, options, true).await
     }
 
     /// Runs statements behind the store's back, as another program does.
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.ground {
-            Ground::Sqlite(folder) => {
+            TestBackend::Sqlite(folder) => {
                 sqlite(folder).execute_batch(sql).unwrap();
             }
-            Ground::Postgres(database) => {
+            TestBackend::Postgres(database) => {
                 let client = database.client().await;
                 client.batch_execute(sql).await.unwrap();
             }
@@ -125,7 +127,7 @@ impl Fixture {
     /// What a statement answers, as text.
     pub(crate) async fn texts(&self, sql: &str) -> Vec<Vec<String>> {
         match &self.ground {
-            Ground::Sqlite(folder) => {
+            TestBackend::Sqlite(folder) => {
                 let connection = sqlite(folder);
                 let mut statement = connection.prepare(sql).unwrap();
                 let columns = statement.column_count();
@@ -141,7 +143,7 @@ impl Fixture {
                     .unwrap();
                 rows.collect::<Result<_, _>>().unwrap()
             }
-            Ground::Postgres(database) => database.texts(sql).await,
+            TestBackend::Postgres(database) => database.texts(sql).await,
         }
     }
 
@@ -163,7 +165,7 @@ impl Fixture {
         .await;
     }
 
-    pub(crate) async fn accept(&self, bytes: &[u8]) -> Accepted {
+    pub(crate) async fn accept(&self, bytes: &[u8]) -> AcceptedAlert {
         self.store
             .accept(arrivals(bytes).into())
             .await
@@ -171,7 +173,7 @@ impl Fixture {
             .remove(0)
     }
 
-    pub(crate) async fn take(&self, arrival: Arrival) -> Accepted {
+    pub(crate) async fn take(&self, arrival: Arrival) -> AcceptedAlert {
         self.store
             .accept(Arc::new([arrival]))
             .await
@@ -179,14 +181,14 @@ impl Fixture {
             .remove(0)
     }
 
-    pub(crate) async fn claim(&self) -> Claimed {
+    pub(crate) async fn claim(&self) -> ClaimedCase {
         self.store.claim(Lane::Any, 1).await.unwrap().remove(0)
     }
 }
 
-async fn open(ground: &Ground, options: Options, another: bool) -> Arc<dyn Store> {
+async fn open(ground: &TestBackend, options: StoreOptions, another: bool) -> Arc<dyn Store> {
     match ground {
-        Ground::Sqlite(folder) => {
+        TestBackend::Sqlite(folder) => {
             let store = SqliteStore::open(&SqliteOptions {
                 path: path(folder),
                 lease: options.lease,
@@ -200,7 +202,7 @@ async fn open(ground: &Ground, options: Options, another: bool) -> Arc<dyn Store
                 Arc::new(store)
             }
         }
-        Ground::Postgres(database) => {
+        TestBackend::Postgres(database) => {
             Arc::new(PostgresStore::open(database.url(), options).await.unwrap())
         }
     }
@@ -216,15 +218,15 @@ fn sqlite(folder: &tempfile::TempDir) -> rusqlite::Connection {
     connection
 }
 
-pub(crate) fn case_of(accepted: &Accepted) -> CaseId {
+pub(crate) fn case_of(accepted: &AcceptedAlert) -> CaseId {
     accepted.case_id.clone().unwrap()
 }
 
-pub(crate) async fn conclude(store: &Arc<dyn Store>, claimed: &Claimed) {
+pub(crate) async fn conclude(store: &Arc<dyn Store>, claimed: &ClaimedCase) {
     conclude_as(store, claimed, Verdict::Inconclusive).await;
 }
 
-pub(crate) async fn conclude_as(store: &Arc<dyn Store>, claimed: &Claimed, verdict: Verdict) {
+pub(crate) async fn conclude_as(store: &Arc<dyn Store>, claimed: &ClaimedCase, verdict: Verdict) {
     conclude_with(store, claimed, |closing| {
         closing.conclusion.verdict = verdict;
     })
@@ -232,7 +234,7 @@ pub(crate) async fn conclude_as(store: &Arc<dyn Store>, claimed: &Claimed, verdi
 }
 
 /// Its triage fails.
-pub(crate) async fn fail(store: &Arc<dyn Store>, claimed: &Claimed) {
+pub(crate) async fn fail(store: &Arc<dyn Store>, claimed: &ClaimedCase) {
     conclude_with(store, claimed, |closing| {
         closing.conclusion.verdict = Verdict::Inconclusive;
         (closing.status, closing.report.status) = (CaseStatus::Failed, CaseStatus::Failed);
@@ -243,8 +245,8 @@ pub(crate) async fn fail(store: &Arc<dyn Store>, claimed: &Claimed) {
 /// Concludes a case with what this makes of a whole triage.
 pub(crate) async fn conclude_with(
     store: &Arc<dyn Store>,
-    claimed: &Claimed,
-    change: impl FnOnce(&mut Closing),
+    claimed: &ClaimedCase,
+    change: impl FnOnce(&mut CaseClosure),
 ) {
     let (events, mut closing) = whole_journal(claimed);
     let times = &claimed.alert.times;

@@ -1,27 +1,27 @@
 //! Where cases are kept. The only crate that says SQL of our schema; it decides nothing: admission is a pure function
 //! of the pipeline that it calls inside its transaction.
 
-mod acts;
-mod again;
-mod bell;
 mod blobs;
-mod examine;
-mod left_off;
+mod case_actions;
+mod doctor;
+mod logged_once;
 mod newer_version;
+mod notifier;
 mod open;
 mod options;
 mod postgres;
 mod previews;
+mod previous_run;
+mod scan_cursor;
 mod split;
 mod sqlite;
-mod told;
 
 #[cfg(test)]
 mod conformance;
 
-pub use blobs::{BlobOptions, Blobs, BlobsError};
-pub use examine::examine;
-pub use open::{Address, OpenError, Store, open, without_password};
-pub use options::{Options, Password, PasswordFile, Waits};
-pub use postgres::{OpenError as PostgresError, PostgresStore};
-pub use sqlite::{OpenError as SqliteError, SqliteOptions, SqliteStore, closed_within};
+pub use blobs::{BlobOptions, BlobStore, BlobStoreError};
+pub use doctor::probe;
+pub use open::{Store, StoreOpenError, StoreUrl, open, redact_password};
+pub use options::{DatabasePassword, PasswordFile, StoreOptions, StoreTimeouts};
+pub use postgres::{PostgresOpenError as PostgresError, PostgresStore};
+pub use sqlite::{SqliteOpenError as SqliteError, SqliteOptions, SqliteStore, wait_until_closed};

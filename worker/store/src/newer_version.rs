@@ -5,7 +5,7 @@
 //! revision of its case, and neither a dead letter nor what holds up its batch.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, Content, Indicator, JsonText, Severity};
+use nightshift_alert::{Alert, ContentHash, Indicator, JsonText, Severity};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -101,7 +101,7 @@ fn readable(text: &str, coming: &Alert) -> Alert {
     else {
         // Nothing of it is known: whatever comes is another one, and is looked at.
         known.kind.clear();
-        known.content = Content(String::new());
+        known.content = ContentHash(String::new());
         return known;
     };
     for (name, value) in stored {

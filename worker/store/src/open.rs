@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use nightshift_engine::port::PastCases;
 use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::maintenance::StoreMaintenance;
 use nightshift_pipeline::port::{
-    Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Owing, Places, Rechecks,
-    Spending, Wake,
+    AlertLedger, Canaries, Cases, DaySpendStore, DeadLetters, Digests, Feedback, Inbox, Mutes,
+    Outbox, OutboxAdmin, Rechecks, WorkNotifier,
 };
-use nightshift_pipeline::upkeep::Upkeep;
 use url::form_urlencoded;
 
-use crate::options::Options;
+use crate::options::StoreOptions;
 use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStore};
 
 /// Everything that a store does.
@@ -24,35 +24,35 @@ pub trait Store:
     + DeadLetters
     + Feedback
     + Mutes
-    + Places
+    + AlertLedger
     + Digests
     + Outbox
-    + Owing
-    + Spending
+    + OutboxAdmin
+    + DaySpendStore
     + PastCases
     + Rechecks
-    + Upkeep
-    + Wake
+    + StoreMaintenance
+    + WorkNotifier
 {
     /// The same store, with its connections, for whoever holds leases this long and is set to this admission.
-    fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store>;
+    fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store>;
 }
 
 impl Store for PostgresStore {
-    fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
-        Arc::new(Self::set_to(self, lease, admission))
+    fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
+        Arc::new(Self::with_settings(self, lease, admission))
     }
 }
 
 impl Store for SqliteStore {
-    fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
-        Arc::new(Self::set_to(self, lease, admission))
+    fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
+        Arc::new(Self::with_settings(self, lease, admission))
     }
 }
 
 /// A store cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum StoreOpenError {
     /// The address is of no store that is known.
     #[error(
         "{0:?} names no store: write sqlite:PATH, the path of a file, or postgres://USER@HOST/DATABASE"
@@ -66,29 +66,29 @@ pub enum OpenError {
     Postgres(#[from] PostgresError),
 }
 
-impl OpenError {
+impl StoreOpenError {
     /// Whether it lies in the configuration: the address, or a file that it names. Else the store is not there just now, or
     /// is in no state to be used.
     #[must_use]
-    pub const fn is_of_configuration(&self) -> bool {
+    pub const fn is_configuration_error(&self) -> bool {
         match self {
             Self::Unknown(_) => true,
             Self::Sqlite(_) => false,
-            Self::Postgres(error) => error.is_of_configuration(),
+            Self::Postgres(error) => error.is_configuration_error(),
         }
     }
 }
 
 /// The kind of store that an address names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Address<'a> {
+pub enum StoreUrl<'a> {
     /// `sqlite:PATH`.
     Sqlite(&'a Path),
     /// `postgres://…`, or `postgresql://…`.
     Postgres(&'a str),
 }
 
-impl<'a> Address<'a> {
+impl<'a> StoreUrl<'a> {
     /// Reads an address; none where it is of no store.
     #[must_use]
     pub fn parse(url: &'a str) -> Option<Self> {
@@ -107,18 +107,18 @@ impl<'a> Address<'a> {
 
     /// The file of certificates that it names itself (`sslrootcert`), if it does.
     #[must_use]
-    pub fn authorities(&self) -> Option<PathBuf> {
+    pub fn root_certificate_file(&self) -> Option<PathBuf> {
         match self {
             Self::Sqlite(_) => None,
-            Self::Postgres(url) => crate::postgres::authorities(url),
+            Self::Postgres(url) => crate::postgres::root_certificate_file(url),
         }
     }
 }
 
 /// An address as it may be shown: without its password, also where it is misspelt so that it is of no store.
 #[must_use]
-pub fn without_password(url: &str) -> String {
-    if matches!(Address::parse(url), Some(Address::Sqlite(_))) {
+pub fn redact_password(url: &str) -> String {
+    if matches!(StoreUrl::parse(url), Some(StoreUrl::Sqlite(_))) {
         return url.to_owned();
     }
     // A password may hold any sign: it ends at the last one that can end it.
@@ -162,15 +162,15 @@ fn is_password(pair: &str) -> bool {
 /// # Errors
 ///
 /// When the address is of no store, or its store cannot be opened.
-pub async fn open(url: &str, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    match Address::parse(url) {
+pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, StoreOpenError> {
+    match StoreUrl::parse(url) {
         // What stands before the host may be a password.
-        None => Err(OpenError::Unknown(
+        None => Err(StoreOpenError::Unknown(
             url.split_once(':')
                 .map_or(url, |(scheme, _)| scheme)
                 .to_owned(),
         )),
-        Some(Address::Sqlite(path)) => {
+        Some(StoreUrl::Sqlite(path)) => {
             if options.must_exist && matches!(path.try_exists(), Ok(false)) {
                 let path = path.to_owned();
                 return Err(SqliteError::Missing { path }.into());
@@ -187,25 +187,26 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<dyn Store>, OpenErr
             let opened = opening.await.map_err(failed)?;
             Ok(Arc::new(opened?))
         }
-        Some(Address::Postgres(url)) => Ok(Arc::new(PostgresStore::open(url, options).await?)),
+        Some(StoreUrl::Postgres(url)) => Ok(Arc::new(PostgresStore::open(url, options).await?)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::causes::with_causes;
+    use nightshift_engine::error_chain::format_error_chain;
 
     use super::*;
-    use crate::Password;
+    use crate::DatabasePassword;
 
     #[test]
     fn an_address_says_which_store_it_is_of() {
-        let sqlite = |path: &'static str| Some(Address::Sqlite(Path::new(path)));
-        assert_eq!(Address::parse("sqlite:a/b.db"), sqlite("a/b.db"));
-        assert_eq!(Address::parse("sqlite:///a/b.db"), sqlite("/a/b.db"));
+        let sqlite = |path: &'static str| Some(StoreUrl::Sqlite(Path::new(path)));
+        assert_eq!(StoreUrl::parse("sqlite:a/b.db"), sqlite("a/b.db"));
+        assert_eq!(StoreUrl::parse("sqlite:///a/b.db"), sqlite("/a/b.db"));
         let url = "postgresql://h/d";
-        assert_eq!(Address::parse(url), Some(Address::Postgres(url)));
-        let named = Address::Postgres("postgres://h/d?sslrootcert=%2Fetc%2Fca.pem").authorities();
+        assert_eq!(StoreUrl::parse(url), Some(StoreUrl::Postgres(url)));
+        let named = StoreUrl::Postgres("postgres://h/d?sslrootcert=%2Fetc%2Fca.pem")
+            .root_certificate_file();
         assert_eq!(named, Some("/etc/ca.pem".into()));
         for url in [
             "sqlite:",
@@ -217,7 +218,7 @@ mod tests {
             "postgres:h",
             "",
         ] {
-            assert_eq!(Address::parse(url), None, "{url}");
+            assert_eq!(StoreUrl::parse(url), None, "{url}");
         }
     }
 
@@ -254,7 +255,7 @@ mod tests {
                 "host=h user=ana password=…",
             ),
         ] {
-            assert_eq!(without_password(url), shown);
+            assert_eq!(redact_password(url), shown);
         }
     }
 
@@ -265,12 +266,12 @@ mod tests {
         let url = format!("sqlite:{}", path.display());
         let options = || {
             let lease = std::time::Duration::from_secs(30);
-            Options::new(
+            StoreOptions::new(
                 lease,
                 nightshift_pipeline::admission::AdmissionPolicy::default(),
             )
         };
-        let existing = || Options {
+        let existing = || StoreOptions {
             must_exist: true,
             ..options()
         };
@@ -278,16 +279,16 @@ mod tests {
             panic!("it was opened");
         };
         let told = format!("there is no database at {}; run this in", path.display());
-        assert!(with_causes(&error).starts_with(&told), "{error}");
+        assert!(format_error_chain(&error).starts_with(&told), "{error}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         drop(open(&url, options()).await.unwrap());
         open(&url, existing()).await.unwrap();
     }
 
     /// All that is said where an error is printed with its causes.
-    async fn refused(password: Option<Password>) -> (bool, String) {
+    async fn refused(password: Option<DatabasePassword>) -> (bool, String) {
         let lease = std::time::Duration::from_secs(30);
-        let mut options = Options::new(
+        let mut options = StoreOptions::new(
             lease,
             nightshift_pipeline::admission::AdmissionPolicy::default(),
         );
@@ -297,12 +298,13 @@ mod tests {
         let Err(error) = open(url, options).await else {
             panic!("it was opened");
         };
-        (error.is_of_configuration(), with_causes(&error))
+        (error.is_configuration_error(), format_error_chain(&error))
     }
 
     #[tokio::test]
     async fn a_password_that_was_never_there_is_a_fault_of_the_configuration() {
-        let (is_of_configuration, words) = refused(Some(Password::file("/no/such/pw"))).await;
+        let (is_of_configuration, words) =
+            refused(Some(DatabasePassword::file("/no/such/pw"))).await;
         assert!(is_of_configuration);
         let told =
             "cannot read the password of the database from /no/such/pw; see [store] password: ";

@@ -7,29 +7,29 @@ use std::time::Duration;
 use nightshift_pipeline::admission::AdmissionPolicy;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::blobs::Blobs;
+use crate::blobs::BlobStore;
 
 /// What a store is opened with, whatever its address.
 #[derive(Debug)]
-pub struct Options {
+pub struct StoreOptions {
     /// How long a lease holds without a renewal.
     pub lease: Duration,
     /// What admission is set to.
     pub admission: AdmissionPolicy,
     /// Where large messages are kept; none: in the database.
-    pub blobs: Option<Blobs>,
+    pub blobs: Option<BlobStore>,
     /// The password of a database server; else that of the address counts.
-    pub password: Option<Password>,
+    pub password: Option<DatabasePassword>,
     /// Certificates that a database server is checked with, in PEM; else those of the system, or `sslrootcert` of the
     /// address.
     pub ca_file: Option<PathBuf>,
     /// How long a store waits for what.
-    pub waits: Waits,
+    pub waits: StoreTimeouts,
     /// Whether a SQLite file that is missing is refused, and not made.
     pub must_exist: bool,
 }
 
-impl Options {
+impl StoreOptions {
     /// Those of a store whose address says everything.
     #[must_use]
     pub fn new(lease: Duration, admission: AdmissionPolicy) -> Self {
@@ -39,7 +39,7 @@ impl Options {
             blobs: None,
             password: None,
             ca_file: None,
-            waits: Waits::default(),
+            waits: StoreTimeouts::default(),
             must_exist: false,
         }
     }
@@ -47,7 +47,7 @@ impl Options {
 
 /// How long a store on a server waits before it says that it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waits {
+pub struct StoreTimeouts {
     /// For a connection to be made.
     pub connect: Duration,
     /// For a connection of the pool to be free.
@@ -61,7 +61,7 @@ pub struct Waits {
     pub patience: Duration,
 }
 
-impl Default for Waits {
+impl Default for StoreTimeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
@@ -75,7 +75,7 @@ impl Default for Waits {
 
 /// A password: as it is, or in a file that is read again for each new connection, so that a changed one counts at once.
 #[derive(Debug)]
-pub enum Password {
+pub enum DatabasePassword {
     /// As it is.
     Value(SecretString),
     /// In this file; white space at its end does not count.
@@ -89,7 +89,7 @@ pub struct PasswordFile {
     last: Mutex<Option<SecretString>>,
 }
 
-impl Password {
+impl DatabasePassword {
     /// The one in this file.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
@@ -112,7 +112,7 @@ impl Password {
     }
 
     /// What it is now.
-    pub(crate) fn now(&self) -> Option<SecretString> {
+    pub(crate) fn current(&self) -> Option<SecretString> {
         match self {
             Self::Value(password) => Some(password.clone()),
             Self::File(file) => file.read(),
@@ -161,15 +161,15 @@ mod tests {
     fn a_password_must_be_there_once_and_the_last_one_counts_from_then_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pw");
-        let password = Password::file(&path);
+        let password = DatabasePassword::file(&path);
         let (told, cause) = password.first().unwrap_err();
         assert_eq!((&told, cause.kind()), (&path, std::io::ErrorKind::NotFound));
-        assert!(password.now().is_none());
+        assert!(password.current().is_none());
         std::fs::write(&path, "one\n").unwrap();
         password.first().unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(password.now().as_ref().map(exposed), Some("one"));
+        assert_eq!(password.current().as_ref().map(exposed), Some("one"));
         std::fs::write(&path, "two\n").unwrap();
-        assert_eq!(password.now().as_ref().map(exposed), Some("two"));
+        assert_eq!(password.current().as_ref().map(exposed), Some("two"));
     }
 }

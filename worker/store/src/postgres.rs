@@ -8,15 +8,15 @@ mod again;
 mod backlog;
 mod blobs;
 mod canaries;
+mod case_workflow;
 mod cases;
 mod claim;
 mod connect;
 mod database;
 mod dead_letters;
-mod desk;
 mod digest;
+mod doctor;
 mod earlier;
-mod examine;
 mod failure;
 mod feedback;
 mod inbox;
@@ -50,16 +50,16 @@ use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::port::StoreError;
 
-use crate::bell::Bell;
-use crate::blobs::Blobs;
-use crate::left_off::LeftOff;
-use crate::options::Options;
-use crate::told::Told;
+use crate::blobs::BlobStore;
+use crate::logged_once::LoggedOnce;
+use crate::notifier::Notifier;
+use crate::options::StoreOptions;
+use crate::scan_cursor::ScanCursor;
 use connect::Connector;
-pub(crate) use connect::authorities;
-use database::{Database, Session, Value};
-pub(crate) use examine::examine;
-use failure::Failure;
+pub(crate) use connect::root_certificate_file;
+use database::{Database, Session, SqlValue};
+pub(crate) use doctor::probe;
+use failure::PostgresFailure;
 use listener::Listener;
 #[cfg(test)]
 pub(crate) use migrate::runner_with;
@@ -69,7 +69,7 @@ const MOST_CONNECTIONS: usize = 10;
 
 /// The database cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum PostgresOpenError {
     /// The address cannot be read.
     #[error(
         "the address of the database cannot be read; postgres://user@host:5432/database is one"
@@ -125,9 +125,9 @@ pub enum OpenError {
     },
 }
 
-impl OpenError {
+impl PostgresOpenError {
     /// Whether it lies in what was asked for, and stays until that is another.
-    pub(crate) const fn is_of_configuration(&self) -> bool {
+    pub(crate) const fn is_configuration_error(&self) -> bool {
         match self {
             Self::Url(_) | Self::SslMode(_) | Self::CaFile { .. } | Self::Password { .. } => true,
             Self::Tls(_)
@@ -145,28 +145,28 @@ pub struct PostgresStore {
     database: Database,
     connector: Connector,
     listener: Listener,
-    bell: Bell,
+    bell: Notifier,
     /// Which worker has a lease: for people to read, the epoch decides.
     holder: String,
     lease: Duration,
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
-    blobs: Option<Blobs>,
-    told: Told,
+    blobs: Option<BlobStore>,
+    told: LoggedOnce,
     /// Up to which message retention has looked in this round.
-    raw_until: LeftOff<Came>,
+    raw_until: ScanCursor<PostgresArrivalCursor>,
     /// Up to which case it was looked for what somebody has to have removed.
-    purged_until: LeftOff<Opened>,
+    purged_until: ScanCursor<PostgresCaseCursor>,
     /// Up to which case it was looked for what grew old of those that go on.
-    journals_until: LeftOff<Opened>,
-    rows_until: LeftOff<Opened>,
+    journals_until: ScanCursor<PostgresCaseCursor>,
+    rows_until: ScanCursor<PostgresCaseCursor>,
 }
 
 /// When something came, and its number.
-type Came = (DateTime<Utc>, i64);
+type PostgresArrivalCursor = (DateTime<Utc>, i64);
 
 /// When a case was opened, and which it is.
-type Opened = (DateTime<Utc>, String);
+type PostgresCaseCursor = (DateTime<Utc>, String);
 
 impl PostgresStore {
     /// Connects, and brings the schema up to date where it is behind.
@@ -174,7 +174,7 @@ impl PostgresStore {
     /// # Errors
     ///
     /// When the address is wrong, the server cannot be reached, or the schema cannot be migrated.
-    pub async fn open(url: &str, mut options: Options) -> Result<Self, OpenError> {
+    pub async fn open(url: &str, mut options: StoreOptions) -> Result<Self, PostgresOpenError> {
         let connector = Connector::new(url, &mut options)?;
         let manager = Manager::from_connect(
             connector.config(),
@@ -190,7 +190,7 @@ impl PostgresStore {
             .create_timeout(Some(options.waits.connect))
             .recycle_timeout(Some(options.waits.connect))
             .build()
-            .map_err(OpenError::Pool)?;
+            .map_err(PostgresOpenError::Pool)?;
         migrate::run(&pool).await?;
         Ok(Self {
             database: Database {
@@ -199,23 +199,23 @@ impl PostgresStore {
             },
             connector,
             listener: Listener::default(),
-            bell: Bell::new(),
-            holder: holder(),
+            bell: Notifier::new(),
+            holder: holder_name(),
             lease: options.lease,
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission),
             blobs: options.blobs,
-            told: Told::default(),
-            raw_until: LeftOff::default(),
-            purged_until: LeftOff::default(),
-            journals_until: LeftOff::default(),
-            rows_until: LeftOff::default(),
+            told: LoggedOnce::default(),
+            raw_until: ScanCursor::default(),
+            purged_until: ScanCursor::default(),
+            journals_until: ScanCursor::default(),
+            rows_until: ScanCursor::default(),
         })
     }
 
     /// This store, set to another lease and admission.
     #[must_use]
-    pub(crate) fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
+    pub(crate) fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
         Self {
             lease,
             lease_secs: lease.as_secs_f64(),
@@ -231,13 +231,13 @@ impl PostgresStore {
     }
 
     /// Reads, again where the connection was lost.
-    async fn look<T, F>(
+    async fn retry_read<T, F>(
         &self,
         doing: &'static str,
         work: impl Fn(Arc<Session>) -> F,
     ) -> Result<T, StoreError>
     where
-        F: Future<Output = Result<T, Failure>>,
+        F: Future<Output = Result<T, PostgresFailure>>,
     {
         let mut tries = self.database.tries(doing);
         loop {
@@ -251,20 +251,20 @@ impl PostgresStore {
             };
             match self.database.within(one).await {
                 Ok(found) => return Ok(found),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
 
     /// The count that a statement gives, which may be run twice, again where the connection was lost.
-    async fn count<const N: usize>(
+    async fn retry_count<const N: usize>(
         &self,
         doing: &'static str,
         sql: &str,
-        values: [Value<'_>; N],
+        values: [SqlValue<'_>; N],
     ) -> Result<u64, StoreError> {
         let values = &values;
-        self.look(doing, |session| async move {
+        self.retry_read(doing, |session| async move {
             let row = session.row(sql, *values).await?;
             row.map_or(Ok(0), |row| row::count(&row, 0))
         })
@@ -272,11 +272,11 @@ impl PostgresStore {
     }
 
     /// Makes a change that may be made twice, again where the connection was lost; how many rows it changed.
-    async fn change<const N: usize>(
+    async fn retry_change<const N: usize>(
         &self,
         doing: &'static str,
         sql: &str,
-        values: [Value<'_>; N],
+        values: [SqlValue<'_>; N],
     ) -> Result<u64, StoreError> {
         let mut tries = self.database.tries(doing);
         loop {
@@ -288,14 +288,14 @@ impl PostgresStore {
             };
             match self.database.within(one).await {
                 Ok(changed) => return Ok(changed),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
 }
 
 /// A name of this process that people can find: host, process, and what tells it from the one before.
-fn holder() -> String {
+fn holder_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = uuid::Uuid::new_v4().simple().to_string();
     let name = name.get(..8).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::CaseRow;
-use nightshift_pipeline::muted::MutePreview;
+use nightshift_pipeline::mutes::MutePreview;
 
 /// How many alerts are read at a time.
 pub(crate) const PAGE: usize = 1000;
@@ -14,13 +14,13 @@ pub(crate) const PAGES: usize = if cfg!(test) { 3 } else { 50 };
 
 /// What was found so far.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct PreviewTally {
     preview: MutePreview,
     /// Cases of which an alert is covered: better a warning too many.
     pub(crate) cases: BTreeSet<String>,
 }
 
-impl Tally {
+impl PreviewTally {
     /// An alert that a mute or a storm took, which this mute covers.
     pub(crate) fn other(&mut self, outcome: &str) {
         if outcome == "member" {

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::causes::with_causes;
+use nightshift_engine::error_chain::format_error_chain;
 use nightshift_pipeline::intake::{Arrival, unreadable_alert};
-use nightshift_pipeline::port::{Accepted, StoreError};
+use nightshift_pipeline::port::{AcceptedAlert, StoreError};
 
 /// Why nothing of a batch was committed.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum CommitError {
     /// Something in it; parts of it may be accepted.
     Batch(StoreError),
     /// The store: it would accept nothing else either.
@@ -28,9 +28,9 @@ pub(crate) async fn accept<F>(
     batch: Arc<[Arrival]>,
     most: usize,
     whole: impl Fn(Arc<[Arrival]>, bool) -> F,
-) -> Result<Vec<Accepted>, StoreError>
+) -> Result<Vec<AcceptedAlert>, StoreError>
 where
-    F: Future<Output = Result<Vec<Accepted>, Refusal>>,
+    F: Future<Output = Result<Vec<AcceptedAlert>, CommitError>>,
 {
     let mut accepted = Vec::with_capacity(batch.len());
     let mut parts: Vec<(Arc<[Arrival]>, bool)> = if batch.len() <= most {
@@ -42,8 +42,8 @@ where
     while let Some((part, is_split)) = parts.pop() {
         match whole(Arc::clone(&part), is_split).await {
             Ok(mut some) => accepted.append(&mut some),
-            Err(Refusal::Store(error)) => return Err(error),
-            Err(Refusal::Batch(error)) => {
+            Err(CommitError::Store(error)) => return Err(error),
+            Err(CommitError::Batch(error)) => {
                 if let [one] = part.as_ref() {
                     let letter = dead_letter(one, &error).ok_or(error)?;
                     parts.push((Arc::new([letter]), true));
@@ -59,10 +59,10 @@ where
 
 /// What is stored instead of an alert that cannot be; nothing where somebody waits for its triage, or where it is one.
 fn dead_letter(arrival: &Arrival, error: &StoreError) -> Option<Arrival> {
-    if arrival.always || arrival.unreadable.is_some() {
+    if arrival.on_demand || arrival.unreadable.is_some() {
         return None;
     }
-    let why = format!("it cannot be stored: {}", with_causes(error));
+    let why = format!("it cannot be stored: {}", format_error_chain(error));
     tracing::error!(source.name = arrival.source, key = %arrival.alert.key, why, "an alert becomes a dead letter");
     let alert = unreadable_alert(&arrival.source, &arrival.raw, &why, arrival.at);
     Some(Arrival {

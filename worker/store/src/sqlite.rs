@@ -6,18 +6,18 @@
 mod backlog;
 mod blobs;
 mod canaries;
+mod case_workflow;
 mod cases;
 mod claim;
 mod dead_letters;
-mod desk;
 mod digest;
+mod doctor;
 mod earlier;
-mod examine;
 mod feedback;
-mod held;
 mod host;
 mod inbox;
 mod list;
+mod lock_retry;
 mod mutes;
 mod open;
 mod outbox;
@@ -43,18 +43,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_pipeline::admission::AdmissionPolicy;
-use nightshift_pipeline::port::Wake;
+use nightshift_pipeline::port::WorkNotifier;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use crate::bell::Bell;
-use crate::blobs::Blobs;
-use crate::left_off::LeftOff;
-use crate::told::{self, Told};
-pub(crate) use examine::{ahead, examine};
-use host::Holder;
+use crate::blobs::BlobStore;
+use crate::logged_once::{self, LoggedOnce};
+use crate::notifier::Notifier;
+use crate::scan_cursor::ScanCursor;
+pub(crate) use doctor::{check_schema_ahead, probe};
+use host::LeaseHolder;
 use open::OPEN;
-use thread::Thread;
+use thread::SqliteThread;
 
 mod migrations {
     refinery::embed_migrations!("../../migrations/sqlite");
@@ -76,12 +76,12 @@ pub struct SqliteOptions {
     /// What admission is set to.
     pub admission: AdmissionPolicy,
     /// Where large messages are kept; none: in the database.
-    pub blobs: Option<Blobs>,
+    pub blobs: Option<BlobStore>,
 }
 
 /// The database cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum SqliteOpenError {
     /// It should be there, and is not: it would be empty where it was made now.
     #[error(
         "there is no database at {}; run this in the working directory of the worker, or name its file in [store] url; \
@@ -127,27 +127,27 @@ pub enum OpenError {
 /// Cases, inbox, outbox and dead letters in one SQLite file.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
-    thread: Thread,
-    holder: Holder,
+    thread: SqliteThread,
+    holder: LeaseHolder,
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
-    blobs: Option<Blobs>,
-    bell: Bell,
-    told: Told,
+    blobs: Option<BlobStore>,
+    bell: Notifier,
+    told: LoggedOnce,
     /// Up to which message retention has looked in this round.
-    raw_until: LeftOff<Came>,
+    raw_until: ScanCursor<SqliteArrivalCursor>,
     /// Up to which case it was looked for what somebody has to have removed.
-    purged_until: LeftOff<Opened>,
+    purged_until: ScanCursor<SqliteCaseCursor>,
     /// Up to which case it was looked for what grew old of those that go on.
-    journals_until: LeftOff<Opened>,
-    rows_until: LeftOff<Opened>,
+    journals_until: ScanCursor<SqliteCaseCursor>,
+    rows_until: ScanCursor<SqliteCaseCursor>,
 }
 
 /// When something came, as its column has it, and its number.
-type Came = (String, i64);
+type SqliteArrivalCursor = (String, i64);
 
 /// When a case was opened, as its column has it, and which it is.
-type Opened = (String, String);
+type SqliteCaseCursor = (String, String);
 
 /// Returns the migrations of this program. Migrations of a later version do not stop it: they first only add.
 fn runner() -> refinery::Runner {
@@ -168,33 +168,33 @@ impl SqliteStore {
     /// # Errors
     ///
     /// When it cannot be made, opened or migrated.
-    pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
+    pub fn open(options: &SqliteOptions) -> Result<Self, SqliteOpenError> {
         let mut connection = connect(&options.path)?;
         let report = runner()
             .run(&mut connection)
-            .map_err(|cause| OpenError::Migrate {
+            .map_err(|cause| SqliteOpenError::Migrate {
                 path: options.path.clone(),
                 cause: Box::new(cause),
             })?;
-        told::migrated(&report);
+        logged_once::log_migrations(&report);
         Ok(Self {
-            thread: Thread::start(connection, &OPEN).map_err(OpenError::Thread)?,
-            holder: Holder::this_process(),
+            thread: SqliteThread::start(connection, &OPEN).map_err(SqliteOpenError::Thread)?,
+            holder: LeaseHolder::this_process(),
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission.clone()),
             blobs: options.blobs.clone(),
-            bell: Bell::new(),
-            told: Told::default(),
-            raw_until: LeftOff::default(),
-            purged_until: LeftOff::default(),
-            journals_until: LeftOff::default(),
-            rows_until: LeftOff::default(),
+            bell: Notifier::new(),
+            told: LoggedOnce::default(),
+            raw_until: ScanCursor::default(),
+            purged_until: ScanCursor::default(),
+            journals_until: ScanCursor::default(),
+            rows_until: ScanCursor::default(),
         })
     }
 
     /// This store, set to another lease and admission.
     #[must_use]
-    pub(crate) fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
+    pub(crate) fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
         Self {
             lease_secs: lease.as_secs_f64(),
             admission: Arc::new(admission),
@@ -205,7 +205,7 @@ impl SqliteStore {
     /// This store as a process of this number would see it.
     #[cfg(test)]
     pub(crate) fn of_process(mut self, pid: u32) -> Self {
-        self.holder = Holder::of(pid);
+        self.holder = LeaseHolder::from_pid(pid);
         self
     }
 }
@@ -213,23 +213,23 @@ impl SqliteStore {
 /// Waits until every SQLite database of this process is closed, which is when the last handle of its store is dropped and
 /// its last request is done; no longer than this. Whether they are. Blocks: called where the program ends.
 #[must_use]
-pub fn closed_within(most: Duration) -> bool {
+pub fn wait_until_closed(most: Duration) -> bool {
     OPEN.none_within(most)
 }
 
 #[async_trait]
-impl Wake for SqliteStore {
+impl WorkNotifier for SqliteStore {
     async fn wait_for_work(&self, heard: u64) -> u64 {
         self.bell.wait(heard).await
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, OpenError> {
+fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
     {
-        std::fs::create_dir_all(folder).map_err(|cause| OpenError::Folder {
+        std::fs::create_dir_all(folder).map_err(|cause| SqliteOpenError::Folder {
             path: folder.to_owned(),
             cause,
         })?;
@@ -246,7 +246,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(connection)
     };
-    open().map_err(|cause| OpenError::Open {
+    open().map_err(|cause| SqliteOpenError::Open {
         path: path.to_owned(),
         cause,
     })

@@ -5,26 +5,26 @@
 //! its kind fits that of the value. Such a row makes an exoneration. The engine's policy, not this module, decides
 //! whether the exoneration applies to the alert (account, place, time, type, what else acted).
 
-mod doubts;
 mod extent;
-mod slack;
+mod warnings;
+mod window_slack;
 
-pub(crate) use doubts::contradictions;
-pub use slack::SlackMins;
+pub(crate) use warnings::find_contradictions;
+pub use window_slack::SlackMins;
 
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use nightshift_alert::{IndicatorKind, PrincipalKind};
-use nightshift_engine::exoneration::{Exoneration, Extent, Listed, Scope};
+use nightshift_engine::exoneration::{Exoneration, ListedValues, RecordExtent, RecordScope};
 use serde_json::{Map, Value, json};
 
+use crate::approval_status::{ApprovalStatus, StatusVocabulary};
 use crate::arguments::Subject;
-use crate::canonical::{self, Named, may_be_one_account};
-use crate::moment::Edge;
+use crate::canonical_name::{self, CanonicalName, may_be_one_account};
 use crate::pattern::Pattern;
-use crate::register::Fields;
-use crate::row_kind::{RowKind, is_plain};
-use crate::status::{Of, Status};
+use crate::register::RowFields;
+use crate::row_kind::{RowKind, is_bare_name};
+use crate::timestamp::DayBoundary;
 
 /// The shared columns.
 pub(crate) const COLUMNS: &[&str] = &[
@@ -52,40 +52,40 @@ pub(crate) const COLUMNS: &[&str] = &[
 
 /// How the rows of one register are read.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct ApprovalSchema {
     /// The kind of exoneration that the rows make.
     pub(crate) exoneration: &'static str,
     /// Kinds that a bare name stands for when the row has no kind.
-    pub(crate) bare: &'static [IndicatorKind],
+    pub(crate) bare_name_kinds: &'static [IndicatorKind],
     /// Kinds that a name with a dot, which could be a domain, stands for.
-    pub(crate) dotted: &'static [IndicatorKind],
+    pub(crate) dotted_name_kinds: &'static [IndicatorKind],
     /// Kinds of values that can be looked up in the register.
-    pub(crate) asked: &'static [IndicatorKind],
+    pub(crate) supported_kinds: &'static [IndicatorKind],
     /// Names that the register uses for shared columns in its answers.
-    pub(crate) names: &'static [(&'static str, &'static str)],
-    pub(crate) status: Of,
+    pub(crate) column_names: &'static [(&'static str, &'static str)],
+    pub(crate) status_vocabulary: StatusVocabulary,
 }
 
 /// The shared columns of a row.
 #[derive(Debug)]
 pub(crate) struct Approval {
-    form: &'static Form,
+    schema: &'static ApprovalSchema,
     /// The subjects as written in the register.
     pub(crate) subjects: Vec<String>,
     /// The subjects and their other names.
-    pub(crate) entries: Vec<Pattern>,
+    pub(crate) patterns: Vec<Pattern>,
     pub(crate) kind: Option<String>,
     row_kind: RowKind,
     accounts: Vec<String>,
-    place: Scope,
+    scope: RecordScope,
     pub(crate) status: Option<String>,
-    pub(crate) state: Status,
+    pub(crate) approval_status: ApprovalStatus,
     /// Globs for finding types.
     pub(crate) expected_findings: Vec<String>,
     pub(crate) approved_by: Option<String>,
     pub(crate) valid_from: Option<DateTime<Utc>>,
     pub(crate) valid_until: Option<DateTime<Utc>>,
-    pub(crate) extent: Extent,
+    pub(crate) extent: RecordExtent,
     /// The networks among `networks`.
     pub(crate) networks: Vec<IpNet>,
     /// The networks among `addresses`.
@@ -93,7 +93,7 @@ pub(crate) struct Approval {
 }
 
 /// Parts of an exoneration that do not come from the shared columns.
-pub(crate) struct Record<'a> {
+pub(crate) struct ExonerationDetails<'a> {
     pub(crate) reference: &'a str,
     pub(crate) statement: String,
     pub(crate) detection_wrong: bool,
@@ -101,11 +101,11 @@ pub(crate) struct Record<'a> {
 
 /// How well a row matches a value of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fit {
+pub(crate) enum MatchStrength {
     /// The name matches, but the kind is unknown: the row is shown and clears nothing.
-    Name,
+    NameOnly,
     /// The row is about exactly this value.
-    Whole,
+    Exact,
 }
 
 impl Approval {
@@ -114,31 +114,34 @@ impl Approval {
     /// # Errors
     ///
     /// Says what is wrong with a column. The row is then left out.
-    pub(crate) fn read(fields: &Fields<'_>, form: &'static Form) -> Result<Self, String> {
+    pub(crate) fn from_fields(
+        fields: &RowFields<'_>,
+        form: &'static ApprovalSchema,
+    ) -> Result<Self, String> {
         for column in COLUMNS {
-            fields.one_name_of(column)?;
+            fields.check_single_alias(column)?;
         }
-        fields.needed("subject")?;
+        fields.required("subject")?;
         let subjects = fields.list("subject");
-        let entries = entries(&subjects, fields.name_of("subject"))?;
+        let entries = parse_patterns(&subjects, fields.column_name("subject"))?;
         let is_google = subjects
             .iter()
             .any(|text| text.starts_with("//") || text.contains(".gserviceaccount.com"));
         let accounts = fields.list("account");
         let (kind, status) = (fields.text("kind"), fields.text("status"));
-        let (extent, networks, addresses) = extent::read(fields)?;
+        let (extent, networks, addresses) = extent::parse_extent(fields)?;
         let approval = Self {
-            form,
-            row_kind: RowKind::parse(kind.as_deref()).among(form.asked),
-            state: Status::parse(status.as_deref(), form.status),
+            schema: form,
+            row_kind: RowKind::parse(kind.as_deref()).restrict_to(form.supported_kinds),
+            approval_status: ApprovalStatus::parse(status.as_deref(), form.status_vocabulary),
             subjects,
-            entries,
+            patterns: entries,
             kind,
             accounts: accounts
                 .iter()
-                .map(|text| canonical::account(text, is_google))
+                .map(|text| canonical_name::normalise_account(text, is_google))
                 .collect(),
-            place: Scope {
+            scope: RecordScope {
                 account: None,
                 partition: fields.text("partition"),
                 region: fields.text("region"),
@@ -146,10 +149,10 @@ impl Approval {
                 cluster: fields.text("cluster"),
             },
             status,
-            expected_findings: finding_types(&fields.list("expected_findings")),
+            expected_findings: parse_finding_types(&fields.list("expected_findings")),
             approved_by: fields.text("approved_by"),
-            valid_from: fields.time("valid_from", Edge::Start)?,
-            valid_until: fields.time("valid_until", Edge::End)?,
+            valid_from: fields.time("valid_from", DayBoundary::Start)?,
+            valid_until: fields.time("valid_until", DayBoundary::End)?,
             extent,
             networks,
             addresses,
@@ -157,7 +160,10 @@ impl Approval {
         if let (Some(start), Some(end)) = (approval.valid_from, approval.valid_until)
             && end < start
         {
-            let (from, until) = (fields.name_of("valid_from"), fields.name_of("valid_until"));
+            let (from, until) = (
+                fields.column_name("valid_from"),
+                fields.column_name("valid_until"),
+            );
             return Err(format!("`{until}` is before `{from}`"));
         }
         for glob in &approval.expected_findings {
@@ -176,12 +182,15 @@ impl Approval {
     }
 
     /// Returns the entries that name the value, unless the kind of the row contradicts.
-    pub(crate) fn find(&self, subject: &Subject) -> Option<(Vec<&Pattern>, Fit)> {
-        let mut found: Vec<(&Pattern, Fit)> = self
-            .entries
+    pub(crate) fn match_subject(
+        &self,
+        subject: &Subject,
+    ) -> Option<(Vec<&Pattern>, MatchStrength)> {
+        let mut found: Vec<(&Pattern, MatchStrength)> = self
+            .patterns
             .iter()
-            .filter(|entry| entry.matches(subject) && self.may_be_of_account(entry, subject))
-            .filter_map(|entry| Some((entry, self.fit(entry, subject)?)))
+            .filter(|entry| entry.matches(subject) && self.may_match_account(entry, subject))
+            .filter_map(|entry| Some((entry, self.match_strength(entry, subject)?)))
             .collect();
         let best = found.iter().map(|(_, fit)| *fit).max()?;
         found.retain(|(_, fit)| *fit == best);
@@ -189,24 +198,24 @@ impl Approval {
     }
 
     /// Returns whether a value with an account can belong to an account of the row.
-    fn may_be_of_account(&self, entry: &Pattern, subject: &Subject) -> bool {
-        let own = entry.named().and_then(|named| named.account.as_ref());
-        let Some(told) = subject.named.account.as_deref().filter(|_| own.is_none()) else {
+    fn may_match_account(&self, entry: &Pattern, subject: &Subject) -> bool {
+        let own = entry.name().and_then(|named| named.account.as_ref());
+        let Some(told) = subject.name.account.as_deref().filter(|_| own.is_none()) else {
             return true;
         };
         let is_it = |account: &String| account == "*" || may_be_one_account(account, told);
         self.accounts.is_empty() || self.accounts.iter().any(is_it)
     }
 
-    fn fit(&self, entry: &Pattern, subject: &Subject) -> Option<Fit> {
+    fn match_strength(&self, entry: &Pattern, subject: &Subject) -> Option<MatchStrength> {
         use IndicatorKind::{Container, Domain, Email, Function, Image, Principal};
-        let thing = subject.thing();
+        let thing = subject.effective_kind();
         let is_one_of = |kinds: &[IndicatorKind]| kinds.contains(&thing);
-        let is_whole_name = entry.named().is_some_and(|named| named.is_whole);
+        let is_whole_name = entry.name().is_some_and(|named| named.is_qualified);
         let of_form = match entry.kind() {
             // An email address can name a principal, too.
             Some(Email | Principal) => Some(is_one_of(&[Email, Principal])),
-            Some(Domain) => Some(is_one_of(self.form.dotted) || thing == Domain),
+            Some(Domain) => Some(is_one_of(self.schema.dotted_name_kinds) || thing == Domain),
             Some(kind) => Some(thing == kind),
             None => None,
         };
@@ -214,23 +223,23 @@ impl Approval {
             return None;
         }
         let fits = match (self.row_kind, of_form) {
-            (RowKind::Of { kinds, .. }, _) => is_one_of(kinds),
+            (RowKind::Recognised { kinds, .. }, _) => is_one_of(kinds),
             (_, Some(fits)) => fits,
-            (_, None) => is_one_of(self.form.bare),
+            (_, None) => is_one_of(self.schema.bare_name_kinds),
         };
         let of_row = match self.row_kind {
-            RowKind::Of { principal, .. } => principal,
+            RowKind::Recognised { principal, .. } => principal,
             RowKind::Empty | RowKind::Unknown => None,
         };
         let told = fits_principal(of_row, entry, subject);
         match (fits && told, self.row_kind) {
-            (true, RowKind::Unknown) => Some(Fit::Name),
-            (true, _) => Some(Fit::Whole),
+            (true, RowKind::Unknown) => Some(MatchStrength::NameOnly),
+            (true, _) => Some(MatchStrength::Exact),
             // Anybody can choose such a name, so the row is only shown.
             (false, RowKind::Empty)
                 if of_form.is_none() && is_one_of(&[Container, Function, Image]) =>
             {
-                Some(Fit::Name)
+                Some(MatchStrength::NameOnly)
             }
             (false, _) => None,
         }
@@ -238,42 +247,42 @@ impl Approval {
 
     /// Returns whether the row can clear anything.
     pub(crate) fn clears(&self) -> bool {
-        self.why_not().is_none()
+        self.rejection_reason().is_none()
     }
 
     /// Returns why the row clears nothing, or `None` when it can clear something.
-    pub(crate) fn why_not(&self) -> Option<&'static str> {
+    pub(crate) fn rejection_reason(&self) -> Option<&'static str> {
         let approver = self.approved_by.as_deref();
-        Some(match self.state {
+        Some(match self.approval_status {
             _ if self.expected_findings.is_empty() => "it expects no findings",
-            _ if approver.is_none_or(doubts::names_nobody) => "nobody approved it",
+            _ if approver.is_none_or(warnings::is_placeholder_approver) => "nobody approved it",
             _ if self.valid_until.is_none() => "it has no end",
-            Status::Ended | Status::NotInForce => "it is not in force",
-            Status::Unknown => "its status is not known",
-            Status::InForce if self.row_kind == RowKind::Unknown => "its kind is not known",
-            Status::InForce => return None,
+            ApprovalStatus::Ended | ApprovalStatus::NotInForce => "it is not in force",
+            ApprovalStatus::Unknown => "its status is not known",
+            ApprovalStatus::InForce if self.row_kind == RowKind::Unknown => "its kind is not known",
+            ApprovalStatus::InForce => return None,
         })
     }
 
     /// Returns whether this row says that its subject no longer exists, in an account that `other` covers.
-    pub(crate) fn ends(&self, other: &Self) -> bool {
+    pub(crate) fn revokes(&self, other: &Self) -> bool {
         let (own, others) = (self.all_accounts(), other.all_accounts());
         let is_open = |accounts: &[&str]| accounts.is_empty() || accounts.contains(&"*");
         let of_one_account =
             is_open(&own) || is_open(&others) || own.iter().any(|it| others.contains(it));
-        self.state == Status::Ended && of_one_account
+        self.approval_status == ApprovalStatus::Ended && of_one_account
     }
 
     /// Returns the accounts of the account column and of qualified names.
     fn all_accounts(&self) -> Vec<&str> {
-        let named = self.entries.iter().filter_map(Pattern::named);
+        let named = self.patterns.iter().filter_map(Pattern::name);
         let own = named.filter_map(|named| named.account.as_deref());
         let column = self.accounts.iter().map(String::as_str);
         column.chain(own).collect()
     }
 
     /// Returns whether the row is valid over the whole window.
-    pub(crate) fn holds(&self, window: Option<(DateTime<Utc>, DateTime<Utc>)>) -> bool {
+    pub(crate) fn covers_window(&self, window: Option<(DateTime<Utc>, DateTime<Utc>)>) -> bool {
         window.is_some_and(|(first, last)| {
             self.valid_from.is_none_or(|from| from <= first)
                 && self.valid_until.is_none_or(|until| last <= until)
@@ -285,7 +294,7 @@ impl Approval {
         &self,
         subject: &Subject,
         entries: &[&Pattern],
-        record: &Record<'_>,
+        record: &ExonerationDetails<'_>,
     ) -> Vec<Exoneration> {
         let (Some(approved_by), true) = (&self.approved_by, self.clears()) else {
             return Vec::new();
@@ -293,7 +302,7 @@ impl Approval {
         self.scopes(entries)
             .into_iter()
             .map(|scope| Exoneration {
-                kind: self.form.exoneration.to_owned(),
+                kind: self.schema.exoneration.to_owned(),
                 subject_type: subject.kind,
                 subject: subject.value.clone(),
                 from: self.valid_from,
@@ -314,27 +323,27 @@ impl Approval {
     /// Returns the scopes in which the row holds. The account and place within a qualified name are narrower than
     /// those of the columns. A service account may also act in other projects than its own. If region or zone
     /// contradict the columns, there is no scope.
-    fn scopes(&self, entries: &[&Pattern]) -> Vec<Scope> {
-        let mut scopes: Vec<Scope> = Vec::new();
-        for named in entries.iter().map(|entry| entry.named()) {
-            let own = |part: fn(&Named) -> Option<String>| named.and_then(part);
+    fn scopes(&self, entries: &[&Pattern]) -> Vec<RecordScope> {
+        let mut scopes: Vec<RecordScope> = Vec::new();
+        for named in entries.iter().map(|entry| entry.name()) {
+            let own = |part: fn(&CanonicalName) -> Option<String>| named.and_then(part);
             let (region, zone) = (own(|it| it.region.clone()), own(|it| it.zone.clone()));
-            if self.is_elsewhere(region.as_deref(), zone.as_deref()) {
+            if self.is_outside_scope(region.as_deref(), zone.as_deref()) {
                 continue;
             }
-            let may_act_elsewhere =
-                named.is_some_and(Named::is_address) && !self.accounts.is_empty();
+            let may_act_elsewhere = named.is_some_and(CanonicalName::is_service_account_email)
+                && !self.accounts.is_empty();
             let accounts = match own(|named| named.account.clone()) {
                 Some(account) if !may_act_elsewhere => vec![account],
                 _ => self.accounts.clone(),
             };
-            let place = Scope {
+            let place = RecordScope {
                 account: None,
-                region: region.or(self.place.region.clone()),
-                zone: zone.or(self.place.zone.clone()),
-                ..self.place.clone()
+                region: region.or(self.scope.region.clone()),
+                zone: zone.or(self.scope.zone.clone()),
+                ..self.scope.clone()
             };
-            scopes.extend(accounts.into_iter().map(|account| Scope {
+            scopes.extend(accounts.into_iter().map(|account| RecordScope {
                 account: Some(account),
                 ..place.clone()
             }));
@@ -343,7 +352,7 @@ impl Approval {
         if scopes.iter().any(|scope| scope.account.is_some()) {
             scopes.retain(|scope| scope.account.is_some());
         }
-        let mut distinct: Vec<Scope> = Vec::new();
+        let mut distinct: Vec<RecordScope> = Vec::new();
         for scope in scopes {
             if !distinct.contains(&scope) {
                 distinct.push(scope);
@@ -353,12 +362,12 @@ impl Approval {
     }
 
     /// Returns whether the place in a qualified name contradicts the place in the columns.
-    fn is_elsewhere(&self, region: Option<&str>, zone: Option<&str>) -> bool {
+    fn is_outside_scope(&self, region: Option<&str>, zone: Option<&str>) -> bool {
         let differ = |own: Option<&str>, column: &Option<String>| {
             let told = own.zip(column.as_deref());
             told.is_some_and(|(own, column)| !own.eq_ignore_ascii_case(column))
         };
-        differ(region, &self.place.region) || differ(zone, &self.place.zone)
+        differ(region, &self.scope.region) || differ(zone, &self.scope.zone)
     }
 
     /// Returns the columns for an answer, under the names that the register uses.
@@ -366,25 +375,25 @@ impl Approval {
         let mut row = Map::new();
         let mut put = |column: &'static str, value: Value, is_always: bool| {
             if is_always || !value.is_null() {
-                row.insert(self.shown(column).to_owned(), value);
+                row.insert(self.column_name(column).to_owned(), value);
             }
         };
         put("subject", self.subject().into(), true);
         put("kind", self.kind.clone().into(), true);
         let account = (!self.accounts.is_empty()).then(|| self.accounts.join("; "));
         put("account", account.into(), true);
-        let Scope {
+        let RecordScope {
             partition,
             region,
             zone,
             cluster,
             ..
-        } = self.place.clone();
+        } = self.scope.clone();
         put("partition", partition.into(), false);
         put("region", region.into(), false);
         put("zone", zone.into(), false);
         put("cluster", cluster.into(), false);
-        let status = self.status.as_deref().map(shown_status);
+        let status = self.status.as_deref().map(normalise_status);
         put("status", status.into(), true);
         put("approved_by", self.approved_by.clone().into(), true);
         put("valid_from", json!(self.valid_from), true);
@@ -401,18 +410,18 @@ impl Approval {
             ("hashes", &self.extent.hashes),
         ];
         for (column, listed) in lists {
-            let shown = self.shown(column);
-            let is_usual = self.form.names.iter().any(|(of, _)| *of == column);
+            let shown = self.column_name(column);
+            let is_usual = self.schema.column_names.iter().any(|(of, _)| *of == column);
             let (name, value) = match listed {
-                Listed::These(values) => (shown, json!(values)),
-                Listed::Any => (column, json!("any")),
-                Listed::None if is_usual => (shown, json!([])),
-                Listed::None => continue,
+                ListedValues::These(values) => (shown, json!(values)),
+                ListedValues::Any => (column, json!("any")),
+                ListedValues::None if is_usual => (shown, json!([])),
+                ListedValues::None => continue,
             };
             row.insert(name.to_owned(), value);
         }
         let why_not = self
-            .why_not()
+            .rejection_reason()
             .filter(|_| !self.expected_findings.is_empty());
         if let Some(why_not) = why_not {
             row.insert("clears_nothing".to_owned(), why_not.into());
@@ -420,8 +429,8 @@ impl Approval {
         row
     }
 
-    fn shown(&self, column: &'static str) -> &'static str {
-        let mut names = self.form.names.iter();
+    fn column_name(&self, column: &'static str) -> &'static str {
+        let mut names = self.schema.column_names.iter();
         names
             .find(|(of, _)| *of == column)
             .map_or(column, |(_, name)| name)
@@ -435,13 +444,13 @@ pub(crate) fn fits_principal(
     entry: &Pattern,
     subject: &Subject,
 ) -> bool {
-    let named = entry.named();
+    let named = entry.name();
     let of_form = named.and_then(|named| named.principal);
-    let is_plain = named.is_some_and(|named| is_plain(&named.text));
+    let is_plain = named.is_some_and(|named| is_bare_name(&named.text));
     let is_named = of_row.or(of_form).is_some() || !is_plain;
     // Only one platform has a root user, or users of clusters: feed or form must tell that it is one.
     let is_of_one_platform = matches!(of_row, Some(PrincipalKind::Root | PrincipalKind::Other));
-    let is_told = !subject.principals.is_empty() || subject.named.text.starts_with("system:");
+    let is_told = !subject.principals.is_empty() || subject.name.text.starts_with("system:");
     if is_of_one_platform && !is_told {
         return false;
     }
@@ -451,12 +460,12 @@ pub(crate) fn fits_principal(
     })
 }
 
-fn shown_status(text: &str) -> String {
+fn normalise_status(text: &str) -> String {
     text.to_ascii_lowercase().replace([' ', '-'], "_")
 }
 
 /// Parses the entries of a cell.
-pub(crate) fn entries(texts: &[String], column: &str) -> Result<Vec<Pattern>, String> {
+pub(crate) fn parse_patterns(texts: &[String], column: &str) -> Result<Vec<Pattern>, String> {
     texts
         .iter()
         .map(|text| Pattern::parse(text).map_err(|error| format!("`{column}` {error}")))
@@ -464,7 +473,7 @@ pub(crate) fn entries(texts: &[String], column: &str) -> Result<Vec<Pattern>, St
 }
 
 /// Returns globs for finding types, which may be separated by commas. A comma within braces is part of a glob.
-fn finding_types(cells: &[String]) -> Vec<String> {
+fn parse_finding_types(cells: &[String]) -> Vec<String> {
     let mut types = Vec::new();
     for cell in cells {
         let (mut depth, mut one) = (0_usize, String::new());

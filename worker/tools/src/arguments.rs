@@ -6,12 +6,12 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, Indicator, IndicatorKind, PrincipalKind, Role};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole, PrincipalKind};
 use nightshift_engine::tool::{Argument, ArgumentKind, ToolError};
 use serde_json::{Map, Value};
 
-use crate::canonical::Named;
-use crate::moment::{self, Edge, Range};
+use crate::canonical_name::CanonicalName;
+use crate::timestamp::{self, DayBoundary, TimeRange};
 
 /// The arguments of one call.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(crate) struct Subject {
     /// The address, if the value is one.
     pub(crate) ip: Option<IpAddr>,
     /// The canonical name.
-    pub(crate) named: Named,
+    pub(crate) name: CanonicalName,
     /// The principal kinds that the alert reports for this value.
     pub(crate) principals: Vec<PrincipalKind>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Subject {
 impl Subject {
     pub(crate) fn new(kind: IndicatorKind, value: impl Into<String>) -> Self {
         let value = value.into();
-        let named = Named::from_value(kind, &value);
+        let named = CanonicalName::from_value(kind, &value);
         Self {
             kind,
             ip: match kind {
@@ -44,13 +44,13 @@ impl Subject {
                 _ => None,
             },
             principals: named.principal.into_iter().collect(),
-            named,
+            name: named,
             value,
         }
     }
 
     /// Creates a subject from a value of the alert, with what the feed reports about this value.
-    pub(crate) fn of_alert(kind: IndicatorKind, value: &str, alert: &Alert) -> Self {
+    pub(crate) fn from_alert(kind: IndicatorKind, value: &str, alert: &Alert) -> Self {
         let mut subject = Self::new(kind, value);
         let told = alert
             .principals
@@ -61,23 +61,23 @@ impl Subject {
             subject.principals.push(principal.kind);
             sessions.push(principal.session());
         }
-        if let (None, [Some(session)]) = (&subject.named.session, &sessions[..]) {
-            subject.named.session = Some(session.to_ascii_lowercase());
+        if let (None, [Some(session)]) = (&subject.name.session, &sessions[..]) {
+            subject.name.session = Some(session.to_ascii_lowercase());
         }
         subject
     }
 
     /// Returns the kind, by the form of the value where that is a qualified name.
-    pub(crate) fn thing(&self) -> IndicatorKind {
+    pub(crate) fn effective_kind(&self) -> IndicatorKind {
         match self.kind {
-            IndicatorKind::Arn => self.named.kind.unwrap_or(self.kind),
+            IndicatorKind::Arn => self.name.kind.unwrap_or(self.kind),
             kind => kind,
         }
     }
 }
 
 impl Arguments<'_> {
-    fn refused(name: &str, problem: impl Into<String>) -> ToolError {
+    fn argument_error(name: &str, problem: impl Into<String>) -> ToolError {
         ToolError::Argument {
             argument: name.to_owned(),
             problem: problem.into(),
@@ -88,22 +88,25 @@ impl Arguments<'_> {
         match self.map.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.trim())),
-            Some(_) => Err(Self::refused(name, "must be a text that is not empty")),
+            Some(_) => Err(Self::argument_error(
+                name,
+                "must be a text that is not empty",
+            )),
         }
     }
 
     /// Returns the required indicator `name`, as one of `types`.
-    pub(crate) fn indicator(
+    pub(crate) fn required_indicator(
         &self,
         name: &str,
         types: &[IndicatorKind],
     ) -> Result<Subject, ToolError> {
-        self.indicator_if_any(name, types)?
-            .ok_or_else(|| Self::refused(name, "is missing"))
+        self.optional_indicator(name, types)?
+            .ok_or_else(|| Self::argument_error(name, "is missing"))
     }
 
     /// Returns the indicator `name`, if given.
-    pub(crate) fn indicator_if_any(
+    pub(crate) fn optional_indicator(
         &self,
         name: &str,
         types: &[IndicatorKind],
@@ -120,7 +123,7 @@ impl Arguments<'_> {
             .min_by_key(|indicator| indicator.role);
         if let Some(indicator) = known {
             let (kind, value) = (indicator.kind, indicator.value.as_str());
-            return Ok(Some(Subject::of_alert(kind, value, self.alert)));
+            return Ok(Some(Subject::from_alert(kind, value, self.alert)));
         }
         // A value with another type in the alert is not retyped by a guess: `maria.lopez` is no domain.
         let typed = self
@@ -132,20 +135,26 @@ impl Arguments<'_> {
             .iter()
             .filter(|kind| !typed || has_shape(**kind))
             .find_map(|kind| {
-                Indicator::parse(*kind, text, Role::Related)
-                    .map(|parsed| Subject::of_alert(parsed.kind, &parsed.value, self.alert))
+                Indicator::parse(*kind, text, IndicatorRole::Related)
+                    .map(|parsed| Subject::from_alert(parsed.kind, &parsed.value, self.alert))
             })
             .map(Some)
-            .ok_or_else(|| Self::refused(name, format!("{text:?} is no {}", words(types))))
+            .ok_or_else(|| {
+                Self::argument_error(name, format!("{text:?} is no {}", join_kinds(types)))
+            })
     }
 
     /// Returns the timestamp `name`, if given.
-    fn time(&self, name: &str, edge: Edge) -> Result<Option<DateTime<Utc>>, ToolError> {
+    fn optional_time(
+        &self,
+        name: &str,
+        edge: DayBoundary,
+    ) -> Result<Option<DateTime<Utc>>, ToolError> {
         let Some(text) = self.string(name)? else {
             return Ok(None);
         };
-        moment::parse(text, edge).map(Some).ok_or_else(|| {
-            Self::refused(
+        timestamp::parse(text, edge).map(Some).ok_or_else(|| {
+            Self::argument_error(
                 name,
                 format!("{text:?} is no time: write it as 2026-03-02T02:41:12Z"),
             )
@@ -154,11 +163,11 @@ impl Arguments<'_> {
 
     /// Returns the range from `since` to `until`, clamped. A missing range defaults to the time around the alert's
     /// events.
-    pub(crate) fn range(&self, now: DateTime<Utc>) -> Result<Range, ToolError> {
-        let since = self.time("since", Edge::Start)?;
-        let until = self.time("until", Edge::End)?;
-        Range::of(since, until, self.alert, now).ok_or_else(|| {
-            Self::refused(
+    pub(crate) fn range(&self, now: DateTime<Utc>) -> Result<TimeRange, ToolError> {
+        let since = self.optional_time("since", DayBoundary::Start)?;
+        let until = self.optional_time("until", DayBoundary::End)?;
+        TimeRange::around_events(since, until, self.alert, now).ok_or_else(|| {
+            Self::argument_error(
                 "since",
                 "no time is left between `since` and `until`: at most 30 days before the first event, at most until now",
             )
@@ -183,7 +192,9 @@ impl Arguments<'_> {
                 .as_u64()
                 .and_then(|number| usize::try_from(number).ok())
                 .filter(|number| (1..=max).contains(number))
-                .ok_or_else(|| Self::refused(name, format!("must be a number from 1 to {max}"))),
+                .ok_or_else(|| {
+                    Self::argument_error(name, format!("must be a number from 1 to {max}"))
+                }),
         }
     }
 }
@@ -203,7 +214,7 @@ const fn has_shape(kind: IndicatorKind) -> bool {
     )
 }
 
-fn words(types: &[IndicatorKind]) -> String {
+fn join_kinds(types: &[IndicatorKind]) -> String {
     types
         .iter()
         .map(|kind| kind.as_str())
@@ -212,7 +223,11 @@ fn words(types: &[IndicatorKind]) -> String {
 }
 
 /// Creates a required indicator argument.
-pub(crate) fn indicator(name: &str, description: &str, types: &[IndicatorKind]) -> Argument {
+pub(crate) fn indicator_argument(
+    name: &str,
+    description: &str,
+    types: &[IndicatorKind],
+) -> Argument {
     Argument {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -224,7 +239,7 @@ pub(crate) fn indicator(name: &str, description: &str, types: &[IndicatorKind]) 
 }
 
 /// Creates an optional timestamp argument.
-pub(crate) fn time(name: &str, description: &str) -> Argument {
+pub(crate) fn time_argument(name: &str, description: &str) -> Argument {
     Argument {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -242,11 +257,15 @@ mod tests {
 
     fn kind_of(text: &str, types: &[IndicatorKind]) -> Option<IndicatorKind> {
         let mut alert = testing::alert();
-        let typed = |kind, value: &str| Indicator::new(kind, value, Role::Actor);
+        let typed = |kind, value: &str| Indicator::new(kind, value, IndicatorRole::Actor);
         alert.indicators.extend([
             typed(IndicatorKind::Principal, "maria.lopez"),
             typed(IndicatorKind::Principal, "ci@shop.example"),
-            Indicator::new(IndicatorKind::Email, "ci@shop.example", Role::Related),
+            Indicator::new(
+                IndicatorKind::Email,
+                "ci@shop.example",
+                IndicatorRole::Related,
+            ),
         ]);
         alert.indicators.sort();
         let map = json!({ "x": text });
@@ -255,7 +274,7 @@ mod tests {
             alert: &alert,
         };
         arguments
-            .indicator("x", types)
+            .required_indicator("x", types)
             .ok()
             .map(|subject| subject.kind)
     }

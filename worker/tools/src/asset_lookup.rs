@@ -7,23 +7,26 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::exoneration::{Exoneration, Listed};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
+use nightshift_engine::exoneration::{Exoneration, ListedValues};
 use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval, Fit, Form};
+use crate::approval::{self, Approval, ApprovalSchema, MatchStrength};
+use crate::approval_status::StatusVocabulary;
 use crate::arguments::{self, Arguments, Subject};
-use crate::canonical::Named;
-use crate::content::Content;
+use crate::canonical_name::CanonicalName;
+use crate::content::ContentSource;
 use crate::pattern::Pattern;
-use crate::register::{Columns, Family, Fields, Problem, Record, Register, RegisterReport, Table};
-use crate::status::Of;
+use crate::register::{
+    Problem, Register, RegisterColumns, RegisterGroup, RegisterRecord, RegisterReport, RowFields,
+    Table,
+};
 use crate::tool::{Tool, spec};
 
-const TYPES: [IndicatorKind; 9] = [
+const SUPPORTED_KINDS: [IndicatorKind; 9] = [
     IndicatorKind::Ip,
     IndicatorKind::Arn,
     IndicatorKind::Domain,
@@ -41,29 +44,29 @@ const KIND: &str = "asset_lookup";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AssetLookup")]
-pub struct Config {
+pub struct AssetLookupConfig {
     /// The tool's name.
     pub name: String,
     /// The register, as CSV or JSON.
-    pub path: Content,
+    pub path: ContentSource,
 }
 
-const FORM: Form = Form {
+const APPROVAL_SCHEMA: ApprovalSchema = ApprovalSchema {
     exoneration: "asset",
-    bare: &[
+    bare_name_kinds: &[
         IndicatorKind::Instance,
         IndicatorKind::Bucket,
         IndicatorKind::Cluster,
         IndicatorKind::Database,
     ],
-    dotted: &[IndicatorKind::Domain, IndicatorKind::Bucket],
-    asked: &TYPES,
-    names: &[
+    dotted_name_kinds: &[IndicatorKind::Domain, IndicatorKind::Bucket],
+    supported_kinds: &SUPPORTED_KINDS,
+    column_names: &[
         ("subject", "id"),
         ("kind", "type"),
         ("addresses", "addresses"),
     ],
-    status: Of::Standing,
+    status_vocabulary: StatusVocabulary::Permanent,
 };
 
 #[derive(Debug, Serialize)]
@@ -91,15 +94,15 @@ enum MatchedBy {
 }
 
 /// A row that was found.
-struct Found<'a> {
+struct AssetMatch<'a> {
     asset: &'a Asset,
-    by: MatchedBy,
+    matched_by: MatchedBy,
     /// The entries that name the value; empty when the row must not clear it.
     entries: Vec<&'a Pattern>,
 }
 
-impl Record for Asset {
-    const COLUMNS: Columns = Columns {
+impl RegisterRecord for Asset {
+    const COLUMNS: RegisterColumns = RegisterColumns {
         own: &[
             "name",
             "owner",
@@ -115,48 +118,48 @@ impl Record for Asset {
     };
     const REQUIRED: &'static [&'static str] = &["subject"];
 
-    fn read(fields: &Fields<'_>) -> Result<Self, String> {
+    fn from_fields(fields: &RowFields<'_>) -> Result<Self, String> {
         Ok(Self {
             name: fields.text("name"),
             owner: fields.text("owner"),
             environment: fields.text("environment"),
-            internet_facing: fields.flag("internet_facing")?,
+            internet_facing: fields.boolean("internet_facing")?,
             role: fields.text("role"),
             data: fields.text("data"),
             purpose: fields.text("purpose"),
-            detection_wrong: fields.flag("detection_wrong")?.unwrap_or(false),
-            more: fields.more(),
-            approval: Approval::read(fields, &FORM)?,
+            detection_wrong: fields.boolean("detection_wrong")?.unwrap_or(false),
+            more: fields.extra_columns(),
+            approval: Approval::from_fields(fields, &APPROVAL_SCHEMA)?,
         })
     }
 
-    fn doubts(&self) -> Vec<String> {
-        self.approval.doubts("valid_until")
+    fn warnings(&self) -> Vec<String> {
+        self.approval.warnings("valid_until")
     }
 
     fn conflicts(rows: &[(u64, Self)]) -> Vec<Problem> {
-        approval::contradictions(rows.iter().map(|(line, row)| (*line, &row.approval)))
+        approval::find_contradictions(rows.iter().map(|(line, row)| (*line, &row.approval)))
     }
 }
 
 impl Asset {
-    fn find(&self, subject: &Subject) -> Option<Found<'_>> {
+    fn find(&self, subject: &Subject) -> Option<AssetMatch<'_>> {
         let found = |by, entries| {
-            Some(Found {
+            Some(AssetMatch {
                 asset: self,
-                by,
+                matched_by: by,
                 entries,
             })
         };
-        let entries = &self.approval.entries;
-        if let Some((entries, fit)) = self.approval.find(subject) {
+        let entries = &self.approval.patterns;
+        if let Some((entries, fit)) = self.approval.match_subject(subject) {
             let by = match subject.ip {
                 Some(_) => MatchedBy::Address,
                 None => MatchedBy::Id,
             };
             return match fit {
-                Fit::Whole => found(by, entries),
-                Fit::Name => found(by, Vec::new()),
+                MatchStrength::Exact => found(by, entries),
+                MatchStrength::NameOnly => found(by, Vec::new()),
             };
         }
         if self.has_address(subject) {
@@ -172,9 +175,9 @@ impl Asset {
     fn has_address(&self, subject: &Subject) -> bool {
         match (subject.ip, &self.approval.extent.addresses) {
             (Some(ip), _) => self.approval.addresses.iter().any(|net| net.contains(&ip)),
-            (None, Listed::These(hosts)) if subject.kind == IndicatorKind::Domain => hosts
+            (None, ListedValues::These(hosts)) if subject.kind == IndicatorKind::Domain => hosts
                 .iter()
-                .any(|host| Named::from_entry(host).text == subject.named.text),
+                .any(|host| CanonicalName::from_entry(host).text == subject.name.text),
             _ => false,
         }
     }
@@ -189,12 +192,12 @@ impl Asset {
     }
 
     fn indicators(&self) -> Vec<Indicator> {
-        let Listed::These(addresses) = &self.approval.extent.addresses else {
+        let ListedValues::These(addresses) = &self.approval.extent.addresses else {
             return Vec::new();
         };
         let typed = addresses.iter().filter_map(|text| {
-            Indicator::parse(IndicatorKind::Ip, text, Role::Related)
-                .or_else(|| Indicator::parse(IndicatorKind::Domain, text, Role::Related))
+            Indicator::parse(IndicatorKind::Ip, text, IndicatorRole::Related)
+                .or_else(|| Indicator::parse(IndicatorKind::Domain, text, IndicatorRole::Related))
         });
         typed.collect()
     }
@@ -202,7 +205,7 @@ impl Asset {
     fn exonerations(&self, subject: &Subject, entries: &[&Pattern]) -> Vec<Exoneration> {
         let id = self.approval.subject();
         let purpose = self.purpose.as_deref().unwrap_or("no purpose is told");
-        let record = approval::Record {
+        let record = approval::ExonerationDetails {
             statement: format!("{} is the asset {id}: {purpose}", subject.value),
             reference: &id,
             detection_wrong: self.detection_wrong && self.purpose.is_some(),
@@ -214,11 +217,11 @@ impl Asset {
 pub(crate) struct AssetLookup {
     spec: ToolSpec,
     register: Arc<Register<Asset>>,
-    family: Family<Asset>,
+    group: RegisterGroup<Asset>,
 }
 
 impl AssetLookup {
-    pub(crate) fn new(config: Config, family: &Family<Asset>) -> Self {
+    pub(crate) fn new(config: AssetLookupConfig, family: &RegisterGroup<Asset>) -> Self {
         let description = "Which of the organisation's assets an indicator is: owner, environment, role, data, whether it \
             faces the internet, and which findings are expected there. Use it for every machine, bucket, cluster, database \
             or address that an alert names, to tell ours from theirs. `found: 0` means that the register does not name it.";
@@ -227,10 +230,10 @@ impl AssetLookup {
                 &config.name,
                 KIND,
                 description,
-                vec![arguments::indicator(
+                vec![arguments::indicator_argument(
                     "indicator",
                     "the ip, arn, domain, instance, bucket, cluster, container, function or database",
-                    &TYPES,
+                    &SUPPORTED_KINDS,
                 )],
                 &[
                     ("/found", Trust::Register),
@@ -239,7 +242,7 @@ impl AssetLookup {
                 ],
             ),
             register: family.add(config.path),
-            family: family.clone(),
+            group: family.clone(),
         }
     }
 }
@@ -255,8 +258,8 @@ impl Tool for AssetLookup {
         arguments: Arguments<'_>,
         _context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let subject = arguments.indicator("indicator", &TYPES)?;
-        self.family
+        let subject = arguments.required_indicator("indicator", &SUPPORTED_KINDS)?;
+        self.group
             .search(&self.register, move |name, table, others| {
                 search(&subject, name, table, others)
             })
@@ -264,7 +267,7 @@ impl Tool for AssetLookup {
     }
 
     fn reports(&self) -> Vec<RegisterReport> {
-        vec![self.register.report(&self.spec.name, KIND)]
+        vec![self.register.to_report(&self.spec.name, KIND)]
     }
 }
 
@@ -274,18 +277,18 @@ fn search(
     table: &Table<Asset>,
     others: &[Arc<Table<Asset>>],
 ) -> ToolOutput {
-    let rows: Vec<Found<'_>> = table
+    let rows: Vec<AssetMatch<'_>> = table
         .records
         .iter()
         .filter_map(|asset| asset.find(subject))
         .collect();
     let elsewhere = others.iter().flat_map(|table| &table.records);
-    let elsewhere: Vec<Found<'_>> = elsewhere.filter_map(|row| row.find(subject)).collect();
+    let elsewhere: Vec<AssetMatch<'_>> = elsewhere.filter_map(|row| row.find(subject)).collect();
     // An address can pass from a removed machine to another one; an id cannot.
     let is_no_more = |asset: &Asset| {
         let all = rows.iter().chain(&elsewhere);
-        let mut by_id = all.filter(|row| row.by == MatchedBy::Id);
-        by_id.any(|row| row.asset.approval.ends(&asset.approval))
+        let mut by_id = all.filter(|row| row.matched_by == MatchedBy::Id);
+        by_id.any(|row| row.asset.approval.revokes(&asset.approval))
     };
     let exonerations: Vec<Exoneration> = rows
         .iter()
@@ -293,14 +296,17 @@ fn search(
         .flat_map(|row| row.asset.exonerations(subject, &row.entries))
         .collect();
     let indicators = rows.iter().flat_map(|row| row.asset.indicators()).collect();
-    let assets: Vec<Value> = rows.iter().map(|row| row.asset.row(row.by)).collect();
+    let assets: Vec<Value> = rows
+        .iter()
+        .map(|row| row.asset.row(row.matched_by))
+        .collect();
     let found = assets.len();
-    let mut output = ToolOutput::of(json!({
+    let mut output = ToolOutput::from_body(json!({
         "indicator": subject.value,
         "type": subject.kind.as_str(),
         "found": found,
         "assets": assets,
-        "searched": table.searched(name),
+        "searched": table.search_summary(name),
     }));
     output.rows = Some(found as u64);
     output.indicators = indicators;

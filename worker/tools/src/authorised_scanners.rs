@@ -10,16 +10,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval, Fit, Form, SlackMins};
+use crate::approval::{self, Approval, ApprovalSchema, MatchStrength, SlackMins};
+use crate::approval_status::StatusVocabulary;
 use crate::arguments::{self, Arguments, Subject};
-use crate::content::Content;
+use crate::content::ContentSource;
 use crate::pattern::Pattern;
-use crate::register::{Columns, Fields, Record, Register, RegisterReport, Table};
-use crate::status::Of;
+use crate::register::{
+    Register, RegisterColumns, RegisterRecord, RegisterReport, RowFields, Table,
+};
 use crate::tool::{Tool, spec};
 
 /// Kinds that can be looked up, the strictest first.
-const TYPES: [IndicatorKind; 6] = [
+const SUPPORTED_KINDS: [IndicatorKind; 6] = [
     IndicatorKind::Ip,
     IndicatorKind::AccessKey,
     IndicatorKind::Email,
@@ -34,23 +36,23 @@ const KIND: &str = "authorised_scanners";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AuthorisedScanners")]
-pub struct Config {
+pub struct AuthorisedScannersConfig {
     /// The tool's name.
     pub name: String,
     /// The register, as CSV or JSON.
-    pub path: Content,
+    pub path: ContentSource,
     /// Minutes by which an event may lie outside the window of a row, at most 15.
     #[serde(default)]
     pub slack_mins: SlackMins,
 }
 
-const FORM: Form = Form {
+const APPROVAL_SCHEMA: ApprovalSchema = ApprovalSchema {
     exoneration: "authorised_scanner",
-    bare: &[IndicatorKind::Principal, IndicatorKind::Email],
-    dotted: &[IndicatorKind::Domain],
-    asked: &TYPES,
-    names: &[],
-    status: Of::Standing,
+    bare_name_kinds: &[IndicatorKind::Principal, IndicatorKind::Email],
+    dotted_name_kinds: &[IndicatorKind::Domain],
+    supported_kinds: &SUPPORTED_KINDS,
+    column_names: &[],
+    status_vocabulary: StatusVocabulary::Permanent,
 };
 
 #[derive(Debug, Serialize)]
@@ -63,29 +65,29 @@ struct Scanner {
     approval: Approval,
 }
 
-impl Record for Scanner {
-    const COLUMNS: Columns = Columns {
+impl RegisterRecord for Scanner {
+    const COLUMNS: RegisterColumns = RegisterColumns {
         own: &["id", "owner", "purpose"],
         shared: approval::COLUMNS,
         aliases: &[],
     };
     const REQUIRED: &'static [&'static str] = &["id", "subject"];
 
-    fn read(fields: &Fields<'_>) -> Result<Self, String> {
+    fn from_fields(fields: &RowFields<'_>) -> Result<Self, String> {
         Ok(Self {
-            id: fields.needed("id")?,
+            id: fields.required("id")?,
             owner: fields.text("owner"),
             purpose: fields.text("purpose"),
-            more: fields.more(),
-            approval: Approval::read(fields, &FORM)?,
+            more: fields.extra_columns(),
+            approval: Approval::from_fields(fields, &APPROVAL_SCHEMA)?,
         })
     }
 
-    fn doubts(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
         if self.approval.expected_findings.is_empty() {
             return vec!["clears no finding: `expected_findings` is empty".to_owned()];
         }
-        self.approval.doubts("valid_until")
+        self.approval.warnings("valid_until")
     }
 }
 
@@ -95,7 +97,7 @@ impl Scanner {
         if let Value::Object(own) = json!(self) {
             row.extend(own);
         }
-        let is_valid = self.approval.holds(alert.times.window());
+        let is_valid = self.approval.covers_window(alert.times.window());
         row.insert("valid_at_event".to_owned(), Value::Bool(is_valid));
         Value::Object(row)
     }
@@ -103,7 +105,7 @@ impl Scanner {
     fn exonerations(&self, subject: &Subject, entries: &[&Pattern]) -> Vec<Exoneration> {
         let owner = self.owner.as_deref().unwrap_or("nobody named");
         let purpose = self.purpose.as_deref().unwrap_or("no purpose is told");
-        let record = approval::Record {
+        let record = approval::ExonerationDetails {
             reference: &self.id,
             statement: format!(
                 "{} is the authorised scanner {} of {owner}: {purpose}",
@@ -122,7 +124,7 @@ pub(crate) struct AuthorisedScanners {
 }
 
 impl AuthorisedScanners {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: AuthorisedScannersConfig) -> Self {
         let description = "Whether an address, domain, principal, access key or instance belongs to a scanner or tester that the \
             organisation authorised, for which findings and how long; `valid_at_event` says whether that covers the alert's \
             events. Use it for every acting address of a scan, brute force or discovery finding. `found: 0` means that \
@@ -132,10 +134,10 @@ impl AuthorisedScanners {
                 &config.name,
                 KIND,
                 description,
-                vec![arguments::indicator(
+                vec![arguments::indicator_argument(
                     "indicator",
                     "the ip, domain, principal, access key or instance that scanned",
-                    &TYPES,
+                    &SUPPORTED_KINDS,
                 )],
                 &[
                     ("/found", Trust::Register),
@@ -160,7 +162,7 @@ impl Tool for AuthorisedScanners {
         arguments: Arguments<'_>,
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let subject = arguments.indicator("indicator", &TYPES)?;
+        let subject = arguments.required_indicator("indicator", &SUPPORTED_KINDS)?;
         let alert = Arc::clone(&context.alert);
         self.register
             .search(move |name, table| search(&subject, name, table, &alert))
@@ -169,28 +171,28 @@ impl Tool for AuthorisedScanners {
     }
 
     fn reports(&self) -> Vec<RegisterReport> {
-        vec![self.register.report(&self.spec.name, KIND)]
+        vec![self.register.to_report(&self.spec.name, KIND)]
     }
 }
 
 fn search(subject: &Subject, name: &str, table: &Table<Scanner>, alert: &Alert) -> ToolOutput {
-    let found: Vec<(&Scanner, (Vec<&Pattern>, Fit))> = table
+    let found: Vec<(&Scanner, (Vec<&Pattern>, MatchStrength))> = table
         .records
         .iter()
-        .filter_map(|scanner| Some((scanner, scanner.approval.find(subject)?)))
+        .filter_map(|scanner| Some((scanner, scanner.approval.match_subject(subject)?)))
         .collect();
     let rows = found.iter().map(|(scanner, _)| scanner.row(alert));
-    let mut output = ToolOutput::of(json!({
+    let mut output = ToolOutput::from_body(json!({
         "indicator": subject.value,
         "type": subject.kind.as_str(),
         "found": found.len(),
         "scanners": rows.collect::<Vec<Value>>(),
-        "searched": table.searched(name),
+        "searched": table.search_summary(name),
     }));
     output.rows = Some(found.len() as u64);
     output.exonerations = found
         .iter()
-        .filter(|(_, (_, fit))| *fit == Fit::Whole)
+        .filter(|(_, (_, fit))| *fit == MatchStrength::Exact)
         .flat_map(|(scanner, (entries, _))| scanner.exonerations(subject, entries))
         .collect();
     output

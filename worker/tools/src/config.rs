@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::content::Content;
+use crate::content::ContentSource;
 use crate::{
     asset_lookup, authorised_scanners, change_lookup, identity_lookup, indicator_facts, log_search,
     past_cases, watchlist,
@@ -19,21 +19,21 @@ use crate::{
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ToolConfig {
     /// Facts about an indicator that are computed locally.
-    IndicatorFacts(indicator_facts::Config),
+    IndicatorFacts(indicator_facts::IndicatorFactsConfig),
     /// Lists of known values.
-    Watchlist(watchlist::Config),
+    Watchlist(watchlist::WatchlistConfig),
     /// The organisation's machines, buckets, clusters and addresses.
-    AssetLookup(asset_lookup::Config),
+    AssetLookup(asset_lookup::AssetLookupConfig),
     /// The organisation's people, services and roles.
-    IdentityLookup(identity_lookup::Config),
+    IdentityLookup(identity_lookup::IdentityLookupConfig),
     /// Planned and done changes.
-    ChangeLookup(change_lookup::Config),
+    ChangeLookup(change_lookup::ChangeLookupConfig),
     /// Authorised scanners.
-    AuthorisedScanners(authorised_scanners::Config),
+    AuthorisedScanners(authorised_scanners::AuthorisedScannersConfig),
     /// Log files.
-    LogSearch(log_search::Config),
+    LogSearch(log_search::LogSearchConfig),
     /// Earlier cases of this installation.
-    PastCases(past_cases::Config),
+    PastCases(past_cases::PastCasesConfig),
 }
 
 impl ToolConfig {
@@ -54,9 +54,9 @@ impl ToolConfig {
 
     /// Returns the tool with relative paths resolved against `base`, the folder of the configuration file.
     #[must_use]
-    pub fn resolved(mut self, base: &Path) -> Self {
+    pub fn resolve_paths(mut self, base: &Path) -> Self {
         for content in self.contents() {
-            content.resolve(base);
+            content.resolve_path(base);
         }
         self
     }
@@ -68,18 +68,18 @@ impl ToolConfig {
         if matches!(self, Self::IndicatorFacts(_) | Self::LogSearch(_)) {
             return Vec::new();
         }
-        let mut resolved = self.clone().resolved(base);
+        let mut resolved = self.clone().resolve_paths(base);
         let files = resolved
             .contents()
             .into_iter()
             .filter_map(|content| match content {
-                Content::Path(path) => Some(path.clone()),
-                Content::Text { .. } => None,
+                ContentSource::Path(path) => Some(path.clone()),
+                ContentSource::Text { .. } => None,
             });
         files.collect()
     }
 
-    fn contents(&mut self) -> Vec<&mut Content> {
+    fn contents(&mut self) -> Vec<&mut ContentSource> {
         match self {
             Self::IndicatorFacts(config) => config.cloud_ranges.iter_mut().collect(),
             Self::Watchlist(config) => config.lists.iter_mut().map(|list| &mut list.path).collect(),
@@ -98,13 +98,13 @@ impl ToolConfig {
 pub enum ToolConfigError {
     /// Two tools have one name.
     #[error("two [[tool]] tables are named {name:?}: give one of them another `name`")]
-    DoubleName { name: String },
+    DuplicateName { name: String },
     /// A tool has a name that models cannot call.
     #[error("[[tool]] name {name:?}: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`")]
-    BadName { name: String },
+    InvalidName { name: String },
     /// A value is not allowed for its key.
     #[error("[[tool]] {name:?}: `{key}`: {problem}")]
-    BadValue {
+    InvalidValue {
         name: String,
         key: &'static str,
         /// What is wrong and what would be allowed.

@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize, Serializer};
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How long a file counts as unchanged after a check.
-const AT_HAND: Duration = Duration::from_secs(1);
+const FRESH_FOR: Duration = Duration::from_secs(1);
 
 /// Where text comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(from = "PathBuf")]
 #[schemars(with = "PathBuf")]
-pub enum Content {
+pub enum ContentSource {
     /// A file; for logs also a folder or a glob.
     Path(PathBuf),
     /// Embedded text.
@@ -35,20 +35,20 @@ pub enum Content {
     },
 }
 
-impl From<PathBuf> for Content {
+impl From<PathBuf> for ContentSource {
     fn from(path: PathBuf) -> Self {
         Self::Path(path)
     }
 }
 
-impl Serialize for Content {
+impl Serialize for ContentSource {
     /// Serializes a path as such, and embedded text as its name.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.name())
     }
 }
 
-impl Content {
+impl ContentSource {
     /// Creates content from text that is compiled into the program.
     #[must_use]
     pub const fn embedded(name: &'static str, text: &'static str) -> Self {
@@ -67,7 +67,7 @@ impl Content {
         }
     }
 
-    pub(crate) fn resolve(&mut self, base: &Path) {
+    pub(crate) fn resolve_path(&mut self, base: &Path) {
         if let Self::Path(path) = self
             && path.is_relative()
         {
@@ -76,28 +76,28 @@ impl Content {
     }
 
     /// Returns the file extension in lower case.
-    pub(crate) fn ending(&self) -> String {
+    pub(crate) fn extension(&self) -> String {
         Path::new(&self.name())
             .extension()
             .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
             .unwrap_or_default()
     }
 
-    fn stamp(&self) -> Result<Stamp, String> {
+    fn stamp(&self) -> Result<FileStamp, String> {
         let Self::Path(path) = self else {
-            return Ok(Stamp::default());
+            return Ok(FileStamp::default());
         };
-        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        let metadata = fs::metadata(path).map_err(|error| read_error(path, &error))?;
         if !metadata.is_file() {
             return Err(format!("{} is no file", path.display()));
         }
-        Ok(Stamp {
+        Ok(FileStamp {
             modified: metadata.modified().ok(),
             bytes: metadata.len(),
         })
     }
 
-    fn read(&self) -> Result<String, String> {
+    fn read_text(&self) -> Result<String, String> {
         match self {
             Self::Text { text, .. } => Ok(text.clone().into_owned()),
             Self::Path(path) => read_file(path),
@@ -105,16 +105,16 @@ impl Content {
     }
 }
 
-pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {
+pub(crate) fn read_error(path: &Path, error: &std::io::Error) -> String {
     format!("{} cannot be read: {error}", path.display())
 }
 
 fn read_file(path: &Path) -> Result<String, String> {
-    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    let file = fs::File::open(path).map_err(|error| read_error(path, &error))?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(path, &error))?;
+        .map_err(|error| read_error(path, &error))?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!(
             "{} is larger than {} MiB: split it",
@@ -135,36 +135,36 @@ fn read_file(path: &Path) -> Result<String, String> {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     modified: Option<SystemTime>,
     bytes: u64,
 }
 
 /// A value parsed from content, and parsed again when the content changes.
 #[derive(Debug)]
-pub(crate) struct Cached<T> {
-    content: Content,
-    parse: fn(&Content, &str) -> Result<T, String>,
-    made: Mutex<Option<Made<T>>>,
+pub(crate) struct CachedContent<T> {
+    content: ContentSource,
+    parse: fn(&ContentSource, &str) -> Result<T, String>,
+    entry: Mutex<Option<CacheEntry<T>>>,
 }
 
 #[derive(Debug)]
-struct Made<T> {
-    of: Stamp,
+struct CacheEntry<T> {
+    stamp: FileStamp,
     /// When the file was last found unchanged.
-    looked: Instant,
+    checked_at: Instant,
     value: Arc<T>,
 }
 
-impl<T> Cached<T> {
+impl<T> CachedContent<T> {
     pub(crate) const fn new(
-        content: Content,
-        parse: fn(&Content, &str) -> Result<T, String>,
+        content: ContentSource,
+        parse: fn(&ContentSource, &str) -> Result<T, String>,
     ) -> Self {
         Self {
             content,
             parse,
-            made: Mutex::new(None),
+            entry: Mutex::new(None),
         }
     }
 
@@ -179,16 +179,16 @@ impl<T> Cached<T> {
     /// Says why the content cannot be read.
     pub(crate) fn get(&self) -> Result<Arc<T>, String> {
         let stamp = self.content.stamp()?;
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
         let looked = Instant::now();
-        if let Some(made) = made.as_mut().filter(|made| made.of == stamp) {
-            made.looked = looked;
+        if let Some(made) = made.as_mut().filter(|made| made.stamp == stamp) {
+            made.checked_at = looked;
             return Ok(Arc::clone(&made.value));
         }
-        let value = Arc::new((self.parse)(&self.content, &self.content.read()?)?);
-        *made = Some(Made {
-            of: stamp,
-            looked,
+        let value = Arc::new((self.parse)(&self.content, &self.content.read_text()?)?);
+        *made = Some(CacheEntry {
+            stamp,
+            checked_at: looked,
             value: Arc::clone(&value),
         });
         Ok(value)
@@ -196,11 +196,11 @@ impl<T> Cached<T> {
 
     /// Returns the value if the file was checked within the last second. Does not block: returns `None` when there
     /// was no check or another thread is reading.
-    pub(crate) fn at_hand(&self) -> Option<Arc<T>> {
-        let made = self.made.try_lock().ok()?;
+    pub(crate) fn get_fresh(&self) -> Option<Arc<T>> {
+        let made = self.entry.try_lock().ok()?;
         let made = made.as_ref()?;
-        let is_fresh =
-            matches!(self.content, Content::Text { .. }) || made.looked.elapsed() < AT_HAND;
+        let is_fresh = matches!(self.content, ContentSource::Text { .. })
+            || made.checked_at.elapsed() < FRESH_FOR;
         is_fresh.then(|| Arc::clone(&made.value))
     }
 }
@@ -213,15 +213,17 @@ mod tests {
     fn a_changed_file_is_read_again_and_a_missing_one_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
-        let cached = Cached::new(Content::Path(path.clone()), |_, text| Ok(text.to_owned()));
+        let cached = CachedContent::new(ContentSource::Path(path.clone()), |_, text| {
+            Ok(text.to_owned())
+        });
         let error = cached.get().unwrap_err();
-        assert!(cached.at_hand().is_none(), "it never was there");
+        assert!(cached.get_fresh().is_none(), "it never was there");
         assert!(error.contains("list.txt cannot be read"), "{error}");
         fs::write(&path, "\u{feff}one").unwrap();
         assert_eq!(*cached.get().unwrap(), "one");
         fs::write(&path, "three").unwrap();
         assert_eq!(*cached.get().unwrap(), "three");
-        assert_eq!(*cached.at_hand().unwrap(), "three");
+        assert_eq!(*cached.get_fresh().unwrap(), "three");
         fs::write(&path, b"\xff\xfe").unwrap();
         assert!(cached.get().unwrap_err().contains("no UTF-8"));
     }
@@ -231,18 +233,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
         fs::write(&path, "one").unwrap();
-        let file = Cached::new(Content::Path(path), |_, text| Ok(text.to_owned()));
-        let text = Cached::new(Content::embedded("a", "two"), |_, text| Ok(text.to_owned()));
+        let file = CachedContent::new(ContentSource::Path(path), |_, text| Ok(text.to_owned()));
+        let text = CachedContent::new(ContentSource::embedded("a", "two"), |_, text| {
+            Ok(text.to_owned())
+        });
         for cached in [&file, &text] {
-            assert!(cached.at_hand().is_none(), "nobody looked");
+            assert!(cached.get_fresh().is_none(), "nobody looked");
             cached.get().unwrap();
-            cached.made.lock().unwrap().as_mut().unwrap().looked -= AT_HAND;
+            cached.entry.lock().unwrap().as_mut().unwrap().checked_at -= FRESH_FOR;
         }
-        assert!(file.at_hand().is_none());
-        assert_eq!(*text.at_hand().unwrap(), "two");
+        assert!(file.get_fresh().is_none());
+        assert_eq!(*text.get_fresh().unwrap(), "two");
         file.get().unwrap();
-        assert_eq!(*file.at_hand().unwrap(), "one");
-        let _read_by_somebody = file.made.lock().unwrap();
-        assert!(file.at_hand().is_none(), "it is not waited for");
+        assert_eq!(*file.get_fresh().unwrap(), "one");
+        let _read_by_somebody = file.entry.lock().unwrap();
+        assert!(file.get_fresh().is_none(), "it is not waited for");
     }
 }

@@ -7,22 +7,25 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::exoneration::{Exoneration, Listed};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole};
+use nightshift_engine::exoneration::{Exoneration, ListedValues};
 use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval, Fit, Form};
+use crate::approval::{self, Approval, ApprovalSchema, MatchStrength};
+use crate::approval_status::StatusVocabulary;
 use crate::arguments::{self, Arguments, Subject};
-use crate::content::Content;
+use crate::content::ContentSource;
 use crate::pattern::Pattern;
-use crate::register::{Columns, Family, Fields, Problem, Record, Register, RegisterReport, Table};
-use crate::status::Of;
+use crate::register::{
+    Problem, Register, RegisterColumns, RegisterGroup, RegisterRecord, RegisterReport, RowFields,
+    Table,
+};
 use crate::tool::{Tool, spec};
 
-const TYPES: [IndicatorKind; 3] = [
+const SUPPORTED_KINDS: [IndicatorKind; 3] = [
     IndicatorKind::AccessKey,
     IndicatorKind::Email,
     IndicatorKind::Principal,
@@ -34,24 +37,24 @@ const KIND: &str = "identity_lookup";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "IdentityLookup")]
-pub struct Config {
+pub struct IdentityLookupConfig {
     /// The tool's name.
     pub name: String,
     /// The register, as CSV or JSON.
-    pub path: Content,
+    pub path: ContentSource,
 }
 
-const FORM: Form = Form {
+const APPROVAL_SCHEMA: ApprovalSchema = ApprovalSchema {
     exoneration: "identity",
-    bare: &[IndicatorKind::Principal, IndicatorKind::Email],
-    dotted: &[IndicatorKind::Principal, IndicatorKind::Email],
-    asked: &TYPES,
-    names: &[
+    bare_name_kinds: &[IndicatorKind::Principal, IndicatorKind::Email],
+    dotted_name_kinds: &[IndicatorKind::Principal, IndicatorKind::Email],
+    supported_kinds: &SUPPORTED_KINDS,
+    column_names: &[
         ("subject", "principal"),
         ("keys", "access_keys"),
         ("networks", "usual_networks"),
     ],
-    status: Of::Standing,
+    status_vocabulary: StatusVocabulary::Permanent,
 };
 
 #[derive(Debug, Serialize)]
@@ -69,15 +72,15 @@ pub(crate) struct Identity {
 }
 
 /// A row that was found.
-struct Found<'a> {
+struct IdentityMatch<'a> {
     identity: &'a Identity,
     /// The entries that name the value, or the principal that owns the key.
     entries: Vec<&'a Pattern>,
-    fit: Fit,
+    match_strength: MatchStrength,
 }
 
-impl Record for Identity {
-    const COLUMNS: Columns = Columns {
+impl RegisterRecord for Identity {
+    const COLUMNS: RegisterColumns = RegisterColumns {
         own: &[
             "id",
             "aliases",
@@ -97,58 +100,63 @@ impl Record for Identity {
     };
     const REQUIRED: &'static [&'static str] = &["subject"];
 
-    fn read(fields: &Fields<'_>) -> Result<Self, String> {
-        let mut approval = Approval::read(fields, &FORM)?;
+    fn from_fields(fields: &RowFields<'_>) -> Result<Self, String> {
+        let mut approval = Approval::from_fields(fields, &APPROVAL_SCHEMA)?;
         let (aliases, email) = (fields.list("aliases"), fields.text("email"));
-        let more = approval::entries(&aliases, "aliases")?;
-        approval.entries.extend(more);
-        let more = approval::entries(email.as_slice(), "email")?;
-        approval.entries.extend(more);
+        let more = approval::parse_patterns(&aliases, "aliases")?;
+        approval.patterns.extend(more);
+        let more = approval::parse_patterns(email.as_slice(), "email")?;
+        approval.patterns.extend(more);
         Ok(Self {
             id: fields.text("id"),
             aliases,
             email,
             owner: fields.text("owner"),
             department: fields.text("department"),
-            mfa: fields.flag("mfa")?,
+            mfa: fields.boolean("mfa")?,
             usual_countries: fields.list("usual_countries"),
-            more: fields.more(),
+            more: fields.extra_columns(),
             approval,
         })
     }
 
-    fn doubts(&self) -> Vec<String> {
-        self.approval.doubts("valid_until")
+    fn warnings(&self) -> Vec<String> {
+        self.approval.warnings("valid_until")
     }
 
     fn conflicts(rows: &[(u64, Self)]) -> Vec<Problem> {
-        approval::contradictions(rows.iter().map(|(line, row)| (*line, &row.approval)))
+        approval::find_contradictions(rows.iter().map(|(line, row)| (*line, &row.approval)))
     }
 }
 
 impl Identity {
-    fn find(&self, subject: &Subject) -> Option<Found<'_>> {
+    fn find(&self, subject: &Subject) -> Option<IdentityMatch<'_>> {
         let (entries, fit) = match (subject.kind, &self.approval.extent.keys) {
-            (IndicatorKind::AccessKey, Listed::These(keys)) if keys.contains(&subject.value) => {
-                (self.approval.entries.iter().collect(), Fit::Whole)
+            (IndicatorKind::AccessKey, ListedValues::These(keys))
+                if keys.contains(&subject.value) =>
+            {
+                (
+                    self.approval.patterns.iter().collect(),
+                    MatchStrength::Exact,
+                )
             }
-            _ => self.approval.find(subject)?,
+            _ => self.approval.match_subject(subject)?,
         };
-        Some(Found {
+        Some(IdentityMatch {
             identity: self,
             entries,
-            fit,
+            match_strength: fit,
         })
     }
 
     /// Returns addresses that acted in the alert from outside the usual networks.
-    fn unusual<'a>(&self, alert: &'a Alert) -> Vec<&'a str> {
+    fn unusual_addresses<'a>(&self, alert: &'a Alert) -> Vec<&'a str> {
         let networks = &self.approval.networks;
         if networks.is_empty() {
             return Vec::new();
         }
         alert
-            .with_role(Role::Actor)
+            .with_role(IndicatorRole::Actor)
             .filter(|indicator| indicator.kind == IndicatorKind::Ip)
             .map(|indicator| indicator.value.as_str())
             .filter(|value| {
@@ -163,14 +171,14 @@ impl Identity {
         if let Value::Object(own) = json!(self) {
             row.extend(own);
         }
-        let unusual = json!(self.unusual(alert));
+        let unusual = json!(self.unusual_addresses(alert));
         row.insert("outside_usual_networks".to_owned(), unusual);
         Value::Object(row)
     }
 
     fn exonerations(&self, subject: &Subject, entries: &[&Pattern]) -> Vec<Exoneration> {
         let principal = self.approval.subject();
-        let record = approval::Record {
+        let record = approval::ExonerationDetails {
             reference: self.id.as_deref().unwrap_or(&principal),
             statement: self.statement(&principal, &subject.value),
             detection_wrong: false,
@@ -198,11 +206,11 @@ impl Identity {
 pub(crate) struct IdentityLookup {
     spec: ToolSpec,
     register: Arc<Register<Identity>>,
-    family: Family<Identity>,
+    group: RegisterGroup<Identity>,
 }
 
 impl IdentityLookup {
-    pub(crate) fn new(config: Config, family: &Family<Identity>) -> Self {
+    pub(crate) fn new(config: IdentityLookupConfig, family: &RegisterGroup<Identity>) -> Self {
         let description = "Who a principal, access key or email address is: person, service, CI or role; owner, department, \
             MFA, usual countries and networks, status, and which findings its work is expected to set off. \
             `outside_usual_networks` lists the alert's acting addresses that are not usual for it. `found: 0` means that the \
@@ -212,10 +220,10 @@ impl IdentityLookup {
                 &config.name,
                 KIND,
                 description,
-                vec![arguments::indicator(
+                vec![arguments::indicator_argument(
                     "principal",
                     "the principal, access key id or email address",
-                    &TYPES,
+                    &SUPPORTED_KINDS,
                 )],
                 &[
                     ("/found", Trust::Register),
@@ -224,7 +232,7 @@ impl IdentityLookup {
                 ],
             ),
             register: family.add(config.path),
-            family: family.clone(),
+            group: family.clone(),
         }
     }
 }
@@ -240,9 +248,9 @@ impl Tool for IdentityLookup {
         arguments: Arguments<'_>,
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let subject = arguments.indicator("principal", &TYPES)?;
+        let subject = arguments.required_indicator("principal", &SUPPORTED_KINDS)?;
         let alert = Arc::clone(&context.alert);
-        self.family
+        self.group
             .search(&self.register, move |name, table, others| {
                 search(&subject, name, table, others, &alert)
             })
@@ -250,7 +258,7 @@ impl Tool for IdentityLookup {
     }
 
     fn reports(&self) -> Vec<RegisterReport> {
-        vec![self.register.report(&self.spec.name, KIND)]
+        vec![self.register.to_report(&self.spec.name, KIND)]
     }
 }
 
@@ -261,24 +269,24 @@ fn search(
     others: &[Arc<Table<Identity>>],
     alert: &Alert,
 ) -> ToolOutput {
-    let found: Vec<Found<'_>> = table
+    let found: Vec<IdentityMatch<'_>> = table
         .records
         .iter()
         .filter_map(|identity| identity.find(subject))
         .collect();
     let elsewhere = others.iter().flat_map(|table| &table.records);
-    let elsewhere: Vec<Found<'_>> = elsewhere.filter_map(|row| row.find(subject)).collect();
+    let elsewhere: Vec<IdentityMatch<'_>> = elsewhere.filter_map(|row| row.find(subject)).collect();
     let is_no_more = |identity: &Identity| {
         let mut rows = found.iter().chain(&elsewhere);
-        rows.any(|row| row.identity.approval.ends(&identity.approval))
+        rows.any(|row| row.identity.approval.revokes(&identity.approval))
     };
     let rows = found.iter().map(|row| row.identity.row(alert));
-    let mut output = ToolOutput::of(json!({
+    let mut output = ToolOutput::from_body(json!({
         "principal": subject.value,
         "type": subject.kind.as_str(),
         "found": found.len(),
         "identities": rows.collect::<Vec<Value>>(),
-        "searched": table.searched(name),
+        "searched": table.search_summary(name),
     }));
     output.rows = Some(found.len() as u64);
     output.indicators = found
@@ -287,7 +295,7 @@ fn search(
         .collect();
     output.exonerations = found
         .iter()
-        .filter(|row| row.fit == Fit::Whole && !is_no_more(row.identity))
+        .filter(|row| row.match_strength == MatchStrength::Exact && !is_no_more(row.identity))
         .flat_map(|row| row.identity.exonerations(subject, &row.entries))
         .collect();
     output
@@ -295,19 +303,19 @@ fn search(
 
 fn indicators(identity: &Identity) -> Vec<Indicator> {
     let keys = match &identity.approval.extent.keys {
-        Listed::These(keys) => keys.as_slice(),
-        Listed::Any | Listed::None => &[],
+        ListedValues::These(keys) => keys.as_slice(),
+        ListedValues::Any | ListedValues::None => &[],
     };
     let keys = keys
         .iter()
-        .filter_map(|key| Indicator::parse(IndicatorKind::AccessKey, key, Role::Related));
+        .filter_map(|key| Indicator::parse(IndicatorKind::AccessKey, key, IndicatorRole::Related));
     identity
         .approval
         .subjects
         .iter()
         .chain(&identity.aliases)
         .filter(|name| !name.contains('*'))
-        .filter_map(|name| Indicator::parse(IndicatorKind::Principal, name, Role::Related))
+        .filter_map(|name| Indicator::parse(IndicatorKind::Principal, name, IndicatorRole::Related))
         .chain(keys)
         .collect()
 }

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, Subject};
-use crate::content::{Cached, Content};
-use crate::register::{RegisterReport, report};
-use crate::tool::{Tool, blocking, spec, unavailable};
+use crate::content::{CachedContent, ContentSource};
+use crate::register::{RegisterReport, build_report};
+use crate::tool::{Tool, run_blocking, spec, unavailable};
 use cloud::CloudRanges;
 
-const TYPES: [IndicatorKind; 5] = [
+const SUPPORTED_KINDS: [IndicatorKind; 5] = [
     IndicatorKind::Ip,
     IndicatorKind::Url,
     IndicatorKind::Hash,
@@ -34,7 +34,7 @@ const KIND: &str = "indicator_facts";
 
 /// Paths that are computed from published tables and the form of the value. Parts of the value (host, path, names)
 /// stay external.
-const COMPUTED: [&str; 20] = [
+const COMPUTED_FIELDS: [&str; 20] = [
     "type",
     "version",
     "class",
@@ -61,15 +61,15 @@ const COMPUTED: [&str; 20] = [
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "IndicatorFacts")]
-pub struct Config {
+pub struct IndicatorFactsConfig {
     /// The tool's name.
     pub name: String,
     /// Published address ranges: `ip-ranges.json` of AWS, `cloud.json` of Google.
     #[serde(default)]
-    pub cloud_ranges: Vec<Content>,
+    pub cloud_ranges: Vec<ContentSource>,
 }
 
-impl Config {
+impl IndicatorFactsConfig {
     pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -80,16 +80,16 @@ impl Config {
 
 pub(crate) struct IndicatorFacts {
     spec: ToolSpec,
-    clouds: Arc<[Cached<CloudRanges>]>,
+    cloud_ranges: Arc<[CachedContent<CloudRanges>]>,
 }
 
 impl IndicatorFacts {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: IndicatorFactsConfig) -> Self {
         let description = "Facts about one indicator, computed without asking anybody: class and range of an ip address \
             (public, private, documentation, …; cloud provider where known), parts of a domain (registrable part, public \
             suffix, dynamic DNS, random look), host of a url, algorithm of a hash. Says nothing about reputation: ask a \
             watchlist for that. Cheap, use it first.";
-        let paths: Vec<String> = COMPUTED
+        let paths: Vec<String> = COMPUTED_FIELDS
             .iter()
             .flat_map(|name| [format!("/{name}"), format!("/host_facts/{name}")])
             .collect();
@@ -102,17 +102,17 @@ impl IndicatorFacts {
                 &config.name,
                 KIND,
                 description,
-                vec![arguments::indicator(
+                vec![arguments::indicator_argument(
                     "indicator",
                     "the ip, domain, url, email or hash to describe",
-                    &TYPES,
+                    &SUPPORTED_KINDS,
                 )],
                 &trust,
             ),
-            clouds: config
+            cloud_ranges: config
                 .cloud_ranges
                 .into_iter()
-                .map(|content| Cached::new(content, cloud::parse))
+                .map(|content| CachedContent::new(content, cloud::parse))
                 .collect(),
         }
     }
@@ -129,19 +129,19 @@ impl Tool for IndicatorFacts {
         arguments: Arguments<'_>,
         _context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let subject = arguments.indicator("indicator", &TYPES)?;
-        let clouds = Arc::clone(&self.clouds);
+        let subject = arguments.required_indicator("indicator", &SUPPORTED_KINDS)?;
+        let clouds = Arc::clone(&self.cloud_ranges);
         if clouds.is_empty() {
-            return facts(&subject, &[]).map(ToolOutput::of);
+            return facts(&subject, &[]).map(ToolOutput::from_body);
         }
-        blocking(move || facts(&subject, &clouds).map(ToolOutput::of)).await
+        run_blocking(move || facts(&subject, &clouds).map(ToolOutput::from_body)).await
     }
 
     fn reports(&self) -> Vec<RegisterReport> {
-        self.clouds
+        self.cloud_ranges
             .iter()
             .map(|ranges| {
-                report(
+                build_report(
                     &self.spec.name,
                     KIND,
                     ranges.name(),
@@ -153,7 +153,7 @@ impl Tool for IndicatorFacts {
     }
 }
 
-fn facts(subject: &Subject, clouds: &[Cached<CloudRanges>]) -> Result<Value, ToolError> {
+fn facts(subject: &Subject, clouds: &[CachedContent<CloudRanges>]) -> Result<Value, ToolError> {
     let mut body = match subject.kind {
         IndicatorKind::Ip => address_facts(subject, clouds)?,
         IndicatorKind::Domain => domain::facts(&subject.value),
@@ -162,7 +162,7 @@ fn facts(subject: &Subject, clouds: &[Cached<CloudRanges>]) -> Result<Value, Too
             let host = subject.value.rsplit('@').next().unwrap_or_default();
             json!({ "domain": host, "host_facts": domain::facts(host) })
         }
-        _ => json!({ "algorithm": algorithm(&subject.value) }),
+        _ => json!({ "algorithm": hash_algorithm(&subject.value) }),
     };
     if let Some(map) = body.as_object_mut() {
         map.insert("indicator".to_owned(), Value::from(subject.value.clone()));
@@ -171,7 +171,10 @@ fn facts(subject: &Subject, clouds: &[Cached<CloudRanges>]) -> Result<Value, Too
     Ok(body)
 }
 
-fn address_facts(subject: &Subject, clouds: &[Cached<CloudRanges>]) -> Result<Value, ToolError> {
+fn address_facts(
+    subject: &Subject,
+    clouds: &[CachedContent<CloudRanges>],
+) -> Result<Value, ToolError> {
     let ip = subject.ip.ok_or_else(|| ToolError::Argument {
         argument: "indicator".to_owned(),
         problem: format!("{:?} is no ip address", subject.value),
@@ -185,7 +188,7 @@ fn address_facts(subject: &Subject, clouds: &[Cached<CloudRanges>]) -> Result<Va
     Ok(body)
 }
 
-fn url_facts(text: &str, clouds: &[Cached<CloudRanges>]) -> Result<Value, ToolError> {
+fn url_facts(text: &str, clouds: &[CachedContent<CloudRanges>]) -> Result<Value, ToolError> {
     let refused = |problem: String| ToolError::Argument {
         argument: "indicator".to_owned(),
         problem,
@@ -214,7 +217,7 @@ fn url_facts(text: &str, clouds: &[Cached<CloudRanges>]) -> Result<Value, ToolEr
 }
 
 /// Returns the algorithm by the length in hex: MD5 (RFC 1321), SHA-1, SHA-256 and SHA-512 (FIPS 180-4).
-fn algorithm(digest: &str) -> Option<&'static str> {
+fn hash_algorithm(digest: &str) -> Option<&'static str> {
     match digest.len() {
         32 => Some("md5"),
         40 => Some("sha1"),

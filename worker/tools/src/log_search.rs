@@ -4,20 +4,20 @@
 //! match is an answer with a count. A log that is unreadable or has no record of its format is an error, so that a
 //! missing log never looks like a quiet one.
 
-mod answer;
-mod choice;
 mod cloudtrail;
-mod entry;
+mod decompression;
+mod envelope;
 mod files;
 mod filter;
 mod gcp_audit;
 mod json_lines;
+mod json_splitter;
+mod log_record;
+mod output;
 mod records;
+mod row_selection;
 mod scan;
-mod stream;
-mod unpack;
 mod vpc_flow;
-mod wrapping;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,11 +33,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::{self, Arguments};
 use crate::config::ToolConfigError;
-use crate::content::Content;
-use crate::guard::MAX_ROWS;
+use crate::content::ContentSource;
+use crate::output_guard::MAX_ROWS;
 use crate::register::{Problem, RegisterReport};
-use crate::tool::{Tool, blocking, spec};
-use filter::{Filters, Search};
+use crate::tool::{Tool, run_blocking, spec};
+use filter::{LogFilters, LogQuery};
 
 /// Default number of rows of an answer.
 const DEFAULT_ROWS: usize = 50;
@@ -45,7 +45,7 @@ const DEFAULT_ROWS: usize = 50;
 /// Longest `action` filter, in characters.
 const MAX_ACTION_CHARS: usize = 128;
 
-const RESOURCES: [IndicatorKind; 10] = [
+const RESOURCE_KINDS: [IndicatorKind; 10] = [
     IndicatorKind::Arn,
     IndicatorKind::Domain,
     IndicatorKind::Bucket,
@@ -83,7 +83,7 @@ impl LogFormat {
         }
     }
 
-    const fn about(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::Cloudtrail => {
                 "Search AWS CloudTrail: which API calls a principal, access key or address made, or which calls \
@@ -120,14 +120,14 @@ impl LogFormat {
                 ),
                 ("access_key", &[IndicatorKind::AccessKey]),
                 ("instance", &[IndicatorKind::Instance]),
-                ("resource", &RESOURCES),
+                ("resource", &RESOURCE_KINDS),
             ],
         }
     }
 
     /// Returns the paths that the platform writes. Values chosen by callers (user agents, resource names, messages)
     /// stay external.
-    const fn trust(self) -> &'static [&'static str] {
+    const fn trusted_paths(self) -> &'static [&'static str] {
         match self {
             Self::Cloudtrail | Self::GcpAudit => &[
                 "/rows/*/at",
@@ -153,13 +153,13 @@ impl LogFormat {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LogSearch")]
-pub struct Config {
+pub struct LogSearchConfig {
     /// The tool's name.
     pub name: String,
     /// The format of the log.
     pub format: LogFormat,
     /// A file, a folder (with its subfolders), or a glob.
-    pub path: Content,
+    pub path: ContentSource,
     /// For `json_lines`: JSON pointers to `at`, `action`, `principal`, `source_ip`, … where the log uses other names.
     #[serde(default)]
     pub fields: BTreeMap<String, String>,
@@ -172,9 +172,9 @@ const fn default_scan_bytes() -> u64 {
     256 * 1024 * 1024
 }
 
-impl Config {
+impl LogSearchConfig {
     pub(crate) fn check(&self) -> Result<(), ToolConfigError> {
-        let bad = |key, problem: String| ToolConfigError::BadValue {
+        let bad = |key, problem: String| ToolConfigError::InvalidValue {
             name: self.name.clone(),
             key,
             problem,
@@ -207,19 +207,19 @@ impl Config {
 
 pub(crate) struct LogSearch {
     spec: ToolSpec,
-    config: Arc<Config>,
+    config: Arc<LogSearchConfig>,
 }
 
 impl LogSearch {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: LogSearchConfig) -> Self {
         let format = config.format;
         let description = format!(
             "{} Needs at least one of {}. Searches a day around the alert's events unless `since` and `until` say otherwise \
              (at most 30 days before the first event). The answer counts all matching records; `rows` holds one of each \
              caller, address and action, then those nearest to the events. 0 rows is an answer only where `searched` \
              covers the time in question.",
-            format.about(),
-            names(format).join(", ")
+            format.description(),
+            filter_names(format).join(", ")
         );
         let mut trust = vec![
             ("/source", Trust::Platform),
@@ -230,7 +230,12 @@ impl LogSearch {
             ("/left_out", Trust::Platform),
             ("/note", Trust::Platform),
         ];
-        trust.extend(format.trust().iter().map(|path| (*path, Trust::Platform)));
+        trust.extend(
+            format
+                .trusted_paths()
+                .iter()
+                .map(|path| (*path, Trust::Platform)),
+        );
         Self {
             spec: spec(
                 &config.name,
@@ -243,19 +248,22 @@ impl LogSearch {
         }
     }
 
-    fn filters(&self, arguments: &Arguments<'_>) -> Result<Filters, ToolError> {
+    fn filters(&self, arguments: &Arguments<'_>) -> Result<LogFilters, ToolError> {
         let format = self.config.format;
-        let mut filters = Filters {
-            is_free: format == LogFormat::JsonLines,
-            ..Filters::default()
+        let mut filters = LogFilters {
+            searches_texts: format == LogFormat::JsonLines,
+            ..LogFilters::default()
         };
         for (name, types) in format.filters() {
-            if let Some(subject) = arguments.indicator_if_any(name, types)? {
+            if let Some(subject) = arguments.optional_indicator(name, types)? {
                 filters.indicators.push((name, subject));
             }
         }
         if filters.indicators.is_empty() {
-            let problem = format!("at least one of {} is needed", names(format).join(", "));
+            let problem = format!(
+                "at least one of {} is needed",
+                filter_names(format).join(", ")
+            );
             return Err(ToolError::Argument {
                 argument: "ip".to_owned(),
                 problem,
@@ -268,7 +276,7 @@ impl LogSearch {
     }
 }
 
-fn names(format: LogFormat) -> Vec<&'static str> {
+fn filter_names(format: LogFormat) -> Vec<&'static str> {
     format.filters().iter().map(|(name, _)| *name).collect()
 }
 
@@ -293,11 +301,11 @@ fn all_arguments(format: LogFormat) -> Vec<Argument> {
         },
         required: false,
     });
-    all.push(arguments::time(
+    all.push(arguments::time_argument(
         "since",
         "start; a day before the first event if left out",
     ));
-    all.push(arguments::time(
+    all.push(arguments::time_argument(
         "until",
         "end; a day after the last event if left out",
     ));
@@ -333,7 +341,7 @@ impl Tool for LogSearch {
         arguments: Arguments<'_>,
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let search = Search {
+        let search = LogQuery {
             filters: self.filters(&arguments)?,
             range: arguments.range(context.now)?,
             now: context.now,
@@ -343,9 +351,9 @@ impl Tool for LogSearch {
         let config = Arc::clone(&self.config);
         let stop = Arc::new(AtomicBool::new(false));
         let _stop_on_drop = StopOnDrop(Arc::clone(&stop));
-        blocking(move || {
+        run_blocking(move || {
             let seen = scan::run(&config, &search, &stop)?;
-            Ok(answer::of(&config, &search, seen))
+            Ok(output::build_output(&config, &search, seen))
         })
         .await
     }

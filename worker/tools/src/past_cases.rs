@@ -3,13 +3,13 @@
 //! Only typed fields pass from one case into another, never a sentence that somebody wrote (attack A20). A machine's
 //! earlier verdict is reported and clears nothing. For verdicts of people see `decided`.
 
-mod decided;
+mod person_verdict;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::Duration;
-use nightshift_alert::{Indicator, Role};
+use nightshift_alert::{Indicator, IndicatorRole};
 use nightshift_engine::port::{PastCase, PastCases, PastQuery};
 use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
@@ -30,36 +30,36 @@ const MAX_INDICATORS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PastCases")]
-pub struct Config {
+pub struct PastCasesConfig {
     /// The tool's name: `past_cases`, since every case begins with a call of this name.
     pub name: String,
     /// How many days to look back.
-    #[serde(default = "ninety")]
+    #[serde(default = "default_days")]
     pub days: u32,
     /// Maximum number of cases, the newest first.
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     pub limit: usize,
 }
 
-const fn ninety() -> u32 {
+const fn default_days() -> u32 {
     90
 }
 
-const fn twenty() -> usize {
+const fn default_limit() -> usize {
     20
 }
 
-impl Config {
+impl PastCasesConfig {
     pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            days: ninety(),
-            limit: twenty(),
+            days: default_days(),
+            limit: default_limit(),
         }
     }
 
     pub(crate) fn check(&self) -> Result<(), ToolConfigError> {
-        let bad = |key, problem: &str| ToolConfigError::BadValue {
+        let bad = |key, problem: &str| ToolConfigError::InvalidValue {
             name: self.name.clone(),
             key,
             problem: problem.to_owned(),
@@ -84,11 +84,11 @@ pub(crate) struct PastCasesTool {
     spec: ToolSpec,
     days: u32,
     limit: usize,
-    past: Arc<dyn PastCases>,
+    past_cases: Arc<dyn PastCases>,
 }
 
 impl PastCasesTool {
-    pub(crate) fn new(config: &Config, past: Arc<dyn PastCases>) -> Self {
+    pub(crate) fn new(config: &PastCasesConfig, past: Arc<dyn PastCases>) -> Self {
         let description = "Earlier cases of the same finding, or that share an actor, target or far end with this alert: \
             their types, verdicts, what people decided, and which tools failed there. Takes no arguments. A machine's \
             earlier verdict proves nothing by itself.";
@@ -107,7 +107,7 @@ impl PastCasesTool {
             ),
             days: config.days,
             limit: config.limit,
-            past,
+            past_cases: past,
         }
     }
 
@@ -116,7 +116,7 @@ impl PastCasesTool {
         let mut indicators: Vec<Indicator> = alert
             .indicators
             .iter()
-            .filter(|indicator| indicator.role != Role::Related)
+            .filter(|indicator| indicator.role != IndicatorRole::Related)
             .cloned()
             .collect();
         indicators.truncate(MAX_INDICATORS);
@@ -127,9 +127,9 @@ impl PastCasesTool {
             account: alert.account.clone(),
             indicators,
             actors: {
-                let role = match alert.with_role(Role::Actor).next() {
-                    Some(_) => Role::Actor,
-                    None => Role::Target,
+                let role = match alert.with_role(IndicatorRole::Actor).next() {
+                    Some(_) => IndicatorRole::Actor,
+                    None => IndicatorRole::Target,
                 };
                 alert.with_role(role).cloned().collect()
             },
@@ -154,18 +154,19 @@ impl Tool for PastCasesTool {
     ) -> Result<ToolOutput, ToolError> {
         let query = self.query(context);
         let mut cases = self
-            .past
-            .similar(&query)
+            .past_cases
+            .similar_cases(&query)
             .await
             .map_err(|error| unavailable(format!("earlier cases cannot be read: {error}")))?;
         cases.truncate(self.limit);
-        let decision =
-            self.past.decided(&query).await.map_err(|error| {
-                unavailable(format!("people's verdicts cannot be read: {error}"))
-            })?;
-        let mut output = answer(&query, &cases);
+        let decision = self
+            .past_cases
+            .last_person_decision(&query)
+            .await
+            .map_err(|error| unavailable(format!("people's verdicts cannot be read: {error}")))?;
+        let mut output = build_output(&query, &cases);
         if let Some(decision) = decision {
-            output.exonerations = decided::exonerations(&decision, &context.alert);
+            output.exonerations = person_verdict::exonerations(&decision, &context.alert);
         }
         Ok(output)
     }
@@ -175,9 +176,9 @@ impl Tool for PastCasesTool {
     }
 }
 
-fn answer(query: &PastQuery, cases: &[PastCase]) -> ToolOutput {
+fn build_output(query: &PastQuery, cases: &[PastCase]) -> ToolOutput {
     let same_key = cases.iter().filter(|case| case.same_key).count();
-    let mut output = ToolOutput::of(json!({
+    let mut output = ToolOutput::from_body(json!({
         "cases": cases,
         "found": cases.len(),
         "same_key": same_key,

@@ -10,7 +10,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv4Subnets, Ipv6Net, Ipv6Subnets};
 use nightshift_alert::IndicatorKind;
 
 use crate::arguments::Subject;
-use crate::canonical::Named;
+use crate::canonical_name::CanonicalName;
 
 /// Widest networks that a register may name: a row about half the internet is a mistake.
 const WIDEST_V4: u8 = 8;
@@ -25,14 +25,14 @@ pub(crate) enum Pattern {
     /// An address, a network, or a range of addresses.
     Addresses(Vec<IpNet>),
     /// Subdomains of this domain, without the domain itself.
-    Below(String),
+    Subdomains(String),
     /// A name, with globs for its parts if it contains `*`.
-    Name(Box<Name>),
+    Name(Box<NamePattern>),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Name {
-    pub(crate) named: Named,
+pub(crate) struct NamePattern {
+    pub(crate) name: CanonicalName,
     text: Option<GlobMatcher>,
     session: Option<GlobMatcher>,
 }
@@ -48,30 +48,30 @@ impl Pattern {
         if text.is_empty() {
             return Err("is empty".to_owned());
         }
-        if let Some(networks) = networks(text)? {
+        if let Some(networks) = parse_networks(text)? {
             return Ok(Self::Addresses(networks));
         }
         if let Some(domain) = text.strip_prefix("*.")
             && !domain.contains('*')
         {
-            let named = Named::from_entry(domain);
-            return Ok(Self::Below(named.text));
+            let named = CanonicalName::from_entry(domain);
+            return Ok(Self::Subdomains(named.text));
         }
-        let named = Named::from_entry(text);
+        let named = CanonicalName::from_entry(text);
         let any_session = named.session.as_deref() == Some("*");
         let session = named.session.as_deref().filter(|_| !any_session);
-        Ok(Self::Name(Box::new(Name {
-            text: wild(&named.text)?,
-            session: session.map(glob).transpose()?,
-            named,
+        Ok(Self::Name(Box::new(NamePattern {
+            text: compile_wildcard(&named.text)?,
+            session: session.map(compile_glob).transpose()?,
+            name: named,
         })))
     }
 
     /// Returns the canonical name, or `None` for addresses and domains.
-    pub(crate) fn named(&self) -> Option<&Named> {
+    pub(crate) fn name(&self) -> Option<&CanonicalName> {
         match self {
-            Self::Name(name) => Some(&name.named),
-            Self::Addresses(_) | Self::Below(_) => None,
+            Self::Name(name) => Some(&name.name),
+            Self::Addresses(_) | Self::Subdomains(_) => None,
         }
     }
 
@@ -79,8 +79,8 @@ impl Pattern {
     pub(crate) fn kind(&self) -> Option<IndicatorKind> {
         match self {
             Self::Addresses(_) => Some(IndicatorKind::Ip),
-            Self::Below(_) => Some(IndicatorKind::Domain),
-            Self::Name(name) => name.named.kind,
+            Self::Subdomains(_) => Some(IndicatorKind::Domain),
+            Self::Name(name) => name.name.kind,
         }
     }
 
@@ -90,17 +90,17 @@ impl Pattern {
             Self::Addresses(networks) => subject
                 .ip
                 .is_some_and(|ip| networks.iter().any(|net| net.contains(&ip))),
-            Self::Below(domain) => {
-                subject.kind == IndicatorKind::Domain && below(&subject.value, domain)
+            Self::Subdomains(domain) => {
+                subject.kind == IndicatorKind::Domain && is_subdomain(&subject.value, domain)
             }
-            Self::Name(name) => subject.ip.is_none() && name.matches(&subject.named),
+            Self::Name(name) => subject.ip.is_none() && name.matches(&subject.name),
         }
     }
 }
 
-impl Name {
-    fn matches(&self, value: &Named) -> bool {
-        let own = &self.named;
+impl NamePattern {
+    fn matches(&self, value: &CanonicalName) -> bool {
+        let own = &self.name;
         let agree = |own: &Option<String>, other: &Option<String>| match (own, other) {
             (Some(own), Some(other)) => own == "*" || own == other,
             _ => true,
@@ -122,7 +122,7 @@ impl Name {
 }
 
 /// Parses an address as a network of one, or a network. Host bits are dropped, and IPv4 in IPv6 becomes IPv4.
-pub(crate) fn network(text: &str) -> Option<IpNet> {
+pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Some(IpNet::from(ip.to_canonical()));
     }
@@ -146,7 +146,7 @@ pub(crate) fn network(text: &str) -> Option<IpNet> {
 /// # Errors
 ///
 /// Fails when the networks are too wide or malformed.
-pub(crate) fn networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
+pub(crate) fn parse_networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
     let looks_so = |text: &str| {
         text.contains('*')
             && text
@@ -158,11 +158,11 @@ pub(crate) fn networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
             "{text} is no network: write one such as 203.0.113.0/24"
         ));
     }
-    let found = match network(text) {
+    let found = match parse_network(text) {
         Some(net) => vec![net],
         None => match text
             .split_once('-')
-            .and_then(|(start, end)| range(start, end))
+            .and_then(|(start, end)| networks_between(start, end))
         {
             Some(networks) => networks,
             None => return Ok(None),
@@ -186,7 +186,7 @@ pub(crate) fn networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
 }
 
 /// Returns the networks between two addresses of one version.
-fn range(start: &str, end: &str) -> Option<Vec<IpNet>> {
+fn networks_between(start: &str, end: &str) -> Option<Vec<IpNet>> {
     let address = |text: &str| text.trim().parse::<IpAddr>().ok();
     let short = || {
         let (front, _) = start.trim().rsplit_once('.')?;
@@ -210,7 +210,7 @@ fn range(start: &str, end: &str) -> Option<Vec<IpNet>> {
 
 /// Returns whether `name` is a subdomain of `domain`, label by label: `evilminexmr.com` is not a subdomain of
 /// `minexmr.com`.
-pub(crate) fn below(name: &str, domain: &str) -> bool {
+pub(crate) fn is_subdomain(name: &str, domain: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name.strip_suffix(domain)
         .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
@@ -218,7 +218,7 @@ pub(crate) fn below(name: &str, domain: &str) -> bool {
 
 /// Compiles a name with `*`, which matches any run of characters except `/`; nothing else is special. Returns `None`
 /// for a name without `*`.
-fn wild(text: &str) -> Result<Option<GlobMatcher>, String> {
+fn compile_wildcard(text: &str) -> Result<Option<GlobMatcher>, String> {
     if !text.contains('*') {
         return Ok(None);
     }
@@ -227,10 +227,10 @@ fn wild(text: &str) -> Result<Option<GlobMatcher>, String> {
             "{text} stands for nearly everything: name what is meant"
         ));
     }
-    glob(text).map(Some)
+    compile_glob(text).map(Some)
 }
 
-fn glob(text: &str) -> Result<GlobMatcher, String> {
+fn compile_glob(text: &str) -> Result<GlobMatcher, String> {
     let escaped: Vec<String> = text.split('*').map(globset::escape).collect();
     GlobBuilder::new(&escaped.join("*"))
         .case_insensitive(true)
@@ -385,10 +385,10 @@ mod tests {
         fn below_means_whole_labels(name in "[a-z]{1,6}(\\.[a-z]{1,6}){0,3}", domain in "[a-z]{1,4}\\.[a-z]{2,3}") {
             let below_it = format!("{name}.{domain}");
             let beside_it = format!("{name}{domain}");
-            prop_assert!(below(&below_it, &domain));
+            prop_assert!(is_subdomain(&below_it, &domain));
             let dotted = format!(".{domain}");
-            prop_assert_eq!(below(&beside_it, &domain), beside_it.ends_with(&dotted));
-            prop_assert!(!below(&domain, &domain));
+            prop_assert_eq!(is_subdomain(&beside_it, &domain), beside_it.ends_with(&dotted));
+            prop_assert!(!is_subdomain(&domain, &domain));
         }
 
         #[test]

@@ -10,7 +10,7 @@
 mod feeds;
 mod logs;
 mod registers;
-mod world;
+mod scenario;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,34 +20,34 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::conclusion::{ConclusionDraft, Verdict};
-use nightshift_engine::driver::Ports;
+use nightshift_engine::driver::DriverPorts;
 use nightshift_engine::event::{AnalystKind, Event, EventBody};
-use nightshift_engine::plan::{Mode, StepOutcome};
+use nightshift_engine::plan::{PlanMode, StepOutcome};
 use nightshift_engine::port::{
-    Analyst, Answer, Exonerator, Journal, JournalError, NoAnswer, PastCase, PastCases, PastQuery,
-    Ruled, Toolbox,
+    Analyst, Answer, ExonerationResult, Exonerator, Journal, JournalError, NoAnswer, PastCase,
+    PastCases, PastQuery, Toolbox,
 };
 use nightshift_engine::question::{
     AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
     ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use tokio_util::sync::CancellationToken;
 
-use crate::Tools;
-use world::World;
+use crate::ConfiguredToolbox;
+use scenario::Scenario;
 
 /// Scenarios of an ordinary run.
 const USUAL: u64 = 20_000;
 
 /// An analyst that asks nothing and would clear everything.
-struct Compromised;
+struct CompromisedAnalyst;
 
 #[async_trait]
-impl Analyst for Compromised {
+impl Analyst for CompromisedAnalyst {
     async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         Ok(Answer::free(PlanAnswer {
-            mode: Mode::Direct,
+            mode: PlanMode::Direct,
             objective: "clear it".to_owned(),
             steps: Vec::new(),
             source: String::new(),
@@ -65,18 +65,18 @@ impl Analyst for Compromised {
     }
 
     async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
-        Err(nothing())
+        Err(unavailable_analyst())
     }
 
     async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
-        Err(nothing())
+        Err(unavailable_analyst())
     }
 
     async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         Ok(Answer::free(ConclusionDraft {
             verdict: Verdict::BenignTruePositive,
             leaning: nightshift_engine::conclusion::Leaning::Benign,
-            reason: nightshift_engine::conclusion::Reason::AuthorisedActivity,
+            reason: nightshift_engine::conclusion::VerdictReason::AuthorisedActivity,
             assessed_severity: Severity::Informational,
             findings: Vec::new(),
             gaps: Vec::new(),
@@ -89,52 +89,52 @@ impl Analyst for Compromised {
     }
 }
 
-fn nothing() -> NoAnswer {
+fn unavailable_analyst() -> NoAnswer {
     NoAnswer::from(AskError::Unavailable {
         what: "nobody asks".to_owned(),
     })
 }
 
 /// Ports without any data.
-struct Bare(DateTime<Utc>);
+struct NullPorts(DateTime<Utc>);
 
 #[async_trait]
-impl Journal for Bare {
+impl Journal for NullPorts {
     async fn append(&self, _: &[Event]) -> Result<(), JournalError> {
         Ok(())
     }
 
-    async fn conclude(&self, _: &[Event], _: &State) -> Result<(), JournalError> {
+    async fn conclude(&self, _: &[Event], _: &CaseState) -> Result<(), JournalError> {
         Ok(())
     }
 }
 
 #[async_trait]
-impl PastCases for Bare {
-    async fn similar(&self, _: &PastQuery) -> Result<Vec<PastCase>, String> {
+impl PastCases for NullPorts {
+    async fn similar_cases(&self, _: &PastQuery) -> Result<Vec<PastCase>, String> {
         Ok(Vec::new())
     }
 }
 
-impl Exonerator for Bare {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
-        Ruled::default()
+impl Exonerator for NullPorts {
+    fn exonerate(&self, _: &ConcludeQuestion) -> ExonerationResult {
+        ExonerationResult::default()
     }
 }
 
-impl nightshift_engine::port::Clock for Bare {
+impl nightshift_engine::port::Clock for NullPorts {
     fn now(&self) -> DateTime<Utc> {
         self.0
     }
 }
 
 /// Triages the alert of a scenario with its registers and logs, which may be written to this folder.
-async fn triage(world: &World, folder: &Path) -> State {
-    let alert = read(world);
-    let bare = Arc::new(Bare(world.last + TimeDelta::hours(20)));
+async fn triage(world: &Scenario, folder: &Path) -> CaseState {
+    let alert = read_alert(world);
+    let bare = Arc::new(NullPorts(world.last + TimeDelta::hours(20)));
     let configs = world.tools(folder);
-    let tools = Tools::build(&configs, Arc::<Bare>::clone(&bare), folder).unwrap();
-    let opened = nightshift_engine::event::Opened {
+    let tools = ConfiguredToolbox::build(&configs, Arc::<NullPorts>::clone(&bare), folder).unwrap();
+    let opened = nightshift_engine::event::CaseSetup {
         version: nightshift_engine::event::JOURNAL_VERSION,
         case_id: "case".to_owned(),
         revision: 1,
@@ -142,26 +142,26 @@ async fn triage(world: &World, folder: &Path) -> State {
         profile: "default".to_owned(),
         analyst: AnalystKind::Playbook,
         models: Vec::new(),
-        limits: nightshift_engine::limits::Limits::default(),
+        limits: nightshift_engine::limits::TriageLimits::default(),
         reserve: nightshift_engine::limits::Cost::default(),
         tools: tools.specs().into(),
         actions: Arc::new([]),
-        conduct: nightshift_engine::strategy::Conduct::default(),
+        options: nightshift_engine::strategy::TriageOptions::default(),
         delimiter: String::new(),
         pseudonym_key: String::new(),
-        prompts: String::new(),
-        again: None,
+        prompts_hash: String::new(),
+        previous_run: None,
     };
     let opening = [
         Event::new(bare.0, EventBody::Opened(Box::new(opened))),
         Event::new(bare.0, EventBody::Claimed { epoch: 1 }),
     ];
-    let ports = Ports {
-        analyst: Arc::new(Compromised),
+    let ports = DriverPorts {
+        analyst: Arc::new(CompromisedAnalyst),
         fallback: None,
         toolbox: Arc::new(tools),
-        exonerator: Arc::<Bare>::clone(&bare),
-        journal: Arc::<Bare>::clone(&bare),
+        exonerator: Arc::<NullPorts>::clone(&bare),
+        journal: Arc::<NullPorts>::clone(&bare),
         clock: bare,
         meter: Arc::new(nightshift_engine::port::NoMeter),
     };
@@ -173,14 +173,14 @@ async fn triage(world: &World, folder: &Path) -> State {
     )
     .await
     {
-        Ok(nightshift_engine::driver::End::Concluded(state)) => *state,
+        Ok(nightshift_engine::driver::CaseEnd::Concluded(state)) => *state,
         other => panic!("seed {}: {other:?}", world.seed),
     }
 }
 
-fn read(world: &World) -> Alert {
+fn read_alert(world: &Scenario) -> Alert {
     let bytes = world.message.to_string().into_bytes();
-    let batch = nightshift_alert::read(&bytes, &feeds::options()).unwrap();
+    let batch = nightshift_alert::read_message(&bytes, &feeds::options()).unwrap();
     assert_eq!(batch.alerts.len(), 1, "seed {}", world.seed);
     batch.alerts.into_iter().next().unwrap()
 }
@@ -198,7 +198,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, world: &World, state: &State) {
+    fn add(&mut self, world: &Scenario, state: &CaseState) {
         let conclusion = state.conclusion.as_ref().unwrap();
         let is_benign = conclusion.verdict.is_benign();
         let is_authorised = world.faults.is_empty();
@@ -211,9 +211,15 @@ impl Tally {
             (false, true) if is_recorded => {
                 let missing = conclusion.ledger.iter().find(|row| row.missing.is_some());
                 let missing = missing.map(|row| (&row.subject_type, &row.missing));
-                let why = conclusion.overridden.first().map(|one| words(&one.why));
+                let why = conclusion
+                    .overridden
+                    .first()
+                    .map(|one| first_words(&one.why));
                 let row = missing.map(|(kind, why)| {
-                    format!("{kind}: {}", words(why.as_deref().unwrap_or_default()))
+                    format!(
+                        "{kind}: {}",
+                        first_words(why.as_deref().unwrap_or_default())
+                    )
                 });
                 (
                     &mut self.missed,
@@ -245,14 +251,14 @@ impl Tally {
 }
 
 /// Returns the first words of a text, without words that differ between scenarios.
-fn words(text: &str) -> String {
+fn first_words(text: &str) -> String {
     let words = text.split_whitespace();
     let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
     words.take(14).collect::<Vec<_>>().join(" ")
 }
 
 /// Writes the files of a scenario for debugging.
-fn write(world: &World, state: &State) {
+fn write(world: &Scenario, state: &CaseState) {
     let folder = std::env::temp_dir().join(format!("nightshift-property/{}", world.seed));
     std::fs::create_dir_all(&folder).unwrap();
     let put = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
@@ -285,7 +291,7 @@ fn tally(seeds: impl Iterator<Item = u64>) -> Tally {
     let folder = tempfile::tempdir().unwrap();
     let mut tally = Tally::default();
     for seed in seeds {
-        let world = World::new(seed);
+        let world = Scenario::new(seed);
         let state = runtime.block_on(triage(&world, folder.path()));
         tally.add(&world, &state);
     }

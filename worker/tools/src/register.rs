@@ -12,12 +12,12 @@ use nightshift_engine::tool::{ToolError, ToolOutput};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::content::{Cached, Content};
-use crate::tool::{blocking, unavailable};
-pub(crate) use fields::{Columns, Fields};
+use crate::content::{CachedContent, ContentSource};
+use crate::tool::{run_blocking, unavailable};
+pub(crate) use fields::{RegisterColumns, RowFields};
 
 /// Most records that are searched inline. Longer searches and all reading run on blocking threads.
-const FEW_RECORDS: usize = 2_000;
+const MAX_INLINE_RECORDS: usize = 2_000;
 
 /// A problem in a register, list or log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -50,9 +50,9 @@ pub struct RegisterReport {
 }
 
 /// A row of a register.
-pub(crate) trait Record: Sized + Send + Sync + 'static {
+pub(crate) trait RegisterRecord: Sized + Send + Sync + 'static {
     /// All columns of this register.
-    const COLUMNS: Columns;
+    const COLUMNS: RegisterColumns;
     /// Columns that every table must have.
     const REQUIRED: &'static [&'static str];
 
@@ -61,10 +61,10 @@ pub(crate) trait Record: Sized + Send + Sync + 'static {
     /// # Errors
     ///
     /// Says what is wrong with the row, which is then left out.
-    fn read(fields: &Fields<'_>) -> Result<Self, String>;
+    fn from_fields(fields: &RowFields<'_>) -> Result<Self, String>;
 
     /// Returns warnings about a usable row that does not have the effect that its writer may expect.
-    fn doubts(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -85,7 +85,7 @@ pub(crate) struct Table<R> {
 
 impl<R> Table<R> {
     /// Returns the summary of what was searched, for an answer.
-    pub(crate) fn searched(&self, name: &str) -> Value {
+    pub(crate) fn search_summary(&self, name: &str) -> Value {
         let mut searched = json!({ "register": name, "records": self.records.len() });
         if let Some(searched) = searched.as_object_mut().filter(|_| self.left_out > 0) {
             searched.insert("left_out".to_owned(), self.left_out.into());
@@ -97,13 +97,13 @@ impl<R> Table<R> {
 /// A register that follows changes of its file.
 #[derive(Debug)]
 pub(crate) struct Register<R> {
-    cached: Cached<Table<R>>,
+    cached: CachedContent<Table<R>>,
 }
 
-impl<R: Record> Register<R> {
-    pub(crate) const fn new(content: Content) -> Self {
+impl<R: RegisterRecord> Register<R> {
+    pub(crate) const fn new(content: ContentSource) -> Self {
         Self {
-            cached: Cached::new(content, parse::table::<R>),
+            cached: CachedContent::new(content, parse::parse_table::<R>),
         }
     }
 
@@ -136,22 +136,22 @@ impl<R: Record> Register<R> {
         self: &Arc<Self>,
         search: impl FnOnce(&str, &Table<R>) -> ToolOutput + Send + 'static,
     ) -> Result<ToolOutput, ToolError> {
-        let at_hand = self.cached.at_hand();
+        let at_hand = self.cached.get_fresh();
         if let Some(table) =
-            at_hand.filter(|table| (1..=FEW_RECORDS).contains(&table.records.len()))
+            at_hand.filter(|table| (1..=MAX_INLINE_RECORDS).contains(&table.records.len()))
         {
             return Ok(search(&self.name(), &table));
         }
         let own = Arc::clone(self);
-        blocking(move || {
+        run_blocking(move || {
             let table = own.get().map_err(unavailable)?;
             Ok(search(&own.name(), &table))
         })
         .await
     }
 
-    pub(crate) fn report(&self, name: &str, kind: &str) -> RegisterReport {
-        report(name, kind, self.name(), self.cached.get(), |table| {
+    pub(crate) fn to_report(&self, name: &str, kind: &str) -> RegisterReport {
+        build_report(name, kind, self.name(), self.cached.get(), |table| {
             (table.records.len(), table.problems.clone())
         })
     }
@@ -160,23 +160,23 @@ impl<R: Record> Register<R> {
 /// The registers of one kind in a configuration. A subject that one of them reports as ended is not cleared by the
 /// others.
 #[derive(Debug)]
-pub(crate) struct Family<R>(Arc<Mutex<Vec<Arc<Register<R>>>>>);
+pub(crate) struct RegisterGroup<R>(Arc<Mutex<Vec<Arc<Register<R>>>>>);
 
-impl<R> Clone for Family<R> {
+impl<R> Clone for RegisterGroup<R> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<R> Default for Family<R> {
+impl<R> Default for RegisterGroup<R> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<R: Record> Family<R> {
+impl<R: RegisterRecord> RegisterGroup<R> {
     /// Adds a register.
-    pub(crate) fn add(&self, content: Content) -> Arc<Register<R>> {
+    pub(crate) fn add(&self, content: ContentSource) -> Arc<Register<R>> {
         let register = Arc::new(Register::new(content));
         self.all().push(Arc::clone(&register));
         register
@@ -205,7 +205,7 @@ impl<R: Record> Family<R> {
                 .await;
         }
         let own = Arc::clone(register);
-        blocking(move || {
+        run_blocking(move || {
             let table = own.get().map_err(unavailable)?;
             let others: Vec<_> = others.iter().filter_map(|other| other.get().ok()).collect();
             Ok(search(&own.name(), &table, &others))
@@ -215,7 +215,7 @@ impl<R: Record> Family<R> {
 }
 
 /// Builds a report from the result of reading.
-pub(crate) fn report<T>(
+pub(crate) fn build_report<T>(
     name: &str,
     kind: &str,
     path: String,

@@ -11,31 +11,34 @@ use IndicatorKind::{
 };
 
 /// Synonyms in a `kind` cell, and the kinds that they mean.
-struct Word {
-    words: &'static [&'static str],
+struct KindSynonyms {
+    synonyms: &'static [&'static str],
     kinds: &'static [IndicatorKind],
     principal: Option<PrincipalKind>,
 }
 
-const fn thing(words: &'static [&'static str], kinds: &'static [IndicatorKind]) -> Word {
-    Word {
-        words,
+const fn resource(words: &'static [&'static str], kinds: &'static [IndicatorKind]) -> KindSynonyms {
+    KindSynonyms {
+        synonyms: words,
         kinds,
         principal: None,
     }
 }
 
-const fn principal(words: &'static [&'static str], principal: Option<PrincipalKind>) -> Word {
-    Word {
-        words,
+const fn principal(
+    words: &'static [&'static str],
+    principal: Option<PrincipalKind>,
+) -> KindSynonyms {
+    KindSynonyms {
+        synonyms: words,
         kinds: &[Principal, Email],
         principal,
     }
 }
 
 /// Words that keepers write, without spaces, hyphens and underscores.
-const WORDS: &[Word] = &[
-    thing(
+const KIND_SYNONYMS: &[KindSynonyms] = &[
+    resource(
         &[
             "instance",
             "ec2instance",
@@ -54,7 +57,7 @@ const WORDS: &[Word] = &[
         // A machine may also be named by its address or host name.
         &[Instance, Ip, Domain],
     ),
-    thing(
+    resource(
         &[
             "bucket",
             "s3bucket",
@@ -65,7 +68,7 @@ const WORDS: &[Word] = &[
         ],
         &[Bucket],
     ),
-    thing(
+    resource(
         &[
             "cluster",
             "ekscluster",
@@ -75,8 +78,8 @@ const WORDS: &[Word] = &[
         ],
         &[Cluster],
     ),
-    thing(&["container", "pod", "task", "ecstask"], &[Container]),
-    thing(
+    resource(&["container", "pod", "task", "ecstask"], &[Container]),
+    resource(
         &[
             "function",
             "lambda",
@@ -87,7 +90,7 @@ const WORDS: &[Word] = &[
         ],
         &[Function],
     ),
-    thing(
+    resource(
         &[
             "database",
             "db",
@@ -99,11 +102,11 @@ const WORDS: &[Word] = &[
         ],
         &[Database, Ip, Domain],
     ),
-    thing(
+    resource(
         &["image", "containerimage", "machineimage", "ami"],
         &[Image],
     ),
-    thing(
+    resource(
         &[
             "address",
             "ip",
@@ -117,12 +120,12 @@ const WORDS: &[Word] = &[
         ],
         &[Ip],
     ),
-    thing(&["domain", "hostname", "fqdn"], &[Domain]),
-    thing(&["url"], &[Url]),
-    thing(&["key", "accesskey"], &[AccessKey]),
-    thing(&["process"], &[Process]),
-    thing(&["file"], &[File]),
-    thing(&["hash"], &[Hash]),
+    resource(&["domain", "hostname", "fqdn"], &[Domain]),
+    resource(&["url"], &[Url]),
+    resource(&["key", "accesskey"], &[AccessKey]),
+    resource(&["process"], &[Process]),
+    resource(&["file"], &[File]),
+    resource(&["hash"], &[Hash]),
     principal(&["user", "iamuser"], Some(PrincipalKind::User)),
     principal(
         &["role", "iamrole", "assumedrole"],
@@ -172,7 +175,7 @@ pub(crate) enum RowKind {
     /// The cell is empty: the form of the subject decides, else the register.
     Empty,
     /// A known kind.
-    Of {
+    Recognised {
         kinds: &'static [IndicatorKind],
         principal: Option<PrincipalKind>,
     },
@@ -186,8 +189,10 @@ impl RowKind {
             return Self::Empty;
         };
         let word = text.to_ascii_lowercase().replace([' ', '-', '_', ':'], "");
-        let known = WORDS.iter().find(|it| it.words.contains(&word.as_str()));
-        known.map_or(Self::Unknown, |it| Self::Of {
+        let known = KIND_SYNONYMS
+            .iter()
+            .find(|it| it.synonyms.contains(&word.as_str()));
+        known.map_or(Self::Unknown, |it| Self::Recognised {
             kinds: it.kinds,
             principal: it.principal,
         })
@@ -196,9 +201,9 @@ impl RowKind {
 
 impl RowKind {
     /// Returns the kind, or `Unknown` when the register does not support it.
-    pub(crate) fn among(self, asked: &[IndicatorKind]) -> Self {
+    pub(crate) fn restrict_to(self, asked: &[IndicatorKind]) -> Self {
         match self {
-            Self::Of { kinds, .. } if !kinds.iter().any(|kind| asked.contains(kind)) => {
+            Self::Recognised { kinds, .. } if !kinds.iter().any(|kind| asked.contains(kind)) => {
                 Self::Unknown
             }
             kind => kind,
@@ -207,7 +212,7 @@ impl RowKind {
 }
 
 /// Returns whether a user, a role and a cluster user could all have this name.
-pub(crate) fn is_plain(name: &str) -> bool {
+pub(crate) fn is_bare_name(name: &str) -> bool {
     !name.contains([':', '/', '@']) && !name.ends_with(".amazonaws.com")
 }
 
@@ -218,7 +223,7 @@ mod tests {
     #[test]
     fn words_of_keepers_are_kinds() {
         let kinds = |text| match RowKind::parse(Some(text)) {
-            RowKind::Of { kinds, .. } => kinds.first().copied(),
+            RowKind::Recognised { kinds, .. } => kinds.first().copied(),
             _ => None,
         };
         assert_eq!(kinds("EC2 instance"), Some(Instance));
@@ -230,7 +235,11 @@ mod tests {
 
     #[test]
     fn no_word_stands_for_two_kinds() {
-        let mut all: Vec<&str> = WORDS.iter().flat_map(|it| it.words).copied().collect();
+        let mut all: Vec<&str> = KIND_SYNONYMS
+            .iter()
+            .flat_map(|it| it.synonyms)
+            .copied()
+            .collect();
         let before = all.len();
         all.sort_unstable();
         all.dedup();

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{
-    Alert, Content, FeedState, Indicator, IndicatorKind, Key, Provider, Role, Severity, Times,
+    Alert, AlertKey, CloudProvider, ContentHash, EventTimes, FeedState, Indicator, IndicatorKind,
+    IndicatorRole, Severity,
 };
 use nightshift_engine::tool::{CallContext, ToolError, ToolOutput};
 use serde_json::Value;
 
 use crate::arguments::Arguments;
-use crate::guard;
+use crate::output_guard;
 use crate::tool::Tool;
 
 pub(crate) fn at(text: &str) -> DateTime<Utc> {
@@ -20,23 +21,23 @@ pub(crate) fn at(text: &str) -> DateTime<Utc> {
 /// Returns an alert: discovery by a role on an instance, from outside, between 02:00 and 02:40.
 pub(crate) fn alert() -> Alert {
     Alert {
-        key: Key {
+        key: AlertKey {
             product: "guardduty".to_owned(),
             id: "f1".to_owned(),
             account: "444455556666".to_owned(),
         },
-        content: Content("c1".to_owned()),
+        content: ContentHash("c1".to_owned()),
         feed: "guardduty".to_owned(),
         kind: "Discovery:IAMUser/AnomalousBehavior".to_owned(),
         title: "Anomalous discovery".to_owned(),
         description: String::new(),
         severity: Severity::Medium,
         severity_sent: "5".to_owned(),
-        provider: Provider::Aws,
+        provider: CloudProvider::Aws,
         account: Some("444455556666".to_owned()),
         account_name: None,
         region: Some("eu-west-1".to_owned()),
-        class: nightshift_alert::Class::Threat,
+        class: nightshift_alert::FindingClass::Threat,
         class_sent: None,
         outcome: None,
         details: Vec::new(),
@@ -52,7 +53,7 @@ pub(crate) fn alert() -> Alert {
         unreadable: Vec::new(),
         unseen: false,
         techniques: Vec::new(),
-        times: Times {
+        times: EventTimes {
             first_seen: Some(at("2026-03-02T02:00:00Z")),
             last_seen: Some(at("2026-03-02T02:40:00Z")),
             created: None,
@@ -69,20 +70,32 @@ pub(crate) fn alert() -> Alert {
 fn indicators() -> Vec<Indicator> {
     let indicator = |kind, value: &str, role| Indicator::new(kind, value, role);
     vec![
-        indicator(IndicatorKind::Ip, "203.0.113.42", Role::Actor),
+        indicator(IndicatorKind::Ip, "203.0.113.42", IndicatorRole::Actor),
         indicator(
             IndicatorKind::Principal,
             "prod-payments-worker",
-            Role::Actor,
+            IndicatorRole::Actor,
         ),
         indicator(
             IndicatorKind::AccessKey,
             "ASIAEXAMPLEKEY000001",
-            Role::Actor,
+            IndicatorRole::Actor,
         ),
-        indicator(IndicatorKind::Instance, "i-0a1b2c3d4e5f60718", Role::Target),
-        indicator(IndicatorKind::Bucket, "payments-ledger", Role::Target),
-        indicator(IndicatorKind::Domain, "pool.minexmr.com", Role::Remote),
+        indicator(
+            IndicatorKind::Instance,
+            "i-0a1b2c3d4e5f60718",
+            IndicatorRole::Target,
+        ),
+        indicator(
+            IndicatorKind::Bucket,
+            "payments-ledger",
+            IndicatorRole::Target,
+        ),
+        indicator(
+            IndicatorKind::Domain,
+            "pool.minexmr.com",
+            IndicatorRole::Remote,
+        ),
     ]
 }
 
@@ -116,5 +129,5 @@ pub(crate) async fn call_about(
         alert: &context.alert,
     };
     let output = tool.call(arguments, &context).await?;
-    Ok(guard::finish(output, &map, &context.alert))
+    Ok(output_guard::clean_output(output, &map, &context.alert))
 }

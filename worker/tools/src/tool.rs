@@ -52,7 +52,7 @@ pub(crate) fn spec(
 /// # Errors
 ///
 /// Returns the error of the work, or one that says that the work ended early.
-pub(crate) async fn blocking<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     tokio::task::spawn_blocking(work)

@@ -4,25 +4,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::port::{PastCases, Toolbox};
 use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 use crate::arguments::Arguments;
 use crate::config::{ToolConfig, ToolConfigError};
-use crate::register::{Family, RegisterReport};
+use crate::register::{RegisterGroup, RegisterReport};
 use crate::tool::Tool;
 use crate::{
-    asset_lookup, authorised_scanners, change_lookup, guard, identity_lookup, indicator_facts,
-    log_search, past_cases, watchlist,
+    asset_lookup, authorised_scanners, change_lookup, identity_lookup, indicator_facts, log_search,
+    output_guard, past_cases, watchlist,
 };
 
 /// The tools of a configuration.
-pub struct Tools {
+pub struct ConfiguredToolbox {
     tools: Vec<Box<dyn Tool>>,
 }
 
-impl std::fmt::Debug for Tools {
+impl std::fmt::Debug for ConfiguredToolbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list()
             .entries(self.tools.iter().map(|tool| &tool.spec().name))
@@ -30,9 +30,9 @@ impl std::fmt::Debug for Tools {
     }
 }
 
-impl Tools {
+impl ConfiguredToolbox {
     /// Builds the tools of `configs` in that order; relative paths start at `base`. No file is read: a missing
-    /// register is no error here, see [`Tools::check`].
+    /// register is no error here, see [`ConfiguredToolbox::check_registers`].
     ///
     /// # Errors
     ///
@@ -43,18 +43,22 @@ impl Tools {
         base: &Path,
     ) -> Result<Self, ToolConfigError> {
         let mut tools: Vec<Box<dyn Tool>> = Vec::new();
-        let families = Families::default();
+        let families = RegisterGroups::default();
         for config in configs {
             let name = config.name();
-            if !callable(name) {
+            if !is_callable_name(name) {
                 let name = name.to_owned();
-                return Err(ToolConfigError::BadName { name });
+                return Err(ToolConfigError::InvalidName { name });
             }
             if tools.iter().any(|tool| tool.spec().name == name) {
                 let name = name.to_owned();
-                return Err(ToolConfigError::DoubleName { name });
+                return Err(ToolConfigError::DuplicateName { name });
             }
-            tools.push(build_one(config.clone().resolved(base), &past, &families)?);
+            tools.push(build_tool(
+                config.clone().resolve_paths(base),
+                &past,
+                &families,
+            )?);
         }
         Ok(Self { tools })
     }
@@ -66,13 +70,13 @@ impl Tools {
         Self {
             tools: vec![
                 Box::new(indicator_facts::IndicatorFacts::new(
-                    indicator_facts::Config::named("indicator_facts"),
+                    indicator_facts::IndicatorFactsConfig::named("indicator_facts"),
                 )),
-                Box::new(watchlist::Watchlist::new(watchlist::Config::named(
-                    "watchlist",
-                ))),
+                Box::new(watchlist::Watchlist::new(
+                    watchlist::WatchlistConfig::named("watchlist"),
+                )),
                 Box::new(past_cases::PastCasesTool::new(
-                    &past_cases::Config::named("past_cases"),
+                    &past_cases::PastCasesConfig::named("past_cases"),
                     past,
                 )),
             ],
@@ -81,29 +85,29 @@ impl Tools {
 
     /// Reads every register, list and log, and reports their problems. Blocks.
     #[must_use]
-    pub fn check(&self) -> Vec<RegisterReport> {
+    pub fn check_registers(&self) -> Vec<RegisterReport> {
         self.tools.iter().flat_map(|tool| tool.reports()).collect()
     }
 
     /// Runs the same checks for the doctor. Blocks.
     #[must_use]
-    pub fn examine(&self) -> Checkup {
-        let mut checkup = Checkup::default();
-        let reports = self.check();
+    pub fn probe(&self) -> HealthReport {
+        let mut checkup = HealthReport::default();
+        let reports = self.check_registers();
         let records: usize = reports.iter().map(|one| one.records).sum();
         let tools = self.tools.len();
-        checkup.saw(format!(
+        checkup.add_observation(format!(
             "{tools} tools; {records} records in registers, lists and logs"
         ));
         for report in &reports {
-            judge(report, &mut checkup);
+            report_problems(report, &mut checkup);
         }
         checkup
     }
 }
 
 /// Adds the problems of one register, list or log.
-fn judge(report: &RegisterReport, checkup: &mut Checkup) {
+fn report_problems(report: &RegisterReport, checkup: &mut HealthReport) {
     let RegisterReport {
         name,
         path,
@@ -113,14 +117,14 @@ fn judge(report: &RegisterReport, checkup: &mut Checkup) {
     } = report;
     let mend = "mend the file, and see all of it with `nightshift tools check`";
     match problems.as_slice() {
-        [] if *records == 0 => checkup.warning(
+        [] if *records == 0 => checkup.add_warning(
             "tool.empty",
             format!("{name}: {path} has no record"),
             "every look-up in it finds nothing, which reads like an answer",
             "fill it, or take the tool out",
         ),
         [] => {}
-        [first, ..] if *records == 0 => checkup.error(
+        [first, ..] if *records == 0 => checkup.add_error(
             "tool.register",
             format!("{name}: {path}: {first}"),
             "every look-up in it fails: nothing of it can clear or confirm an alert",
@@ -131,7 +135,7 @@ fn judge(report: &RegisterReport, checkup: &mut Checkup) {
                 0 => String::new(),
                 more => format!(" (and {more} more)"),
             };
-            checkup.warning(
+            checkup.add_warning(
                 "tool.rows",
                 format!("{name}: {path}: {first}{more}"),
                 "what is wrong is left out: an asset or a change may not be found",
@@ -143,15 +147,15 @@ fn judge(report: &RegisterReport, checkup: &mut Checkup) {
 
 /// Groups of registers of the same kind.
 #[derive(Default)]
-struct Families {
-    assets: Family<asset_lookup::Asset>,
-    identities: Family<identity_lookup::Identity>,
+struct RegisterGroups {
+    assets: RegisterGroup<asset_lookup::Asset>,
+    identities: RegisterGroup<identity_lookup::Identity>,
 }
 
-fn build_one(
+fn build_tool(
     config: ToolConfig,
     past: &Arc<dyn PastCases>,
-    families: &Families,
+    families: &RegisterGroups,
 ) -> Result<Box<dyn Tool>, ToolConfigError> {
     Ok(match config {
         ToolConfig::IndicatorFacts(config) => {
@@ -184,7 +188,7 @@ fn build_one(
 }
 
 /// Returns whether models accept the name.
-fn callable(name: &str) -> bool {
+fn is_callable_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name
             .bytes()
@@ -192,7 +196,7 @@ fn callable(name: &str) -> bool {
 }
 
 #[async_trait]
-impl Toolbox for Tools {
+impl Toolbox for ConfiguredToolbox {
     fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|tool| tool.spec().clone()).collect()
     }
@@ -210,7 +214,11 @@ impl Toolbox for Tools {
             alert: &context.alert,
         };
         let output = tool.call(arguments, context).await?;
-        Ok(guard::finish(output, &call.arguments, &context.alert))
+        Ok(output_guard::clean_output(
+            output,
+            &call.arguments,
+            &context.alert,
+        ))
     }
 }
 

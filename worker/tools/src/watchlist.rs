@@ -5,12 +5,12 @@
 //! addresses by network.
 
 mod entries;
-mod values;
+mod entry_values;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_alert::{Flag, IndicatorKind};
+use nightshift_alert::{ContentFlag, IndicatorKind};
 use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,13 +18,13 @@ use serde_json::json;
 
 use crate::arguments::{self, Arguments, Subject};
 use crate::config::ToolConfigError;
-use crate::content::{Cached, Content};
-use crate::register::{RegisterReport, report};
-use crate::tool::{Tool, blocking, spec, unavailable};
-use entries::Entries;
+use crate::content::{CachedContent, ContentSource};
+use crate::register::{RegisterReport, build_report};
+use crate::tool::{Tool, run_blocking, spec, unavailable};
+use entries::WatchlistEntries;
 
 /// Kinds that can be looked up, the strictest first: a value from a result gets the first type that fits.
-const TYPES: [IndicatorKind; 9] = [
+const SUPPORTED_KINDS: [IndicatorKind; 9] = [
     IndicatorKind::Ip,
     IndicatorKind::Url,
     IndicatorKind::Hash,
@@ -48,34 +48,34 @@ const MAX_MATCHES: usize = 50;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Watchlist")]
-pub struct Config {
+pub struct WatchlistConfig {
     /// The tool's name.
     pub name: String,
     /// The lists.
     #[serde(default)]
-    pub lists: Vec<List>,
+    pub lists: Vec<WatchlistFile>,
     /// Whether the built-in list `mining-pools` is searched too.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub mining_pools: bool,
 }
 
-const fn yes() -> bool {
+const fn default_true() -> bool {
     true
 }
 
 /// One list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct List {
+pub struct WatchlistFile {
     /// Name of the list, shown in answers.
     pub name: String,
     /// The list: text with one entry per line, or CSV.
-    pub path: Content,
+    pub path: ContentSource,
     /// Meaning of a match, as one word: `malicious`, `sinkhole`, `tor_exit`, `own`, `vpn`, …
     pub meaning: String,
 }
 
-impl Config {
+impl WatchlistConfig {
     pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -85,7 +85,7 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), ToolConfigError> {
-        let bad = |problem: String| ToolConfigError::BadValue {
+        let bad = |problem: String| ToolConfigError::InvalidValue {
             name: self.name.clone(),
             key: "lists",
             problem,
@@ -112,19 +112,19 @@ impl Config {
 }
 
 #[derive(Debug)]
-struct Loaded {
+struct LoadedList {
     name: String,
     meaning: String,
-    entries: Cached<Entries>,
+    entries: CachedContent<WatchlistEntries>,
     /// Whether this is a list of threats that the organisation keeps.
-    is_of_threats: bool,
+    is_threat_list: bool,
 }
 
 /// Meanings that are not bad.
-const GOOD: [&str; 3] = ["own", "vpn", "allowed"];
+const BENIGN_MEANINGS: [&str; 3] = ["own", "vpn", "allowed"];
 
 #[derive(Debug, Serialize)]
-struct Match {
+struct WatchlistMatch {
     list: String,
     meaning: String,
     entry: String,
@@ -133,28 +133,28 @@ struct Match {
 
 pub(crate) struct Watchlist {
     spec: ToolSpec,
-    lists: Arc<[Loaded]>,
+    lists: Arc<[LoadedList]>,
 }
 
 impl Watchlist {
-    pub(crate) fn new(config: Config) -> Self {
-        let pools = config.mining_pools.then(|| List {
+    pub(crate) fn new(config: WatchlistConfig) -> Self {
+        let pools = config.mining_pools.then(|| WatchlistFile {
             name: "mining-pools".to_owned(),
-            path: Content::embedded("mining_pools.txt", MINING_POOLS),
+            path: ContentSource::embedded("mining_pools.txt", MINING_POOLS),
             meaning: "mining_pool".to_owned(),
         });
         let kept = config.lists.into_iter().map(|list| {
-            let is_of_threats = !GOOD.contains(&list.meaning.as_str());
+            let is_of_threats = !BENIGN_MEANINGS.contains(&list.meaning.as_str());
             (list, is_of_threats)
         });
         let shipped = pools.into_iter().map(|list| (list, false));
-        let lists: Arc<[Loaded]> = shipped
+        let lists: Arc<[LoadedList]> = shipped
             .chain(kept)
-            .map(|(list, is_of_threats)| Loaded {
+            .map(|(list, is_of_threats)| LoadedList {
                 name: list.name,
                 meaning: list.meaning,
-                entries: Cached::new(list.path, entries::parse),
-                is_of_threats,
+                entries: CachedContent::new(list.path, entries::parse),
+                is_threat_list: is_of_threats,
             })
             .collect();
         let known: Vec<String> = lists
@@ -171,10 +171,10 @@ impl Watchlist {
                 &config.name,
                 KIND,
                 &description,
-                vec![arguments::indicator(
+                vec![arguments::indicator_argument(
                     "indicator",
                     "the ip, domain, url, hash, email, principal, access key, wallet or image to look up",
-                    &TYPES,
+                    &SUPPORTED_KINDS,
                 )],
                 &[
                     ("/listed", Trust::Register),
@@ -202,13 +202,13 @@ impl Tool for Watchlist {
         arguments: Arguments<'_>,
         _context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let subject = arguments.indicator("indicator", &TYPES)?;
+        let subject = arguments.required_indicator("indicator", &SUPPORTED_KINDS)?;
         let lists = Arc::clone(&self.lists);
-        let at_hand: Option<Vec<_>> = lists.iter().map(|list| list.entries.at_hand()).collect();
+        let at_hand: Option<Vec<_>> = lists.iter().map(|list| list.entries.get_fresh()).collect();
         if let Some(entries) = at_hand {
             return search(&subject, &lists, &entries);
         }
-        blocking(move || {
+        run_blocking(move || {
             let entries: Result<Vec<_>, _> = lists.iter().map(|list| list.entries.get()).collect();
             search(&subject, &lists, &entries.map_err(unavailable)?)
         })
@@ -219,7 +219,7 @@ impl Tool for Watchlist {
         self.lists
             .iter()
             .map(|list| {
-                report(
+                build_report(
                     &format!("{}/{}", self.spec.name, list.name),
                     KIND,
                     list.entries.name(),
@@ -234,19 +234,19 @@ impl Tool for Watchlist {
 /// Searches all lists by hash. `entries` are the entries of `lists`, in the same order.
 fn search(
     subject: &Subject,
-    lists: &[Loaded],
-    entries: &[Arc<Entries>],
+    lists: &[LoadedList],
+    entries: &[Arc<WatchlistEntries>],
 ) -> Result<ToolOutput, ToolError> {
     let mut matches = Vec::new();
     let (mut searched, mut left_out) = (0, 0);
     for (list, entries) in lists.iter().zip(entries) {
-        if let Some(what) = entries.unusable() {
+        if let Some(what) = entries.unusable_reason() {
             return Err(unavailable(format!("{}: {what}", list.entries.name())));
         }
         searched += entries.len();
         left_out += entries.left_out;
         matches.extend(entries.find(subject).into_iter().map(|entry| {
-            Match {
+            WatchlistMatch {
                 list: list.name.clone(),
                 meaning: entry
                     .meaning
@@ -259,11 +259,11 @@ fn search(
     }
     let found = matches.len();
     matches.truncate(MAX_MATCHES);
-    let names = |is_wanted: fn(&Loaded) -> bool| -> Vec<&str> {
+    let names = |is_wanted: fn(&LoadedList) -> bool| -> Vec<&str> {
         let wanted = lists.iter().filter(|list| is_wanted(list));
         wanted.map(|list| list.name.as_str()).collect()
     };
-    let mut output = ToolOutput::of(json!({
+    let mut output = ToolOutput::from_body(json!({
         "indicator": subject.value,
         "type": subject.kind.as_str(),
         "listed": found > 0,
@@ -271,7 +271,7 @@ fn search(
         "matches": matches,
         "lists_searched": names(|_| true),
         // A value that is on none of these lists is on no list of threats that the organisation keeps.
-        "threat_lists_searched": names(|list| list.is_of_threats),
+        "threat_lists_searched": names(|list| list.is_threat_list),
         "entries_searched": searched,
     }));
     if let Some(body) = output.body.as_object_mut().filter(|_| left_out > 0) {
@@ -284,7 +284,7 @@ fn search(
     output.rows = Some(found as u64);
     if found > MAX_MATCHES {
         output.truncated = true;
-        output.flags.push(Flag::Truncated {
+        output.flags.push(ContentFlag::Truncated {
             path: "/matches".to_owned(),
         });
     }

@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
 /// Returns the value of a header that occurs exactly once.
-pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(only), None) => only.to_str().ok(),
@@ -21,11 +21,11 @@ pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     }
 }
 
-pub(crate) type Hash = [u8; 32];
+pub(crate) type Sha256Digest = [u8; 32];
 
 /// A proxy that signs people in.
 #[derive(Debug, Clone)]
-pub(crate) struct Proxy {
+pub(crate) struct ProxyRule {
     /// The header with the user's name.
     pub(crate) header: HeaderName,
     /// Networks that the proxy connects from.
@@ -34,12 +34,12 @@ pub(crate) struct Proxy {
 
 /// The rules for who may read.
 #[derive(Clone)]
-pub(crate) struct Access {
-    tokens: Vec<Hash>,
-    proxies: Vec<Proxy>,
+pub(crate) struct AccessPolicy {
+    tokens: Vec<Sha256Digest>,
+    proxies: Vec<ProxyRule>,
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for AccessPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Access")
             .field("tokens", &self.tokens.len())
@@ -48,9 +48,9 @@ impl fmt::Debug for Access {
     }
 }
 
-impl Access {
-    pub(crate) fn new(tokens: Vec<SecretString>, proxies: Vec<Proxy>) -> Self {
-        let hash = |token: SecretString| hash(token.expose_secret().as_bytes());
+impl AccessPolicy {
+    pub(crate) fn new(tokens: Vec<SecretString>, proxies: Vec<ProxyRule>) -> Self {
+        let hash = |token: SecretString| sha256(token.expose_secret().as_bytes());
         Self {
             tokens: tokens.into_iter().map(hash).collect(),
             proxies,
@@ -70,21 +70,21 @@ impl Access {
 
     /// Returns whether a request with these headers, over a connection from `peer`, may read.
     pub(crate) fn admits(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
-        self.is_open() || self.has_token(headers) || self.is_named(headers, peer)
+        self.is_open() || self.has_token(headers) || self.is_named_by_proxy(headers, peer)
     }
 
     fn has_token(&self, headers: &HeaderMap) -> bool {
-        let Some(token) = bearer(headers) else {
+        let Some(token) = bearer_token(headers) else {
             return false;
         };
-        let shown = hash(token);
+        let shown = sha256(token);
         // All tokens are compared, even after a match.
-        self.tokens
-            .iter()
-            .fold(false, |found, known| found | same(known, &shown))
+        self.tokens.iter().fold(false, |found, known| {
+            found | constant_time_eq(known, &shown)
+        })
     }
 
-    fn is_named(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
+    fn is_named_by_proxy(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
         let Some(peer) = peer.map(|peer| peer.to_canonical()) else {
             return false;
         };
@@ -100,7 +100,7 @@ impl Access {
 }
 
 /// Returns the only bearer token of a request (RFC 6750, section 2.1). The case of the scheme does not matter.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(only), None) = (values.next(), values.next()) else {
         return None;
@@ -112,12 +112,12 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 }
 
 /// Compares two hashes in constant time.
-pub(crate) fn same(left: &Hash, right: &Hash) -> bool {
+pub(crate) fn constant_time_eq(left: &Sha256Digest, right: &Sha256Digest) -> bool {
     let pairs = left.iter().zip(right);
     pairs.fold(0, |differs, (left, right)| differs | (left ^ right)) == 0
 }
 
-pub(crate) fn hash(bytes: &[u8]) -> Hash {
+pub(crate) fn sha256(bytes: &[u8]) -> Sha256Digest {
     Sha256::digest(bytes).into()
 }
 
@@ -129,12 +129,12 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-    fn access() -> Access {
-        let proxy = Proxy {
+    fn access() -> AccessPolicy {
+        let proxy = ProxyRule {
             header: HeaderName::from_static("x-forwarded-user"),
             networks: vec!["10.1.0.0/16".parse().unwrap()],
         };
-        Access::new(
+        AccessPolicy::new(
             vec![TOKEN.into(), "another-token-another".into()],
             vec![proxy],
         )

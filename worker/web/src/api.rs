@@ -9,19 +9,19 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use nightshift_alert::text::strip_hidden;
-use nightshift_pipeline::case::{CaseRow, CaseView, DeliveryRow, Member, Sighting};
-use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::case::{CaseRow, CaseView, DeliveryRow, Sighting, StormMember};
+use nightshift_pipeline::case_workflow::CaseWorkflow;
 use nightshift_pipeline::feedback::PersonVerdict;
 use nightshift_pipeline::port::StoreError;
 use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
+use crate::app_state::AppState;
 use crate::page::CaseQuery;
 use crate::query::ListQuery;
-use crate::site::Site;
 
 #[derive(Serialize)]
-struct List {
+struct CaseListJson {
     cases: Vec<CaseRow>,
     /// The query string of the next page; `None` at the end.
     next: Option<String>,
@@ -29,13 +29,13 @@ struct List {
 
 /// A case with the keys of `nightshift cases show --json`.
 #[derive(Serialize)]
-struct Case {
+struct CaseJson {
     case: CaseRow,
     report: Option<Report>,
     sightings: Vec<Sighting>,
-    members: Vec<Member>,
+    members: Vec<StormMember>,
     person_verdicts: Vec<PersonVerdict>,
-    desk: Desk,
+    desk: CaseWorkflow,
     deliveries: Vec<DeliveryRow>,
     events: usize,
     unreadable: Option<String>,
@@ -43,55 +43,57 @@ struct Case {
 }
 
 #[derive(Serialize)]
-struct Problem<'a> {
+struct ErrorJson<'a> {
     error: &'a str,
 }
 
 pub(crate) async fn list(
-    State(site): State<Arc<Site>>,
+    State(site): State<Arc<AppState>>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Response {
     let query = match query {
         Ok(Query(query)) => query,
-        Err(rejection) => return problem(StatusCode::BAD_REQUEST, &rejection.body_text()),
+        Err(rejection) => return error_response(StatusCode::BAD_REQUEST, &rejection.body_text()),
     };
     let filter = match query.filter() {
         Ok(filter) => filter,
-        Err(why) => return problem(StatusCode::BAD_REQUEST, &why),
+        Err(why) => return error_response(StatusCode::BAD_REQUEST, &why),
     };
     match site.parts.cases.list(&filter).await {
         Ok(mut cases) => {
-            let has_more = cases.len() > query.rows();
-            cases.truncate(query.rows());
+            let has_more = cases.len() > query.page_size();
+            cases.truncate(query.page_size());
             let last = cases.last().filter(|_| has_more);
-            let next = last.map(|row| query.behind(&row.id));
-            answer(StatusCode::OK, &List { cases, next })
+            let next = last.map(|row| query.next_page_query(&row.id));
+            json_response(StatusCode::OK, &CaseListJson { cases, next })
         }
-        Err(error) => failed(&error),
+        Err(error) => store_error_response(&error),
     }
 }
 
 pub(crate) async fn case(
-    State(site): State<Arc<Site>>,
+    State(site): State<Arc<AppState>>,
     Path(id): Path<String>,
     query: Result<Query<CaseQuery>, QueryRejection>,
 ) -> Response {
     let revision = match query {
         Ok(Query(query)) => query.revision,
-        Err(rejection) => return problem(StatusCode::BAD_REQUEST, &rejection.body_text()),
+        Err(rejection) => return error_response(StatusCode::BAD_REQUEST, &rejection.body_text()),
     };
     match site.view(&id, revision).await {
-        Ok(Some(view)) => answer(StatusCode::OK, &Case::from(view)),
-        Ok(None) => problem(
+        Ok(Some(view)) => json_response(StatusCode::OK, &CaseJson::from(view)),
+        Ok(None) => error_response(
             StatusCode::NOT_FOUND,
             "the case has no report of that revision",
         ),
-        Err(StoreError::NoSuchCase(_)) => problem(StatusCode::NOT_FOUND, "there is no such case"),
-        Err(error) => failed(&error),
+        Err(StoreError::NoSuchCase(_)) => {
+            error_response(StatusCode::NOT_FOUND, "there is no such case")
+        }
+        Err(error) => store_error_response(&error),
     }
 }
 
-impl From<CaseView> for Case {
+impl From<CaseView> for CaseJson {
     fn from(view: CaseView) -> Self {
         Self {
             case: view.row,
@@ -99,7 +101,7 @@ impl From<CaseView> for Case {
             sightings: view.sightings,
             members: view.members,
             person_verdicts: view.person_verdicts,
-            desk: view.desk,
+            desk: view.workflow,
             deliveries: view.deliveries,
             events: view.events.len(),
             unreadable: view.unreadable,
@@ -108,22 +110,22 @@ impl From<CaseView> for Case {
     }
 }
 
-fn failed(error: &StoreError) -> Response {
+fn store_error_response(error: &StoreError) -> Response {
     tracing::error!(
         error = error as &dyn std::error::Error,
         "the store did not answer a request"
     );
-    problem(
+    error_response(
         StatusCode::SERVICE_UNAVAILABLE,
         "the store does not answer; the log says why",
     )
 }
 
-fn problem(status: StatusCode, error: &str) -> Response {
-    answer(status, &Problem { error })
+fn error_response(status: StatusCode, error: &str) -> Response {
+    json_response(status, &ErrorJson { error })
 }
 
-fn answer(status: StatusCode, body: &impl Serialize) -> Response {
+fn json_response(status: StatusCode, body: &impl Serialize) -> Response {
     match serde_json::to_string(body) {
         Ok(text) => {
             let text = visible(&text) + "\n";

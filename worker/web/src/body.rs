@@ -15,18 +15,18 @@ use tokio::time::timeout;
 
 /// Most bytes of a refused body that are still read, and for how long. Many senders read the response only after
 /// sending everything and would otherwise see only a closed connection.
-const UNWANTED_BYTES: usize = 20 << 20;
-const UNWANTED: Duration = Duration::from_secs(2);
+const MAX_DRAINED_BYTES: usize = 20 << 20;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A body and its memory reservation.
-pub(crate) type Whole = (Vec<u8>, OwnedSemaphorePermit);
+pub(crate) type BufferedBody = (Vec<u8>, OwnedSemaphorePermit);
 
 /// The reason why a body is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     /// The body is compressed.
     #[error("content-encoding is not taken; send the body as it is")]
-    Packed,
+    Compressed,
     #[error("the body is too large; send fewer alerts at once")]
     TooLarge,
     /// The connection broke off.
@@ -34,61 +34,61 @@ pub(crate) enum Unread {
     Incomplete,
     /// All memory for bodies is in use.
     #[error("too much is coming in at once; send it again later")]
-    Full,
+    MemoryFull,
 }
 
-impl Unread {
+impl BodyError {
     pub(crate) const fn status(self) -> StatusCode {
         match self {
-            Self::Packed => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Compressed => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Incomplete => StatusCode::BAD_REQUEST,
-            Self::Full => StatusCode::SERVICE_UNAVAILABLE,
+            Self::MemoryFull => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
 
 /// The memory budget for all bodies of one kind.
 #[derive(Debug, Clone)]
-pub(crate) struct Memory(Arc<Semaphore>);
+pub(crate) struct BodyMemory(Arc<Semaphore>);
 
-impl Memory {
-    pub(crate) fn of_kib(most: usize) -> Self {
+impl BodyMemory {
+    pub(crate) fn with_kib(most: usize) -> Self {
         Self(Arc::new(Semaphore::new(most)))
     }
 
-    fn kib(&self, kib: usize) -> Result<OwnedSemaphorePermit, Unread> {
+    fn kib(&self, kib: usize) -> Result<OwnedSemaphorePermit, BodyError> {
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.0).try_acquire_many_owned(kib);
-        permit.map_err(|_| Unread::Full)
+        permit.map_err(|_| BodyError::MemoryFull)
     }
 
     /// Moves a reservation from another budget to this one.
     ///
     /// # Errors
     ///
-    /// Returns [`Unread::Full`] when this budget has no room. The other reservation is released all the same.
-    pub(crate) fn instead(
+    /// Returns [`BodyError::MemoryFull`] when this budget has no room. The other reservation is released all the same.
+    pub(crate) fn transfer(
         &self,
         held: OwnedSemaphorePermit,
-    ) -> Result<OwnedSemaphorePermit, Unread> {
+    ) -> Result<OwnedSemaphorePermit, BodyError> {
         let here = self.kib(held.num_permits());
         drop(held);
         here
     }
 
-    /// Reads a body as [`Memory::read`] does, for an authenticated sender. A refused body is drained within a time
+    /// Reads a body as [`BodyMemory::read_body`] does, for an authenticated sender. A refused body is drained within a time
     /// limit.
-    pub(crate) async fn read_of_ours(
+    pub(crate) async fn read_or_drain(
         &self,
         headers: &HeaderMap,
         body: &mut Body,
         most_bytes: usize,
-    ) -> Result<Whole, Unread> {
-        let read = self.read(headers, body, most_bytes).await;
+    ) -> Result<BufferedBody, BodyError> {
+        let read = self.read_body(headers, body, most_bytes).await;
         // A sender with `Expect: 100-continue` sees the refusal before sending the body.
         if read.is_err() && !headers.contains_key(EXPECT) {
-            drop(timeout(UNWANTED, drain(body)).await);
+            drop(timeout(DRAIN_TIMEOUT, drain(body)).await);
         }
         read
     }
@@ -98,15 +98,15 @@ impl Memory {
     /// # Errors
     ///
     /// Fails when the body is too large or compressed, the memory is in use, or the connection breaks off.
-    pub(crate) async fn read(
+    pub(crate) async fn read_body(
         &self,
         headers: &HeaderMap,
         body: &mut Body,
         most_bytes: usize,
-    ) -> Result<Whole, Unread> {
+    ) -> Result<BufferedBody, BodyError> {
         let packed = headers.get(CONTENT_ENCODING);
         if packed.is_some_and(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity")) {
-            return Err(Unread::Packed);
+            return Err(BodyError::Compressed);
         }
         let said = headers
             .get(CONTENT_LENGTH)
@@ -114,15 +114,15 @@ impl Memory {
         let said: Option<u64> = said.and_then(|one| one.parse().ok());
         let most = u64::try_from(most_bytes).unwrap_or(u64::MAX);
         if said.is_some_and(|said| said > most) || body.size_hint().lower() > most {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         let mut held = self.kib(1)?;
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| Unread::Incomplete)?;
+            let frame = frame.map_err(|_| BodyError::Incomplete)?;
             let chunk = frame.into_data().unwrap_or_default();
             if bytes.len() + chunk.len() > most_bytes {
-                return Err(Unread::TooLarge);
+                return Err(BodyError::TooLarge);
             }
             // The total size counts, not the number of chunks.
             let wanted = (bytes.len() + chunk.len()).div_ceil(1024);
@@ -136,7 +136,7 @@ impl Memory {
 
 /// Reads and discards the rest of a body, within limits.
 async fn drain(body: &mut Body) {
-    let mut left = UNWANTED_BYTES;
+    let mut left = MAX_DRAINED_BYTES;
     while let Some(Ok(frame)) = body.frame().await {
         let bytes = frame.data_ref().map_or(0, |data| data.len());
         match left.checked_sub(bytes) {

@@ -12,14 +12,14 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-use crate::access::{Access, Proxy};
-use crate::hosts::Hosts;
+use crate::access::{AccessPolicy, ProxyRule};
+use crate::hosts::AllowedHosts;
 use crate::server::ServerOptions;
 
 /// Shortest token, in characters, that cannot be guessed.
-const SHORTEST_TOKEN: usize = 20;
+const MIN_TOKEN_CHARS: usize = 20;
 /// Longest time for which requests are accepted after the stop signal, in seconds.
-const LONGEST_LINGER: u64 = 60;
+const MAX_LINGER_SECS: u64 = 60;
 
 /// `[web]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -124,7 +124,7 @@ pub enum WebError {
     },
     /// A token is too short.
     #[error(
-        "[web] tokens: the {place}. one is shorter than {SHORTEST_TOKEN} characters; make one with `openssl rand -hex 32`"
+        "[web] tokens: the {place}. one is shorter than {MIN_TOKEN_CHARS} characters; make one with `openssl rand -hex 32`"
     )]
     ShortToken {
         /// Position of the token, from 1.
@@ -132,7 +132,7 @@ pub enum WebError {
     },
     /// The stop of the process would take too long.
     #[error(
-        "[web] linger_secs = {0}: a process that is told to stop would be there for longer than {LONGEST_LINGER} s more; \
+        "[web] linger_secs = {0}: a process that is told to stop would be there for longer than {MAX_LINGER_SECS} s more; \
          some seconds are enough for a load balancer to hear of it"
     )]
     LongLinger(u64),
@@ -158,7 +158,7 @@ impl WebConfig {
     ///
     /// Says what is wrong and how to correct it.
     pub fn check(&self) -> Result<(), WebError> {
-        self.options(|_| Ok(SecretString::from("-".repeat(SHORTEST_TOKEN))))
+        self.options(|_| Ok(SecretString::from("-".repeat(MIN_TOKEN_CHARS))))
             .map(drop)
     }
 
@@ -187,23 +187,23 @@ impl WebConfig {
             "" => None,
             text => Some(public_url(text)?),
         };
-        let access = Access::new(self.tokens(secret)?, self.proxies()?);
+        let access = AccessPolicy::new(self.tokens(secret)?, self.proxies()?);
         if access.is_open() && !listen.ip().to_canonical().is_loopback() {
             return Err(WebError::OpenToAll(listen));
         }
-        if self.linger_secs > LONGEST_LINGER {
+        if self.linger_secs > MAX_LINGER_SECS {
             return Err(WebError::LongLinger(self.linger_secs));
         }
         let mut names = Vec::new();
         for host in &self.hosts {
             let is_name = url::Host::parse(host).is_ok() && !host.contains(['/', ':', '@']);
             if !is_name {
-                return Err(WebError::NoHost(concealed(host)));
+                return Err(WebError::NoHost(without_credentials(host)));
             }
             names.push(host.clone());
         }
         Ok(ServerOptions {
-            hosts: Hosts::new(listen.ip(), names, public_url.as_ref()),
+            hosts: AllowedHosts::new(listen.ip(), names, public_url.as_ref()),
             listen,
             metrics_listen,
             intake_listen,
@@ -228,7 +228,7 @@ impl WebConfig {
                 return Err(WebError::TokenInFile { place });
             }
             let token = secret(reference).map_err(|why| WebError::NoToken { place, why })?;
-            if token.expose_secret().chars().count() < SHORTEST_TOKEN {
+            if token.expose_secret().chars().count() < MIN_TOKEN_CHARS {
                 return Err(WebError::ShortToken { place });
             }
             tokens.push(token);
@@ -236,7 +236,7 @@ impl WebConfig {
         Ok(tokens)
     }
 
-    fn proxies(&self) -> Result<Vec<Proxy>, WebError> {
+    fn proxies(&self) -> Result<Vec<ProxyRule>, WebError> {
         self.trusted_proxies.iter().map(proxy).collect()
     }
 }
@@ -280,7 +280,7 @@ fn apart(all: [(&'static str, Option<SocketAddr>); 3]) -> Result<(), WebError> {
 }
 
 /// Returns an address without its user and password.
-pub(crate) fn concealed(text: &str) -> String {
+pub(crate) fn without_credentials(text: &str) -> String {
     let Some((before, after)) = text.rsplit_once('@') else {
         return text.to_owned();
     };
@@ -291,7 +291,7 @@ pub(crate) fn concealed(text: &str) -> String {
 }
 
 fn public_url(text: &str) -> Result<Url, WebError> {
-    let wrong = || WebError::NoPublicUrl(concealed(text));
+    let wrong = || WebError::NoPublicUrl(without_credentials(text));
     let url = Url::parse(text).map_err(|_| wrong())?;
     let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
     let is_plain = url.username().is_empty() && url.password().is_none();
@@ -302,7 +302,7 @@ fn public_url(text: &str) -> Result<Url, WebError> {
     }
 }
 
-fn proxy(config: &TrustedProxy) -> Result<Proxy, WebError> {
+fn proxy(config: &TrustedProxy) -> Result<ProxyRule, WebError> {
     let header = config.header.parse().map_err(|_| {
         WebError::NoProxy(format!(
             "{:?} is no name of a header; the proxy's documentation has it, e.g. \"x-forwarded-user\"",
@@ -330,7 +330,7 @@ fn proxy(config: &TrustedProxy) -> Result<Proxy, WebError> {
         }
         networks.push(network);
     }
-    Ok(Proxy { header, networks })
+    Ok(ProxyRule { header, networks })
 }
 
 #[cfg(test)]

@@ -14,15 +14,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use nightshift_alert::text::plain;
+use nightshift_alert::text::sanitize;
 use nightshift_pipeline::port::{Cases, Source};
 use tokio::time::timeout;
 
-use crate::server::{Leaving, Place};
-use crate::site::Site;
+use crate::app_state::AppState;
+use crate::server::{DrainMarker, ListenerRole};
 
 /// Timeout for the answer of a part.
-const ASK: Duration = Duration::from_secs(2);
+const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Renders the metrics in the text format of Prometheus, or says why there are none.
 pub type MetricsText = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
@@ -41,7 +41,7 @@ pub trait Readiness: Send + Sync {
     async fn ready(&self) -> Result<(), String>;
 
     /// Returns whether the process is unready without this part.
-    fn is_needed(&self) -> bool {
+    fn is_required(&self) -> bool {
         true
     }
 }
@@ -49,38 +49,38 @@ pub trait Readiness: Send + Sync {
 /// Readiness of a source: whether messages can be received. If a source fails after it was ready once, the failure is
 /// only reported, and the process stays ready: the pages and the HTTP intake work without it. A source that was never
 /// ready makes the process unready, so that a new version with a wrong password does not replace a working one.
-pub struct SourceReady {
+pub struct SourceReadiness {
     source: Arc<dyn Source>,
     /// Shared with later sources of the same name.
-    was_there: Arc<AtomicBool>,
+    was_reachable: Arc<AtomicBool>,
 }
 
-impl SourceReady {
+impl SourceReadiness {
     /// Creates the readiness of a source that was not reached yet.
     #[must_use]
     pub fn new(source: Arc<dyn Source>) -> Self {
         Self {
             source,
-            was_there: Arc::default(),
+            was_reachable: Arc::default(),
         }
     }
 
     /// Creates the readiness of a source after a reload. If a source of the same name was ready before, this one is
     /// not required either, so that no edit makes the process unready while a broker is down.
     #[must_use]
-    pub fn after(source: Arc<dyn Source>, before: &[Arc<Self>]) -> Self {
+    pub fn carry_over(source: Arc<dyn Source>, before: &[Arc<Self>]) -> Self {
         let mut before = before.iter();
         let same = before.find(|one| one.source.name() == source.name());
-        let was_there = same.map(|one| Arc::clone(&one.was_there));
+        let was_there = same.map(|one| Arc::clone(&one.was_reachable));
         Self {
             source,
-            was_there: was_there.unwrap_or_default(),
+            was_reachable: was_there.unwrap_or_default(),
         }
     }
 }
 
 #[async_trait]
-impl Readiness for SourceReady {
+impl Readiness for SourceReadiness {
     fn name(&self) -> &str {
         self.source.name()
     }
@@ -88,7 +88,7 @@ impl Readiness for SourceReady {
     async fn ready(&self) -> Result<(), String> {
         let ready = self.source.ready();
         if ready.is_ok() {
-            self.was_there.store(true, Ordering::Relaxed);
+            self.was_reachable.store(true, Ordering::Relaxed);
         }
         ready.map_err(|why| {
             tracing::debug!(
@@ -101,16 +101,16 @@ impl Readiness for SourceReady {
         })
     }
 
-    fn is_needed(&self) -> bool {
-        !self.was_there.load(Ordering::Relaxed)
+    fn is_required(&self) -> bool {
+        !self.was_reachable.load(Ordering::Relaxed)
     }
 }
 
 /// Readiness of the store: whether it answers a small query.
-pub struct StoreReady(pub Arc<dyn Cases>);
+pub struct StoreReadiness(pub Arc<dyn Cases>);
 
 #[async_trait]
-impl Readiness for StoreReady {
+impl Readiness for StoreReadiness {
     fn name(&self) -> &'static str {
         "store"
     }
@@ -128,8 +128,8 @@ pub(crate) async fn alive() -> &'static str {
 }
 
 pub(crate) async fn ready(
-    State(site): State<Arc<Site>>,
-    leaving: Option<Extension<Leaving>>,
+    State(site): State<Arc<AppState>>,
+    leaving: Option<Extension<DrainMarker>>,
 ) -> Response {
     if leaving.is_some() {
         let told = "told to stop: what comes still is answered, and others are to be asked\n";
@@ -138,24 +138,33 @@ pub(crate) async fn ready(
     let mut lines = String::new();
     let mut status = StatusCode::OK;
     for part in &site.parts.readiness {
-        let asked = timeout(ASK, part.ready()).await;
-        let asked = asked.unwrap_or_else(|_| Err(format!("no answer within {} s", ASK.as_secs())));
+        let asked = timeout(READINESS_TIMEOUT, part.ready()).await;
+        let asked = asked.unwrap_or_else(|_| {
+            Err(format!(
+                "no answer within {} s",
+                READINESS_TIMEOUT.as_secs()
+            ))
+        });
         let told = match asked {
             Ok(()) => "ready".to_owned(),
-            Err(why) if part.is_needed() => {
+            Err(why) if part.is_required() => {
                 status = StatusCode::SERVICE_UNAVAILABLE;
-                format!("not ready: {}", plain(&why, 200))
+                format!("not ready: {}", sanitize(&why, 200))
             }
-            Err(why) => format!("away: {}", plain(&why, 200)),
+            Err(why) => format!("away: {}", sanitize(&why, 200)),
         };
-        lines.push_str(&format!("{}: {told}\n", plain(part.name(), 60)));
+        lines.push_str(&format!("{}: {told}\n", sanitize(part.name(), 60)));
     }
-    let late = |place| site.unopened.get().is_some_and(|shut| shut.has(place));
+    let late = |place| {
+        site.pending_listeners
+            .get()
+            .is_some_and(|shut| shut.has(place))
+    };
     for (place, name, is_needed) in [
-        (Place::Pages, "listen", true),
-        (Place::Intake, "intake_listen", true),
+        (ListenerRole::Pages, "listen", true),
+        (ListenerRole::Intake, "intake_listen", true),
         // The metrics listener does not need the store.
-        (Place::Metrics, "metrics_listen", false),
+        (ListenerRole::Metrics, "metrics_listen", false),
     ] {
         if late(place) {
             let told = if is_needed { "not ready" } else { "away" };
@@ -170,7 +179,7 @@ pub(crate) async fn ready(
     (status, lines).into_response()
 }
 
-pub(crate) async fn metrics(State(site): State<Arc<Site>>) -> Response {
+pub(crate) async fn metrics(State(site): State<Arc<AppState>>) -> Response {
     match (site.parts.metrics)() {
         Ok(text) => (
             [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],

@@ -1,21 +1,23 @@
 //! Tests with attacker-controlled strings in every field of a report (attacks.md rows A4, A5, A6, A15, A21, A22). A
 //! real HTML parser must find the same elements and attributes as with harmless text, and no link but our own.
 
-mod judge;
+mod page_checks;
 
 use std::sync::Arc;
 
 use nightshift_alert::{DetailKind, IndicatorKind};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::CaseView;
-use nightshift_pipeline::desk::{Act, ActKind, Desk, DeskStatus};
-use nightshift_pipeline::muted::PlaceCount;
+use nightshift_pipeline::case_workflow::{
+    CaseAction, CaseActionKind, CaseWorkflow, WorkflowStatus,
+};
+use nightshift_pipeline::mutes::LedgerCount;
 use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use self::judge::{Found, check};
-use crate::testing::{Store, failed, get, inconclusive, now, report, view};
+use self::page_checks::{ParsedPage, check};
+use crate::testing::{FakeStore, failed, get, inconclusive, now, report, view};
 
 /// Fields with our own words, numbers or times, or with commands of the catalogue.
 const OURS: [&str; 30] = [
@@ -94,32 +96,32 @@ fn poisoned(report: &Report, strings: &[String]) -> CaseView {
     (view.deliveries[0].destination, view.deliveries[0].error) = (next(), Some(next()));
     view.unreadable = Some(next());
     view.cancelled_by = Some(next());
-    (view.desk, view.row.desk) = (people(&mut next), DeskStatus::Acknowledged);
-    view.row.owner = view.desk.owner.clone();
+    (view.workflow, view.row.desk) = (people(&mut next), WorkflowStatus::Acknowledged);
+    view.row.owner = view.workflow.owner.clone();
     view
 }
 
 /// Returns every action that people can take, with these strings.
-fn people(next: &mut impl FnMut() -> String) -> Desk {
+fn people(next: &mut impl FnMut() -> String) -> CaseWorkflow {
     let kinds = [
-        ActKind::Agreed,
-        ActKind::Disagreed {
+        CaseActionKind::Agreed,
+        CaseActionKind::Disagreed {
             verdict: Verdict::FalsePositive,
         },
-        ActKind::AskedAgain,
-        ActKind::Muted {
+        CaseActionKind::AskedAgain,
+        CaseActionKind::Muted {
             name: next(),
             until: now(),
         },
-        ActKind::Assigned { to: next() },
+        CaseActionKind::Assigned { to: next() },
     ];
-    let acts = kinds.map(|kind| Act {
+    let acts = kinds.map(|kind| CaseAction {
         at: now(),
         by: next(),
         kind,
         note: next(),
     });
-    Desk::of(acts.into())
+    CaseWorkflow::from_actions(acts.into())
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -131,10 +133,10 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Renders and checks the list and the case with these strings.
-fn pages(report: &Report, strings: &[String]) -> [Found; 2] {
+fn pages(report: &Report, strings: &[String]) -> [ParsedPage; 2] {
     let view = poisoned(report, strings);
-    let mut store = Store::of(vec![view]);
-    store.places = vec![PlaceCount {
+    let mut store = FakeStore::with_views(vec![view]);
+    store.places = vec![LedgerCount {
         place: "muted".into(),
         why: strings[0].clone(),
         alerts: 1,
@@ -175,7 +177,7 @@ fn a04_a_case_without_a_report_has_nothing_from_its_alert_but_text() {
     let page = |text: &str| {
         let mut view = poisoned(&report(), &[text.to_owned()]);
         view.report = None;
-        let store = Arc::new(Store::of(vec![view]));
+        let store = Arc::new(FakeStore::with_views(vec![view]));
         check(&block_on(get(store, "/cases/k3f9")).text)
     };
     let (harmless, hostile) = (page("x"), page(POISON));
@@ -188,7 +190,7 @@ fn a04_a_case_without_a_report_has_nothing_from_its_alert_but_text() {
 fn a04_a_filter_is_shown_again_as_text() {
     let path =
         "/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E&feed=%27%20onfocus=alert(1)&account=%3C!--";
-    let store = Arc::new(Store::of(vec![view(Some(report()))]));
+    let store = Arc::new(FakeStore::with_views(vec![view(Some(report()))]));
     let answer = block_on(get(Arc::clone(&store), path));
     let plain = block_on(get(Arc::clone(&store), "/?q=a&feed=b&account=c"));
     assert_eq!(check(&answer.text).elements, check(&plain.text).elements);
@@ -211,7 +213,7 @@ fn a05_only_the_catalogues_commands_stand_where_commands_do() {
     let mut long = report();
     long.actions[0].command = Some("x".repeat(3_000));
     let page = block_on(get(
-        Arc::new(Store::of(vec![view(Some(long))])),
+        Arc::new(FakeStore::with_views(vec![view(Some(long))])),
         "/cases/k3f9",
     ));
     assert!(
@@ -265,7 +267,7 @@ fn a22_no_flood_makes_a_page_large() {
             entry
         })
         .collect();
-    let store = Arc::new(Store::of(vec![view(Some(flood))]));
+    let store = Arc::new(FakeStore::with_views(vec![view(Some(flood))]));
     let page = block_on(get(store, "/cases/k3f9"));
     check(&page.text);
     assert!(page.text.contains("and 9940 more") && page.text.contains("Too large for the page"));
@@ -275,7 +277,10 @@ fn a22_no_flood_makes_a_page_large() {
 fn a22_json_moves_no_cursor_and_means_the_same() {
     let view = poisoned(&report(), &[POISON.to_owned()]);
     let wanted = serde_json::to_value(view.report.as_ref().unwrap()).unwrap();
-    let answer = block_on(get(Arc::new(Store::of(vec![view])), "/api/v1/cases/k3f9"));
+    let answer = block_on(get(
+        Arc::new(FakeStore::with_views(vec![view])),
+        "/api/v1/cases/k3f9",
+    ));
     assert!(!answer.text.trim_end().chars().any(char::is_control));
     assert!(!answer.text.contains(['\u{202e}', '\u{e0041}']));
     let value: Value = serde_json::from_str(&answer.text).unwrap();

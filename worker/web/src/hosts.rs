@@ -12,7 +12,7 @@ use url::Url;
 
 /// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotForUs {
+pub(crate) enum HostRejection {
     /// `Host` is missing, repeated or invalid.
     #[error("the request does not say which host it is for")]
     NoHost,
@@ -28,13 +28,13 @@ pub(crate) enum NotForUs {
 
 /// The allowed hosts.
 #[derive(Debug, Clone)]
-pub(crate) struct Hosts {
+pub(crate) struct AllowedHosts {
     listen: IpAddr,
     names: Vec<String>,
     public_origin: Option<String>,
 }
 
-impl Hosts {
+impl AllowedHosts {
     pub(crate) fn new(listen: IpAddr, names: Vec<String>, public_url: Option<&Url>) -> Self {
         let public_name = public_url.and_then(Url::host_str).map(str::to_owned);
         let names = names.into_iter().chain(public_name);
@@ -46,7 +46,7 @@ impl Hosts {
     }
 
     /// Returns the same hosts for another listen address.
-    pub(crate) fn at(&self, listen: IpAddr) -> Self {
+    pub(crate) fn with_listen(&self, listen: IpAddr) -> Self {
         Self {
             listen: listen.to_canonical(),
             ..self.clone()
@@ -54,17 +54,17 @@ impl Hosts {
     }
 
     /// Checks that a request is for an allowed host and not from another site's page.
-    pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), NotForUs> {
-        let host = only(headers, HOST)?.ok_or(NotForUs::NoHost)?;
-        let authority: Authority = host.parse().map_err(|_| NotForUs::NoHost)?;
+    pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), HostRejection> {
+        let host = at_most_one_header(headers, HOST)?.ok_or(HostRejection::NoHost)?;
+        let authority: Authority = host.parse().map_err(|_| HostRejection::NoHost)?;
         // A target in absolute form contains a host too (RFC 9112, section 3.2.2).
         for one in std::iter::once(&authority).chain(uri.authority()) {
             if one.as_str().contains('@') || !self.is_ours(one.host()) {
-                return Err(NotForUs::OtherHost);
+                return Err(HostRejection::OtherHost);
             }
         }
-        match only(headers, ORIGIN)? {
-            Some(origin) if !self.is_own_origin(origin, host) => Err(NotForUs::OtherOrigin),
+        match at_most_one_header(headers, ORIGIN)? {
+            Some(origin) if !self.is_own_origin(origin, host) => Err(HostRejection::OtherOrigin),
             _ => Ok(()),
         }
     }
@@ -94,11 +94,14 @@ impl Hosts {
 }
 
 /// Returns the value of a header that occurs at most once.
-fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, NotForUs> {
+fn at_most_one_header(
+    headers: &HeaderMap,
+    name: HeaderName,
+) -> Result<Option<&str>, HostRejection> {
     let wrong = if name == ORIGIN {
-        NotForUs::OtherOrigin
+        HostRejection::OtherOrigin
     } else {
-        NotForUs::NoHost
+        HostRejection::NoHost
     };
     let mut values = headers.get_all(name).iter();
     let first = values.next();
@@ -120,16 +123,20 @@ mod tests {
 
     use super::*;
 
-    fn ours(listen: &str) -> Hosts {
+    fn ours(listen: &str) -> AllowedHosts {
         let url = Url::parse("https://Nightshift.example.com").unwrap();
-        Hosts::new(
+        AllowedHosts::new(
             listen.parse().unwrap(),
             vec!["nightshift.svc".into()],
             Some(&url),
         )
     }
 
-    fn check(hosts: &Hosts, pairs: &[(&'static str, &str)], uri: &str) -> Result<(), NotForUs> {
+    fn check(
+        hosts: &AllowedHosts,
+        pairs: &[(&'static str, &str)],
+        uri: &str,
+    ) -> Result<(), HostRejection> {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             headers.append(*name, HeaderValue::from_str(value).unwrap());
@@ -159,7 +166,7 @@ mod tests {
             "user@localhost",
         ] {
             let told = check(&hosts, &[("host", other)], "/");
-            assert_eq!(told, Err(NotForUs::OtherHost), "{other}");
+            assert_eq!(told, Err(HostRejection::OtherHost), "{other}");
         }
         let everywhere = ours("0.0.0.0");
         assert_eq!(
@@ -168,22 +175,22 @@ mod tests {
         );
         assert_eq!(
             check(&everywhere, &[("host", "evil.com")], "/"),
-            Err(NotForUs::OtherHost)
+            Err(HostRejection::OtherHost)
         );
     }
 
     #[test]
     fn a_request_names_one_host_in_one_way() {
         let hosts = ours("127.0.0.1");
-        assert_eq!(check(&hosts, &[], "/"), Err(NotForUs::NoHost));
+        assert_eq!(check(&hosts, &[], "/"), Err(HostRejection::NoHost));
         let twice = [("host", "localhost"), ("host", "localhost")];
-        assert_eq!(check(&hosts, &twice, "/"), Err(NotForUs::NoHost));
+        assert_eq!(check(&hosts, &twice, "/"), Err(HostRejection::NoHost));
         assert_eq!(
             check(&hosts, &[("host", "a b")], "/"),
-            Err(NotForUs::NoHost)
+            Err(HostRejection::NoHost)
         );
         let absolute = check(&hosts, &[("host", "localhost")], "http://evil.com/");
-        assert_eq!(absolute, Err(NotForUs::OtherHost));
+        assert_eq!(absolute, Err(HostRejection::OtherHost));
     }
 
     #[test]
@@ -206,7 +213,7 @@ mod tests {
             "http://nightshift.example.com",
             "http://localhost:8080.evil.com",
         ] {
-            assert_eq!(with(other), Err(NotForUs::OtherOrigin), "{other}");
+            assert_eq!(with(other), Err(HostRejection::OtherOrigin), "{other}");
         }
     }
 }

@@ -4,13 +4,13 @@
 //! committed, and only then the response is 200. An unreadable body becomes a dead letter, as for any other source.
 //! Unauthenticated bodies are not stored, since otherwise anybody could fill the store.
 
-mod answer;
 mod body;
 mod config;
 mod credential;
 mod fetch;
 mod publish;
 mod pubsub;
+mod response;
 mod sns;
 mod source;
 
@@ -25,45 +25,45 @@ use axum::routing::post;
 use chrono::{DateTime, Utc};
 use nightshift_engine::port::Clock;
 
-use crate::access::bearer;
-use crate::body::{Memory, Whole};
-use crate::site::Site;
-use crate::told::NowAndThen;
-use answer::{Refused, settled};
-use body::{MOST_BYTES, PROVEN_KIB, UNPROVEN_KIB, attributes};
-pub use config::{Config as HttpConfig, PushConfig, SnsConfig};
-pub use credential::wrong_secrets;
-use credential::{Proof, Signed};
-use fetch::Fetch;
+use crate::access::bearer_token;
+use crate::app_state::AppState;
+use crate::body::{BodyMemory, BufferedBody};
+use crate::log_throttle::LogThrottle;
+use body::{AUTHENTICATED_KIB, MAX_BYTES, UNAUTHENTICATED_KIB, attributes};
+pub use config::{HttpConfig, HttpPubsubConfig, HttpSnsConfig};
+pub use credential::secret_problems;
+use credential::{CredentialMatch, SignedRequest};
+use fetch::HttpFetcher;
 pub use publish::HttpPublisher;
-use pubsub::{Pubsub, PushKeys};
-use sns::{Sns, SnsCertificates};
+use pubsub::{PubsubPush, PushKeyCache};
+use response::{IntakeError, await_settlement};
+use sns::{SnsCertificateCache, SnsIntake};
 pub use source::{HttpSource, IntakeSecrets};
 
 /// Most bytes of a body from SNS: a message has at most 256 KiB, plus escapes.
-const SNS_BYTES: usize = 2 << 20;
+const MAX_SNS_BYTES: usize = 2 << 20;
 
 /// Fetched keys and certificates for checking signatures. Clones share them.
 #[derive(Clone, Default)]
-pub struct SignersKeys {
-    of_sns: SnsCertificates,
-    of_pubsub: PushKeys,
+pub struct SigningKeyCache {
+    sns: SnsCertificateCache,
+    pubsub: PushKeyCache,
 }
 
 /// The sources that alerts are posted to.
 pub struct HttpIntake {
     sources: Vec<Arc<HttpSource>>,
-    sns: Option<Sns>,
-    pubsub: Option<Pubsub>,
+    sns: Option<SnsIntake>,
+    pubsub: Option<PubsubPush>,
     clock: Arc<dyn Clock>,
     /// Memory for bodies of authenticated senders.
-    proven: Memory,
+    authenticated_memory: BodyMemory,
     /// Memory for bodies that must be read before their sender is authenticated. Filling it blocks no other kind of
     /// sender.
-    signed: Memory,
-    by_sns: Memory,
+    signed_memory: BodyMemory,
+    sns_memory: BodyMemory,
     /// Throttles log lines about refused requests.
-    tells: NowAndThen,
+    log_throttle: LogThrottle,
 }
 
 impl HttpIntake {
@@ -76,16 +76,16 @@ impl HttpIntake {
     pub fn new(
         sources: Vec<Arc<HttpSource>>,
         clock: Arc<dyn Clock>,
-        keys: SignersKeys,
+        keys: SigningKeyCache,
     ) -> Result<Self, String> {
         let asks = |one: &Arc<HttpSource>| one.config.sns.is_some() || one.config.pubsub.is_some();
-        let proven = Memory::of_kib(PROVEN_KIB);
+        let proven = BodyMemory::with_kib(AUTHENTICATED_KIB);
         let (mut sns, mut pubsub) = (None, None);
         if sources.iter().any(asks) {
-            let fetch = Arc::new(Fetch::new()?);
-            let made = Sns::new(&sources, &fetch, &proven, keys.of_sns)?;
+            let fetch = Arc::new(HttpFetcher::new()?);
+            let made = SnsIntake::new(&sources, &fetch, &proven, keys.sns)?;
             sns = Some(made).filter(|sns| !sns.is_empty());
-            let made = Pubsub::new(&sources, &fetch, &keys.of_pubsub);
+            let made = PubsubPush::new(&sources, &fetch, &keys.pubsub);
             pubsub = Some(made).filter(|pubsub| !pubsub.is_empty());
         }
         Ok(Self {
@@ -93,24 +93,24 @@ impl HttpIntake {
             sns,
             pubsub,
             clock,
-            proven,
-            signed: Memory::of_kib(UNPROVEN_KIB),
-            by_sns: Memory::of_kib(UNPROVEN_KIB),
-            tells: NowAndThen::default(),
+            authenticated_memory: proven,
+            signed_memory: BodyMemory::with_kib(UNAUTHENTICATED_KIB),
+            sns_memory: BodyMemory::with_kib(UNAUTHENTICATED_KIB),
+            log_throttle: LogThrottle::default(),
         })
     }
 
     /// Returns the routes that the sources use.
-    pub(crate) fn routes(intake: &Arc<Self>) -> Router<Arc<Site>> {
+    pub(crate) fn routes(intake: &Arc<Self>) -> Router<Arc<AppState>> {
         let mut router = Router::new();
-        if intake.sources.iter().any(|one| one.config.takes_posts()) {
-            router = router.route("/v1/alerts", post(alerts));
+        if intake.sources.iter().any(|one| one.config.accepts_posts()) {
+            router = router.route("/v1/alerts", post(post_alerts));
         }
         if intake.sns.is_some() {
-            router = router.route("/v1/alerts/sns", post(of_sns));
+            router = router.route("/v1/alerts/sns", post(post_sns));
         }
         if intake.pubsub.is_some() {
-            router = router.route("/v1/alerts/pubsub", post(of_pubsub));
+            router = router.route("/v1/alerts/pubsub", post(post_pubsub));
         }
         router.with_state(Arc::clone(intake))
     }
@@ -120,46 +120,53 @@ impl HttpIntake {
     }
 
     /// Builds the response. Refusals are also logged, at a limited rate.
-    fn answer(&self, path: &'static str, taken: Result<Response, Refused>) -> Response {
+    fn to_response(&self, path: &'static str, taken: Result<Response, IntakeError>) -> Response {
         let refused = match taken {
             Ok(answer) => return answer,
             Err(refused) => refused,
         };
-        if self.tells.may() {
+        if self.log_throttle.is_due() {
             tracing::warn!(path, why = %refused, "alerts that were handed in are not taken");
         }
         refused.into_response()
     }
 
     /// Returns the source whose credential matches.
-    fn owner(
+    fn find_source(
         &self,
-        proof: impl Fn(&HttpSource) -> Proof,
-        otherwise: Refused,
-    ) -> Result<&Arc<HttpSource>, Refused> {
+        proof: impl Fn(&HttpSource) -> CredentialMatch,
+        otherwise: IntakeError,
+    ) -> Result<&Arc<HttpSource>, IntakeError> {
         let mut refused = otherwise;
         for source in &self.sources {
             match proof(source) {
-                Proof::Given => return Ok(source),
-                Proof::Unknown => refused = Refused::NoSecret,
-                Proof::None => {}
+                CredentialMatch::Matched => return Ok(source),
+                CredentialMatch::Unknown => refused = IntakeError::NoSecret,
+                CredentialMatch::NoMatch => {}
             }
         }
         Err(refused)
     }
 
     /// Handles `/v1/alerts`. A token is checked before the body is read; a signature needs the body.
-    async fn alerts(&self, headers: &HeaderMap, body: &mut Body) -> Result<Response, Refused> {
-        let (source, (bytes, memory)) = if let Some(token) = bearer(headers) {
-            let source = self.owner(|one| one.has_token(token), Refused::WrongToken)?;
-            let whole = self.proven.read_of_ours(headers, body, MOST_BYTES).await;
-            (source, whole.map_err(|why| source.away(why))?)
+    async fn handle_alerts(
+        &self,
+        headers: &HeaderMap,
+        body: &mut Body,
+    ) -> Result<Response, IntakeError> {
+        let (source, (bytes, memory)) = if let Some(token) = bearer_token(headers) {
+            let source = self.find_source(|one| one.match_token(token), IntakeError::WrongToken)?;
+            let whole = self
+                .authenticated_memory
+                .read_or_drain(headers, body, MAX_BYTES)
+                .await;
+            (source, whole.map_err(|why| source.record_rejection(why))?)
         } else {
             self.signed(headers, body).await?
         };
-        let offered = source.offer(bytes, attributes(headers), memory);
-        let fate = offered.map_err(|busy| source.away(busy))?;
-        settled(source, fate).await
+        let offered = source.enqueue(bytes, attributes(headers), memory);
+        let fate = offered.map_err(|busy| source.record_rejection(busy))?;
+        await_settlement(source, fate).await
     }
 
     /// Returns the source whose secret signed the body. The body is read only if some source has a signing secret.
@@ -167,55 +174,75 @@ impl HttpIntake {
         &self,
         headers: &HeaderMap,
         body: &mut Body,
-    ) -> Result<(&Arc<HttpSource>, Whole), Refused> {
-        let signed = Signed::read(headers, self.now())?.ok_or(Refused::Nobody)?;
+    ) -> Result<(&Arc<HttpSource>, BufferedBody), IntakeError> {
+        let signed = SignedRequest::from_headers(headers, self.now())?
+            .ok_or(IntakeError::Unauthenticated)?;
         let is_signed_to = |one: &Arc<HttpSource>| !one.config.signing_secrets.is_empty();
         if !self.sources.iter().any(is_signed_to) {
-            return Err(Refused::WrongSignature);
+            return Err(IntakeError::WrongSignature);
         }
-        let (bytes, held) = self.signed.read(headers, body, MOST_BYTES).await?;
-        let is_signed = |one: &HttpSource| one.has_signed(&signed, &bytes);
-        let source = self.owner(is_signed, Refused::WrongSignature)?;
-        let memory = self.proven.instead(held);
-        let memory = memory.map_err(|full| source.away(full))?;
+        let (bytes, held) = self
+            .signed_memory
+            .read_body(headers, body, MAX_BYTES)
+            .await?;
+        let is_signed = |one: &HttpSource| one.match_signature(&signed, &bytes);
+        let source = self.find_source(is_signed, IntakeError::WrongSignature)?;
+        let memory = self.authenticated_memory.transfer(held);
+        let memory = memory.map_err(|full| source.record_rejection(full))?;
         Ok((source, (bytes, memory)))
     }
 
-    async fn sns(&self, headers: &HeaderMap, body: &mut Body) -> Result<Response, Refused> {
-        let sns = self.sns.as_ref().ok_or(Refused::OtherTopic)?;
-        let whole = self.by_sns.read(headers, body, SNS_BYTES).await?;
-        sns.take(headers, whole, self.now()).await
+    async fn handle_sns(
+        &self,
+        headers: &HeaderMap,
+        body: &mut Body,
+    ) -> Result<Response, IntakeError> {
+        let sns = self.sns.as_ref().ok_or(IntakeError::OtherTopic)?;
+        let whole = self
+            .sns_memory
+            .read_body(headers, body, MAX_SNS_BYTES)
+            .await?;
+        sns.handle(headers, whole, self.now()).await
     }
 
-    async fn pubsub(&self, headers: &HeaderMap, body: &mut Body) -> Result<Response, Refused> {
-        let pubsub = self.pubsub.as_ref().ok_or(Refused::Nobody)?;
-        let source = pubsub.source(bearer(headers), self.now()).await?;
-        let whole = self.proven.read_of_ours(headers, body, MOST_BYTES).await;
-        let (bytes, memory) = whole.map_err(|why| source.away(why))?;
+    async fn handle_pubsub(
+        &self,
+        headers: &HeaderMap,
+        body: &mut Body,
+    ) -> Result<Response, IntakeError> {
+        let pubsub = self.pubsub.as_ref().ok_or(IntakeError::Unauthenticated)?;
+        let source = pubsub
+            .authenticate(bearer_token(headers), self.now())
+            .await?;
+        let whole = self
+            .authenticated_memory
+            .read_or_drain(headers, body, MAX_BYTES)
+            .await;
+        let (bytes, memory) = whole.map_err(|why| source.record_rejection(why))?;
         let mut said = attributes(headers);
         said.extend(pubsub::attributes(&bytes));
-        let offered = source.offer(bytes, said, memory);
-        let fate = offered.map_err(|busy| source.away(busy))?;
-        settled(source, fate).await
+        let offered = source.enqueue(bytes, said, memory);
+        let fate = offered.map_err(|busy| source.record_rejection(busy))?;
+        await_settlement(source, fate).await
     }
 }
 
-async fn alerts(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
+async fn post_alerts(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
-    let taken = intake.alerts(&parts.headers, &mut body).await;
-    intake.answer("/v1/alerts", taken)
+    let taken = intake.handle_alerts(&parts.headers, &mut body).await;
+    intake.to_response("/v1/alerts", taken)
 }
 
-async fn of_sns(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
+async fn post_sns(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
-    let taken = intake.sns(&parts.headers, &mut body).await;
-    intake.answer("/v1/alerts/sns", taken)
+    let taken = intake.handle_sns(&parts.headers, &mut body).await;
+    intake.to_response("/v1/alerts/sns", taken)
 }
 
-async fn of_pubsub(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
+async fn post_pubsub(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
-    let taken = intake.pubsub(&parts.headers, &mut body).await;
-    intake.answer("/v1/alerts/pubsub", taken)
+    let taken = intake.handle_pubsub(&parts.headers, &mut body).await;
+    intake.to_response("/v1/alerts/pubsub", taken)
 }
 
 #[cfg(test)]

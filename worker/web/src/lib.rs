@@ -7,33 +7,33 @@
 
 mod access;
 mod api;
+mod app_state;
 mod body;
 mod config;
-mod examine;
-mod guard;
+mod doctor;
 mod health;
 mod hosts;
 mod intake;
+mod log_throttle;
+mod middleware;
 mod page;
 mod query;
+mod safe_text;
 mod server;
-mod shown;
-mod site;
 mod slack;
-mod told;
 
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod testing;
 
+pub use app_state::{DeliveryLinks, ServerParts};
 pub use config::{TrustedProxy, WebConfig, WebError};
-pub use examine::examine;
-pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
+pub use doctor::probe;
+pub use health::{MetricsText, Readiness, SourceReadiness, StoreReadiness};
 pub use intake::{
-    HttpConfig, HttpIntake, HttpPublisher, HttpSource, IntakeSecrets,
-    PushConfig as HttpPubsubConfig, SignersKeys, SnsConfig as HttpSnsConfig, wrong_secrets,
+    HttpConfig, HttpIntake, HttpPublisher, HttpPubsubConfig, HttpSnsConfig, HttpSource,
+    IntakeSecrets, SigningKeyCache, secret_problems,
 };
-pub use server::{Bound, Doors, Relieved, Server, ServerOptions};
-pub use site::{DeliveryLinks, Parts};
-pub use slack::{Slack, SlackAnswers, SlackDesk, SlackSecret};
+pub use server::{BoundServer, DrainingServer, Listeners, Server, ServerOptions};
+pub use slack::{SlackIntegration, SlackReplies, SlackSecret, SlackWorkspace};

@@ -1,7 +1,7 @@
 //! The pages: a list of cases, a case, and error pages.
 //!
 //! A handler reads a port, builds a view and renders a template. Views hold our own words, numbers and
-//! [`Shown`](crate::shown::Shown); templates escape everything and build every link themselves.
+//! [`Shown`](crate::safe_text::Shown); templates escape everything and build every link themselves.
 
 mod case;
 mod list;
@@ -19,22 +19,22 @@ use chrono::TimeDelta;
 use nightshift_engine::fold::fold;
 use nightshift_engine::journal::read_event;
 use nightshift_pipeline::case::CaseView;
-use nightshift_pipeline::muted::PlaceCount;
+use nightshift_pipeline::mutes::LedgerCount;
 use nightshift_pipeline::port::StoreError;
 use nightshift_pipeline::report::{Report, build as build_report};
 use serde::{Deserialize, Serialize};
 
+use crate::app_state::AppState;
 use crate::query::ListQuery;
-use crate::site::Site;
 pub(crate) use templates::Templates;
 
 /// How long a page waits for the count of alerts without a case.
-const COUNT_WAIT: Duration = Duration::from_secs(2);
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(2);
 const STYLE: &str = include_str!("../templates/style.css");
 
 /// The error page.
 #[derive(Debug, Serialize)]
-struct Problem {
+struct ErrorPage {
     title: &'static str,
     text: String,
 }
@@ -44,30 +44,30 @@ pub(crate) async fn style() -> Response {
 }
 
 pub(crate) async fn list(
-    State(site): State<Arc<Site>>,
+    State(site): State<Arc<AppState>>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Response {
     let query = match query {
         Ok(Query(query)) => query,
-        Err(_) => return site.wrong("A filter stands there twice, or is no number."),
+        Err(_) => return site.bad_request("A filter stands there twice, or is no number."),
     };
     let filter = match query.filter() {
         Ok(filter) => filter,
-        Err(why) => return site.wrong(&why),
+        Err(why) => return site.bad_request(&why),
     };
     let read = async {
         let cases = site.parts.cases.list(&filter).await?;
-        let grave = site.grave(&query).await?;
+        let grave = site.high_priority_counts(&query).await?;
         Ok::<_, StoreError>((cases, grave))
     };
-    let (read, places) = tokio::join!(read, site.places());
+    let (read, places) = tokio::join!(read, site.ledger_counts());
     match read {
         Ok((cases, grave)) => {
             let now = site.parts.clock.now();
             let page = list::ListPage::new(&query, cases, grave, places.as_deref(), now);
-            site.page(StatusCode::OK, "list.html", page)
+            site.render(StatusCode::OK, "list.html", page)
         }
-        Err(error) => site.failed(&error),
+        Err(error) => site.store_error_page(&error),
     }
 }
 
@@ -79,54 +79,54 @@ pub(crate) struct CaseQuery {
 }
 
 pub(crate) async fn case(
-    State(site): State<Arc<Site>>,
+    State(site): State<Arc<AppState>>,
     Path(id): Path<String>,
     query: Result<Query<CaseQuery>, QueryRejection>,
 ) -> Response {
     let Ok(Query(query)) = query else {
-        return site.wrong("A revision is a number.");
+        return site.bad_request("A revision is a number.");
     };
     match site.view(&id, query.revision).await {
-        Ok(None) => site.page(
+        Ok(None) => site.render(
             StatusCode::NOT_FOUND,
             "problem.html",
-            Problem {
+            ErrorPage {
                 title: "No such revision",
                 text: "This case has no report of that revision.".to_owned(),
             },
         ),
         Ok(Some(view)) => {
             let page = case::CasePage::new(&view, &site.parts.links, site.parts.clock.now());
-            site.page(StatusCode::OK, "case.html", page)
+            site.render(StatusCode::OK, "case.html", page)
         }
-        Err(StoreError::NoSuchCase(_)) => site.page(
+        Err(StoreError::NoSuchCase(_)) => site.render(
             StatusCode::NOT_FOUND,
             "problem.html",
-            Problem {
+            ErrorPage {
                 title: "No such case",
                 text: "No case has this id, or its first letters fit several. The list shows those there are."
                     .to_owned(),
             },
         ),
-        Err(error) => site.failed(&error),
+        Err(error) => site.store_error_page(&error),
     }
 }
 
-pub(crate) async fn nowhere(State(site): State<Arc<Site>>) -> Response {
-    let problem = Problem {
+pub(crate) async fn not_found(State(site): State<Arc<AppState>>) -> Response {
+    let problem = ErrorPage {
         title: "Nothing here",
         text: "There is no page at this address.".to_owned(),
     };
-    site.page(StatusCode::NOT_FOUND, "problem.html", problem)
+    site.render(StatusCode::NOT_FOUND, "problem.html", problem)
 }
 
-impl Site {
+impl AppState {
     /// Counts the alerts of the last day by their place. Returns `None` when counting takes too long; the cases are
     /// then shown without the counts.
-    async fn places(&self) -> Option<Vec<PlaceCount>> {
+    async fn ledger_counts(&self) -> Option<Vec<LedgerCount>> {
         let since = self.parts.clock.now() - TimeDelta::hours(24);
-        let counting = self.parts.places.places(since);
-        match tokio::time::timeout(COUNT_WAIT, counting).await {
+        let counting = self.parts.ledger.ledger_counts(since);
+        match tokio::time::timeout(LEDGER_TIMEOUT, counting).await {
             Ok(Ok(places)) => Some(places),
             Ok(Err(error)) => {
                 let error = &error as &dyn std::error::Error;
@@ -139,21 +139,24 @@ impl Site {
 
     /// Counts the unassigned high-priority cases of each kind, up to one more than a page holds. A flood of lesser
     /// cases may hide them from the first page. Returns nothing for a filtered list.
-    async fn grave(&self, query: &ListQuery) -> Result<Vec<list::Grave>, StoreError> {
+    async fn high_priority_counts(
+        &self,
+        query: &ListQuery,
+    ) -> Result<Vec<list::HighPriorityCount>, StoreError> {
         let mut all = Vec::new();
-        if query.is_narrow() {
+        if query.is_filtered() {
             return Ok(all);
         }
-        for (query, words) in ListQuery::grave() {
+        for (query, words) in ListQuery::high_priority_queries() {
             // These filters consist of our own words, so they always parse.
             let Ok(filter) = query.filter() else { continue };
             let cases = self.parts.cases.list(&filter).await?.len();
-            all.extend(list::Grave::new(&query, words, cases));
+            all.extend(list::HighPriorityCount::new(&query, words, cases));
         }
         Ok(all)
     }
 
-    fn page(&self, status: StatusCode, template: &str, view: impl Serialize) -> Response {
+    fn render(&self, status: StatusCode, template: &str, view: impl Serialize) -> Response {
         match self.templates.render(template, view) {
             Ok(html) => (status, Html(html)).into_response(),
             Err(error) => {
@@ -168,24 +171,24 @@ impl Site {
         }
     }
 
-    fn wrong(&self, why: &str) -> Response {
-        let problem = Problem {
+    fn bad_request(&self, why: &str) -> Response {
+        let problem = ErrorPage {
             title: "This filter cannot be used",
             text: why.to_owned(),
         };
-        self.page(StatusCode::BAD_REQUEST, "problem.html", problem)
+        self.render(StatusCode::BAD_REQUEST, "problem.html", problem)
     }
 
-    fn failed(&self, error: &StoreError) -> Response {
+    fn store_error_page(&self, error: &StoreError) -> Response {
         tracing::error!(
             error = error as &dyn std::error::Error,
             "the store did not answer a page"
         );
-        let problem = Problem {
+        let problem = ErrorPage {
             title: "The store does not answer",
             text: "Cases cannot be read now. The log of the worker says why, and /readyz when it is over.".to_owned(),
         };
-        self.page(StatusCode::SERVICE_UNAVAILABLE, "problem.html", problem)
+        self.render(StatusCode::SERVICE_UNAVAILABLE, "problem.html", problem)
     }
 
     /// Returns a case, with the report of the given revision if one is given, or `None` when the case has no such
@@ -214,7 +217,7 @@ impl Site {
             let unreadable = |cause| StoreError::Unreadable(view.row.id.0.clone(), Box::new(cause));
             events.push(read_event(&line.event).map_err(unreadable)?);
         }
-        Ok(build_report(&fold(&events), &self.parts.sender))
+        Ok(build_report(&fold(&events), &self.parts.producer))
     }
 }
 

@@ -3,22 +3,22 @@
 use std::str::FromStr as _;
 
 use nightshift_alert::Severity;
-use nightshift_alert::text::plain;
+use nightshift_alert::text::sanitize;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseFilter, CaseId, CaseStatus};
-use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
 /// Longest value, in characters.
-const LONGEST: usize = 200;
+const MAX_VALUE_CHARS: usize = 200;
 /// Rows of a page.
-pub(crate) const PAGE: usize = 50;
+pub(crate) const PAGE_ROWS: usize = 50;
 /// The only value of a switch, and its opposite.
 const YES: &str = "yes";
 const NO: &str = "no";
 /// Most rows of one JSON response.
-const MOST: usize = 500;
+const MAX_ROWS: usize = 500;
 
 /// The query string. An empty value counts as missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -45,8 +45,10 @@ impl ListQuery {
     /// Names the unknown word and the known ones.
     pub(crate) fn filter(&self) -> Result<CaseFilter, String> {
         for (name, value) in self.named() {
-            if value.chars().count() > LONGEST {
-                return Err(format!("{name} is longer than {LONGEST} characters"));
+            if value.chars().count() > MAX_VALUE_CHARS {
+                return Err(format!(
+                    "{name} is longer than {MAX_VALUE_CHARS} characters"
+                ));
             }
         }
         Ok(CaseFilter {
@@ -66,24 +68,24 @@ impl ListQuery {
                 || Severity::ALL.map(Severity::as_str).join(", "),
             )?,
             feed: text(&self.feed),
-            desk: word("desk", &self.desk, DeskStatus::parse, || {
-                DeskStatus::ALL.map(DeskStatus::as_str).join(", ")
+            workflow_status: word("desk", &self.desk, WorkflowStatus::parse, || {
+                WorkflowStatus::ALL.map(WorkflowStatus::as_str).join(", ")
             })?,
             disagreed: flag("disagreed", &self.disagreed, YES)?,
             without_samples: flag("samples", &self.samples, NO)?,
             account: text(&self.account),
             text: text(&self.q),
             after: text(&self.after).map(CaseId),
-            limit: self.rows() + 1,
+            limit: self.page_size() + 1,
         })
     }
 
     /// Returns the filters for unassigned high and critical cases that are not cleared, each with its words. Samples
     /// are left out. A verdict still counts while its case runs again, or when that run was cancelled.
-    pub(crate) fn grave() -> [(Self, &'static str); 6] {
+    pub(crate) fn high_priority_queries() -> [(Self, &'static str); 6] {
         let open = |verdict: &str, status: &str| Self {
             severity: Severity::High.as_str().to_owned(),
-            desk: DeskStatus::Open.as_str().to_owned(),
+            desk: WorkflowStatus::Open.as_str().to_owned(),
             samples: NO.to_owned(),
             verdict: verdict.to_owned(),
             status: status.to_owned(),
@@ -110,19 +112,19 @@ impl ListQuery {
     }
 
     /// Returns the number of rows wanted.
-    pub(crate) fn rows(&self) -> usize {
-        self.limit.unwrap_or(PAGE).clamp(1, MOST)
+    pub(crate) fn page_size(&self) -> usize {
+        self.limit.unwrap_or(PAGE_ROWS).clamp(1, MAX_ROWS)
     }
 
     /// Returns whether the query leaves anything out.
-    pub(crate) fn is_narrow(&self) -> bool {
+    pub(crate) fn is_filtered(&self) -> bool {
         self.named()
             .iter()
             .any(|(name, value)| *name != "after" && text(value).is_some())
     }
 
     /// Returns the query string of the same list after this case.
-    pub(crate) fn behind(&self, after: &CaseId) -> String {
+    pub(crate) fn next_page_query(&self, after: &CaseId) -> String {
         let mut query = self.pairs();
         query.append_pair("after", &after.0);
         if let Some(limit) = self.limit {
@@ -132,7 +134,7 @@ impl ListQuery {
     }
 
     /// Returns the query string for the newest rows of this list.
-    pub(crate) fn address(&self) -> String {
+    pub(crate) fn first_page_query(&self) -> String {
         self.pairs().finish()
     }
 
@@ -185,7 +187,7 @@ fn word<T>(
     parse(&value).map(Some).ok_or_else(|| {
         format!(
             "there is no {name} {:?}; there are {}",
-            plain(&value, 60),
+            sanitize(&value, 60),
             known()
         )
     })
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn empty_values_are_none_and_words_must_be_known() {
         let filter = query(|query| query.q = "  ".into()).filter().unwrap();
-        assert_eq!((filter.text, filter.limit), (None, PAGE + 1));
+        assert_eq!((filter.text, filter.limit), (None, PAGE_ROWS + 1));
         let told = query(|query| query.status = "open".into())
             .filter()
             .unwrap_err();
@@ -219,12 +221,15 @@ mod tests {
         );
         assert!(query(|query| query.q = "x".repeat(201)).filter().is_err());
         let disputed = query(|query| query.disagreed = " yes".into());
-        assert!(disputed.filter().unwrap().disagreed && disputed.is_narrow());
+        assert!(disputed.filter().unwrap().disagreed && disputed.is_filtered());
         let told = query(|query| query.disagreed = "no".into())
             .filter()
             .unwrap_err();
         assert_eq!(told, "there is no disagreed \"no\"; there are yes");
-        assert_eq!(query(|query| query.limit = Some(9_999)).rows(), MOST);
+        assert_eq!(
+            query(|query| query.limit = Some(9_999)).page_size(),
+            MAX_ROWS
+        );
     }
 
     #[test]
@@ -235,9 +240,9 @@ mod tests {
             query.after = "old".into();
         });
         assert_eq!(
-            query.behind(&CaseId("k3f9-x2mq-7d1w".into())),
+            query.next_page_query(&CaseId("k3f9-x2mq-7d1w".into())),
             "verdict=true_positive&q=a%26b%3Dc+%C3%A9%3C&after=k3f9-x2mq-7d1w"
         );
-        assert!(query.is_narrow() && !ListQuery::default().is_narrow());
+        assert!(query.is_filtered() && !ListQuery::default().is_filtered());
     }
 }

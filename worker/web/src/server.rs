@@ -1,7 +1,7 @@
 //! The server: its routes, their middleware, and its life cycle from bind to the last response.
 
 mod connections;
-mod doors;
+mod listeners;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -16,23 +16,23 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use self::doors::{Behind, Wanted};
-pub use self::doors::{Bound, Doors, Relieved};
-pub(crate) use self::doors::{Leaving, Place, Unopened};
-use crate::access::Access;
+pub use self::listeners::{BoundServer, DrainingServer, Listeners};
+pub(crate) use self::listeners::{DrainMarker, ListenerRole, PendingListeners};
+use self::listeners::{ListenerService, ListenerSpec};
+use crate::access::AccessPolicy;
+use crate::app_state::{AppState, ServerParts};
 use crate::config::WebError;
-use crate::hosts::Hosts;
+use crate::hosts::AllowedHosts;
 use crate::intake::HttpIntake;
+use crate::log_throttle::LogThrottle;
 use crate::page::Templates;
-use crate::site::{Parts, Site};
-use crate::slack::{self, Buttons, Slack};
-use crate::told::NowAndThen;
-use crate::{api, guard, health, page};
+use crate::slack::{self, SlackIntegration, SlackInteractions};
+use crate::{api, health, middleware, page};
 
 /// Timeout of a response.
-const ANSWER: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest body, in bytes. Only posts of Slack and to the intake are read, and those have limits of their own.
-const BODY_BYTES: usize = 16 * 1024;
+const MAX_BODY_BYTES: usize = 16 * 1024;
 
 /// The options of a server. [`WebConfig::options`](crate::WebConfig::options) creates them from a checked
 /// configuration.
@@ -46,15 +46,15 @@ pub struct ServerOptions {
     pub intake_listen: Option<SocketAddr>,
     /// How long requests are accepted after the stop signal.
     pub linger: Duration,
-    pub(crate) access: Access,
-    pub(crate) hosts: Hosts,
+    pub(crate) access: AccessPolicy,
+    pub(crate) hosts: AllowedHosts,
 }
 
 /// The server of pages, their JSON, health, readiness and metrics.
 pub struct Server {
     options: ServerOptions,
-    site: Arc<Site>,
-    buttons: Option<Arc<Buttons>>,
+    site: Arc<AppState>,
+    slack: Option<Arc<SlackInteractions>>,
     intake: Option<Arc<HttpIntake>>,
 }
 
@@ -64,17 +64,17 @@ impl Server {
     /// # Errors
     ///
     /// Returns [`WebError::Template`], which a test of this crate rules out.
-    pub fn new(options: ServerOptions, parts: Parts) -> Result<Self, WebError> {
+    pub fn new(options: ServerOptions, parts: ServerParts) -> Result<Self, WebError> {
         let templates = Templates::new().map_err(WebError::Template)?;
-        let site = Arc::new(Site {
+        let site = Arc::new(AppState {
             parts,
             templates,
-            unopened: OnceLock::new(),
+            pending_listeners: OnceLock::new(),
         });
         Ok(Self {
             options,
             site,
-            buttons: None,
+            slack: None,
             intake: None,
         })
     }
@@ -88,11 +88,11 @@ impl Server {
 
     /// Adds Slack interactions, if a destination has buttons.
     #[must_use]
-    pub fn with_slack(mut self, slack: Slack) -> Self {
-        self.buttons = (!slack.desks.is_empty()).then(|| {
+    pub fn with_slack(mut self, slack: SlackIntegration) -> Self {
+        self.slack = (!slack.workspaces.is_empty()).then(|| {
             let parts = &self.site.parts;
             let (cases, clock) = (Arc::clone(&parts.cases), Arc::clone(&parts.clock));
-            Arc::new(Buttons::new(slack, cases, clock))
+            Arc::new(SlackInteractions::new(slack, cases, clock))
         });
         self
     }
@@ -102,34 +102,46 @@ impl Server {
     /// # Errors
     ///
     /// Returns [`WebError::Bind`] when an address is in use or does not belong to this machine.
-    pub async fn bind(self) -> Result<Bound, WebError> {
-        self.bind_after(&Doors::default()).await
+    pub async fn bind(self) -> Result<BoundServer, WebError> {
+        self.bind_replacing(&Listeners::default()).await
     }
 
-    /// Binds the addresses that differ from those of a running server. [`Bound::take_over`] then replaces that
+    /// Binds the addresses that differ from those of a running server. [`BoundServer::take_over`] then replaces that
     /// server.
     ///
     /// # Errors
     ///
     /// Same as [`Server::bind`].
-    pub async fn bind_after(self, before: &Doors) -> Result<Bound, WebError> {
-        self.site.unopened.get_or_init(|| before.unopened());
-        let wanted = |place, address, router| Wanted {
-            place,
+    pub async fn bind_replacing(self, before: &Listeners) -> Result<BoundServer, WebError> {
+        self.site.pending_listeners.get_or_init(|| before.pending());
+        let wanted = |place, address, router| ListenerSpec {
+            role: place,
             address,
-            behind: Behind {
+            service: ListenerService {
                 router,
                 linger: self.options.linger,
             },
         };
-        let mut all = vec![wanted(Place::Pages, self.options.listen, self.pages())];
+        let mut all = vec![wanted(
+            ListenerRole::Pages,
+            self.options.listen,
+            self.pages_router(),
+        )];
         if let Some(address) = self.options.metrics_listen {
-            all.push(wanted(Place::Metrics, address, self.figures(address)));
+            all.push(wanted(
+                ListenerRole::Metrics,
+                address,
+                self.metrics_router(address),
+            ));
         }
         if let Some(address) = self.options.intake_listen {
-            all.push(wanted(Place::Intake, address, self.posts(address)));
+            all.push(wanted(
+                ListenerRole::Intake,
+                address,
+                self.intake_router(address),
+            ));
         }
-        Bound::of(all, before).await
+        BoundServer::bind(all, before).await
     }
 
     /// Binds the addresses and serves until `stop` is cancelled.
@@ -143,7 +155,7 @@ impl Server {
     }
 
     /// Returns the routes of `listen`.
-    pub(crate) fn pages(&self) -> Router {
+    pub(crate) fn pages_router(&self) -> Router {
         let mut guarded = Router::new()
             .route("/", get(page::list))
             .route("/cases/{id}", get(page::case))
@@ -155,29 +167,31 @@ impl Server {
         }
         let access = Arc::new(self.options.access.clone());
         let guarded = guarded
-            .fallback(page::nowhere)
-            .layer(from_fn_with_state(access, guard::access));
+            .fallback(page::not_found)
+            .layer(from_fn_with_state(access, middleware::check_access));
         let all = self
-            .open()
+            .public_routes()
             .merge(guarded)
-            .layer(RequestBodyLimitLayer::new(BODY_BYTES));
-        let mut all = all.merge(self.clicks());
+            .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES));
+        let mut all = all.merge(self.slack_routes());
         if self.options.intake_listen.is_none() {
-            all = all.merge(self.alerts());
+            all = all.merge(self.alert_routes());
         }
-        self.layered(all, self.options.hosts.clone())
+        self.with_layers(all, self.options.hosts.clone())
     }
 
     /// Returns the routes of `intake_listen`.
-    fn posts(&self, address: SocketAddr) -> Router {
-        let open = self.open().layer(RequestBodyLimitLayer::new(BODY_BYTES));
-        let hosts = self.options.hosts.at(address.ip());
-        self.layered(open.merge(self.alerts()), hosts)
+    fn intake_router(&self, address: SocketAddr) -> Router {
+        let open = self
+            .public_routes()
+            .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES));
+        let hosts = self.options.hosts.with_listen(address.ip());
+        self.with_layers(open.merge(self.alert_routes()), hosts)
     }
 
     /// Returns the routes that alerts are posted to. They need no token of the pages, since sources have their own
     /// credentials.
-    fn alerts(&self) -> Router<Arc<Site>> {
+    fn alert_routes(&self) -> Router<Arc<AppState>> {
         let Some(intake) = &self.intake else {
             return Router::new();
         };
@@ -185,21 +199,21 @@ impl Server {
     }
 
     /// Returns the routes of `metrics_listen`.
-    fn figures(&self, address: SocketAddr) -> Router {
-        let all = self.open().route("/metrics", get(health::metrics));
-        let all = all.layer(RequestBodyLimitLayer::new(BODY_BYTES));
-        self.layered(all, self.options.hosts.at(address.ip()))
+    fn metrics_router(&self, address: SocketAddr) -> Router {
+        let all = self.public_routes().route("/metrics", get(health::metrics));
+        let all = all.layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES));
+        self.with_layers(all, self.options.hosts.with_listen(address.ip()))
     }
 
-    fn open(&self) -> Router<Arc<Site>> {
+    fn public_routes(&self) -> Router<Arc<AppState>> {
         Router::new()
             .route("/healthz", get(health::alive))
             .route("/readyz", get(health::ready))
     }
 
     /// Returns the routes that Slack posts to. They need no token, since Slack signs its requests.
-    fn clicks(&self) -> Router<Arc<Site>> {
-        let Some(buttons) = &self.buttons else {
+    fn slack_routes(&self) -> Router<Arc<AppState>> {
+        let Some(buttons) = &self.slack else {
             return Router::new();
         };
         Router::new()
@@ -208,17 +222,20 @@ impl Server {
     }
 
     /// Adds the middleware. The layer that is added last sees a request first.
-    fn layered(&self, router: Router<Arc<Site>>, hosts: Hosts) -> Router {
-        let tells = NowAndThen::default();
-        let addressee = Arc::new(guard::Addressee { hosts, tells });
+    fn with_layers(&self, router: Router<Arc<AppState>>, hosts: AllowedHosts) -> Router {
+        let tells = LogThrottle::default();
+        let addressee = Arc::new(middleware::HostCheck {
+            hosts,
+            log_throttle: tells,
+        });
         router
-            .layer(from_fn_with_state(addressee, guard::hosts))
+            .layer(from_fn_with_state(addressee, middleware::check_host))
             .layer(TimeoutLayer::with_status_code(
                 StatusCode::SERVICE_UNAVAILABLE,
-                ANSWER,
+                RESPONSE_TIMEOUT,
             ))
-            .layer(CatchPanicLayer::custom(guard::panicked))
-            .layer(map_response(guard::headers))
+            .layer(CatchPanicLayer::custom(middleware::panic_response))
+            .layer(map_response(middleware::add_headers))
             .with_state(Arc::clone(&self.site))
     }
 }

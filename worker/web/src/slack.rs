@@ -2,17 +2,17 @@
 //!
 //! Slack signs its requests, so no token of the pages is needed; the configuration lists who may act. An action is
 //! stored before Slack is answered, within its three seconds; the outbox then edits the message. Calls to Slack, for
-//! a modal or an ephemeral message, go through [`SlackAnswers`]: this module does not know Slack's API.
+//! a modal or an ephemeral message, go through [`SlackReplies`]: this module does not know Slack's API.
 
-mod deed;
+mod action;
+mod messages;
 mod modal;
 mod mute;
 mod payload;
 mod person;
-mod seen;
+mod replay_guard;
 mod signature;
-mod submitted;
-mod words;
+mod submission;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,32 +31,32 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tracing::Span;
 
-use crate::body::Memory;
-use crate::told::NowAndThen;
-use payload::{Payload, Target};
-use seen::Seen;
-use signature::Signed;
+use crate::body::BodyMemory;
+use crate::log_throttle::LogThrottle;
+use payload::{ButtonTarget, SlackPayload};
+use replay_guard::ReplayGuard;
+use signature::SlackSignature;
 
 /// Largest body, in bytes. A click on the longest message that Slack allows contains that message, some 100 KiB.
-const BODY_BYTES: usize = 1024 * 1024;
+const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// Memory for all bodies, in KiB. Anybody can claim to be Slack until the body is read.
-const MOST_KIB: usize = 16 << 10;
+const MAX_BODIES_KIB: usize = 16 << 10;
 /// Shortest signing secret, in characters; Slack's have 32. With an empty one anybody could sign.
-const SHORTEST_SECRET: usize = 16;
+const MIN_SECRET_CHARS: usize = 16;
 /// Timeout of the store. Slack waits three seconds for a response, and as long for a modal after the click
-/// (<https://docs.slack.dev/interactivity/handling-user-interaction>). [`CALL`] comes on top.
-const STORE: Duration = Duration::from_millis(1_700);
+/// (<https://docs.slack.dev/interactivity/handling-user-interaction>). [`CALL_TIMEOUT`] comes on top.
+const STORE_TIMEOUT: Duration = Duration::from_millis(1_700);
 /// Part of that time for the preview of a mute.
-const PREVIEW: Duration = Duration::from_millis(1_200);
+const PREVIEW_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Timeout of a call to Slack before the click is answered.
-const CALL: Duration = Duration::from_millis(1_000);
+const CALL_TIMEOUT: Duration = Duration::from_millis(1_000);
 
 /// Reads the current secret, or says why there is none.
 pub type SlackSecret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
 /// A destination in Slack whose messages have buttons.
 #[derive(Clone)]
-pub struct SlackDesk {
+pub struct SlackWorkspace {
     /// Name of the destination.
     pub name: String,
     /// Id of the channel (`C…`), which distinguishes destinations of one Slack app.
@@ -69,9 +69,9 @@ pub struct SlackDesk {
     pub language: Language,
 }
 
-/// Calls to Slack for the person who clicked. `desk` is the name of a [`SlackDesk`].
+/// Calls to Slack for the person who clicked. `desk` is the name of a [`SlackWorkspace`].
 #[async_trait]
-pub trait SlackAnswers: Send + Sync {
+pub trait SlackReplies: Send + Sync {
     /// Opens a modal (`views.open`). The trigger of a click is valid for three seconds.
     ///
     /// # Errors
@@ -85,14 +85,20 @@ pub trait SlackAnswers: Send + Sync {
     /// # Errors
     ///
     /// Says why not, for the log.
-    async fn tell(&self, desk: &str, channel: &str, user: &str, text: &str) -> Result<(), String>;
+    async fn post_ephemeral(
+        &self,
+        desk: &str,
+        channel: &str,
+        user: &str,
+        text: &str,
+    ) -> Result<(), String>;
 }
 
 /// The parts that the buttons need.
 #[derive(Clone)]
-pub struct Slack {
+pub struct SlackIntegration {
     /// The destinations with buttons. If empty, `/slack/interactions` is not served.
-    pub desks: Vec<SlackDesk>,
+    pub workspaces: Vec<SlackWorkspace>,
     /// The store of the case workflow.
     pub feedback: Arc<dyn Feedback>,
     /// The store of mutes and their previews.
@@ -100,24 +106,24 @@ pub struct Slack {
     /// The meter that counts agreement.
     pub meter: Arc<dyn Meter>,
     /// Calls to Slack.
-    pub answers: Arc<dyn SlackAnswers>,
+    pub replies: Arc<dyn SlackReplies>,
 }
 
 /// The state of the handler.
-pub(crate) struct Buttons {
-    slack: Slack,
+pub(crate) struct SlackInteractions {
+    slack: SlackIntegration,
     cases: Arc<dyn Cases>,
     clock: Arc<dyn Clock>,
     /// Requests already handled.
-    seen: Seen,
+    replay_guard: ReplayGuard,
     /// Memory for all bodies.
-    memory: Memory,
+    memory: BodyMemory,
     /// Throttles log lines about unusable signing secrets.
-    tells: NowAndThen,
+    log_throttle: LogThrottle,
 }
 
 /// The person who acted, the time, and their language.
-struct Who {
+struct ClickContext {
     by: String,
     /// When Slack sent the request. A repeated request has the same time, by which the store recognises the action.
     at: DateTime<Utc>,
@@ -125,99 +131,111 @@ struct Who {
 }
 
 pub(crate) async fn interactions(
-    State(buttons): State<Arc<Buttons>>,
+    State(buttons): State<Arc<SlackInteractions>>,
     request: Request,
 ) -> Response {
     let (parts, mut body) = request.into_parts();
     let now = buttons.clock.now();
-    let Some(signed) = Signed::read(&parts.headers, now) else {
+    let Some(signed) = SlackSignature::from_headers(&parts.headers, now) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
     let read = buttons
         .memory
-        .read(&parts.headers, &mut body, BODY_BYTES)
+        .read_body(&parts.headers, &mut body, MAX_BODY_BYTES)
         .await;
     let (body, _memory) = match read {
         Ok(whole) => whole,
         Err(unread) => return unread.status().into_response(),
     };
-    let desks = buttons.signers(&signed, &body);
+    let desks = buttons.signing_workspaces(&signed, &body);
     if desks.is_empty() {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    if !buttons.seen.is_first(&signed, now) {
+    if !buttons.replay_guard.is_first(&signed, now) {
         tracing::warn!("a click was posted again; nothing was done");
         return StatusCode::OK.into_response();
     }
-    let at = signed.at();
-    match payload::read(&body) {
-        Some(Payload::BlockActions(clicked)) => {
-            buttons.clicked(&desks, &clicked, at).await;
+    let at = signed.sent_at();
+    match payload::parse_payload(&body) {
+        Some(SlackPayload::BlockActions(clicked)) => {
+            buttons.handle_click(&desks, &clicked, at).await;
             StatusCode::OK.into_response()
         }
-        Some(Payload::ViewSubmission(form)) => match buttons.submitted(&desks, &form, at).await {
-            Some(wrong) => Json(wrong).into_response(),
-            // An empty body closes the modal.
-            None => StatusCode::OK.into_response(),
-        },
+        Some(SlackPayload::ViewSubmission(form)) => {
+            match buttons.handle_submission(&desks, &form, at).await {
+                Some(wrong) => Json(wrong).into_response(),
+                // An empty body closes the modal.
+                None => StatusCode::OK.into_response(),
+            }
+        }
         // Slack expects a success even for interactions that we do not handle.
-        Some(Payload::Other) => StatusCode::OK.into_response(),
+        Some(SlackPayload::Other) => StatusCode::OK.into_response(),
         None => StatusCode::BAD_REQUEST.into_response(),
     }
 }
 
-impl Buttons {
-    pub(crate) fn new(slack: Slack, cases: Arc<dyn Cases>, clock: Arc<dyn Clock>) -> Self {
+impl SlackInteractions {
+    pub(crate) fn new(
+        slack: SlackIntegration,
+        cases: Arc<dyn Cases>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
             slack,
             cases,
             clock,
-            seen: Seen::default(),
-            memory: Memory::of_kib(MOST_KIB),
-            tells: NowAndThen::default(),
+            replay_guard: ReplayGuard::default(),
+            memory: BodyMemory::with_kib(MAX_BODIES_KIB),
+            log_throttle: LogThrottle::default(),
         }
     }
 
     /// Returns the workspaces whose secret signed the request; several can share one Slack app.
-    fn signers(&self, signed: &Signed<'_>, body: &[u8]) -> Vec<&SlackDesk> {
-        let desks = self.slack.desks.iter();
+    fn signing_workspaces(&self, signed: &SlackSignature<'_>, body: &[u8]) -> Vec<&SlackWorkspace> {
+        let desks = self.slack.workspaces.iter();
         desks
-            .filter(|desk| desk.signed(signed, body, &self.tells))
+            .filter(|desk| desk.verifies(signed, body, &self.log_throttle))
             .collect()
     }
 
     /// Adds the trace of the case to log lines about this click. If the store does not answer, the action itself
     /// reports that.
-    async fn trace(&self, target: &Target, click: &Span) {
-        let came_with = self.slack.feedback.came_with(&target.case, target.revision);
+    async fn record_trace(&self, target: &ButtonTarget, click: &Span) {
+        let came_with = self
+            .slack
+            .feedback
+            .trace_context(&target.case, target.revision);
         if let Ok(from) = came_with.await {
-            let trace = CaseTrace::of(&target.case.0, target.revision, from.as_ref());
+            let trace = CaseTrace::new(&target.case.0, target.revision, from.as_ref());
             click.record("trace.id", trace.trace_id.to_string());
         }
     }
 
     /// Shows a line to the person who clicked. A failure is only logged, since the action is already done.
-    async fn tell(&self, desk: &SlackDesk, channel: &str, user: &str, text: &str) {
+    async fn post_ephemeral(&self, desk: &SlackWorkspace, channel: &str, user: &str, text: &str) {
         if channel.is_empty() {
             return;
         }
-        let told = self.slack.answers.tell(&desk.name, channel, user, text);
-        said(desk, "tell a person", timeout(CALL, told).await);
+        let told = self
+            .slack
+            .replies
+            .post_ephemeral(&desk.name, channel, user, text);
+        log_slack_error(desk, "tell a person", timeout(CALL_TIMEOUT, told).await);
     }
 }
 
-impl SlackDesk {
-    fn signed(&self, signed: &Signed<'_>, body: &[u8], tells: &NowAndThen) -> bool {
+impl SlackWorkspace {
+    fn verifies(&self, signed: &SlackSignature<'_>, body: &[u8], tells: &LogThrottle) -> bool {
         let why = match (self.signing_secret)() {
-            Ok(secret) if secret.expose_secret().chars().count() >= SHORTEST_SECRET => {
-                return signed.with(secret.expose_secret(), body);
+            Ok(secret) if secret.expose_secret().chars().count() >= MIN_SECRET_CHARS => {
+                return signed.matches(secret.expose_secret(), body);
             }
             Ok(_) => format!(
-                "it is shorter than {SHORTEST_SECRET} characters: copy it from \"Basic Information\" of the Slack app"
+                "it is shorter than {MIN_SECRET_CHARS} characters: copy it from \"Basic Information\" of the Slack app"
             ),
             Err(why) => why,
         };
-        if tells.may() {
+        if tells.is_due() {
             let name = &self.name;
             tracing::error!(
                 destination.name = name,
@@ -228,14 +246,17 @@ impl SlackDesk {
         false
     }
 
-    fn lists(&self, user: &str) -> bool {
+    fn allows(&self, user: &str) -> bool {
         self.analysts.iter().any(|analyst| analyst == user)
     }
 }
 
 /// Returns the workspace of a channel. The only signer owns all its channels. Among several, the channel must name
 /// one, since each has its own list of people who may act.
-fn desk_of<'a>(desks: &[&'a SlackDesk], channel: &str) -> Option<&'a SlackDesk> {
+fn workspace_of_channel<'a>(
+    desks: &[&'a SlackWorkspace],
+    channel: &str,
+) -> Option<&'a SlackWorkspace> {
     let named = desks.iter().find(|desk| desk.channel == channel);
     match desks {
         [only] => Some(only),
@@ -244,15 +265,15 @@ fn desk_of<'a>(desks: &[&'a SlackDesk], channel: &str) -> Option<&'a SlackDesk> 
 }
 
 /// Logs a failed call to Slack.
-fn said(
-    desk: &SlackDesk,
+fn log_slack_error(
+    desk: &SlackWorkspace,
     doing: &str,
     answer: Result<Result<(), String>, tokio::time::error::Elapsed>,
 ) {
     let why = match answer {
         Ok(Ok(())) => return,
         Ok(Err(why)) => why,
-        Err(_) => format!("no answer within {} ms", CALL.as_millis()),
+        Err(_) => format!("no answer within {} ms", CALL_TIMEOUT.as_millis()),
     };
     tracing::warn!(
         destination.name = desk.name,

@@ -17,19 +17,21 @@ use nightshift_engine::event::Event;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeliveryRow, Lane,
-    Lease, Member, Sighting, Waited,
+    Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeliveryRow, Lane,
+    Lease, OutageWait, Sighting, StormMember,
 };
-use nightshift_pipeline::desk::{Act, Desk, DeskStatus};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseWorkflow, WorkflowStatus};
 use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::feedback::NewPersonVerdict;
 use nightshift_pipeline::intake::read_message;
-use nightshift_pipeline::muted::{MutePreview, NewMute, PlaceCount};
-use nightshift_pipeline::port::{Cases, Claimed, Closing, Message, Places, StoreError};
-use nightshift_pipeline::report::{Report, Sender};
+use nightshift_pipeline::mutes::{LedgerCount, MutePreview, NewMute};
+use nightshift_pipeline::port::{
+    AlertLedger, CaseClosure, Cases, ClaimedCase, Message, StoreError,
+};
+use nightshift_pipeline::report::{Report, ReportProducer};
 use tower::ServiceExt as _;
 
-use crate::{Parts, Server, StoreReady, WebConfig};
+use crate::{Server, ServerParts, StoreReadiness, WebConfig};
 pub(crate) use report::{failed, inconclusive, report};
 
 pub(crate) const ID: &str = "k3f9-x2mq-7d1w";
@@ -40,9 +42,9 @@ pub(crate) fn now() -> DateTime<Utc> {
     "2026-11-20T03:14:00Z".parse().unwrap()
 }
 
-struct Stopped;
+struct TestClock;
 
-impl Clock for Stopped {
+impl Clock for TestClock {
     fn now(&self) -> DateTime<Utc> {
         now()
     }
@@ -50,10 +52,10 @@ impl Clock for Stopped {
 
 /// A store with these cases, or one that does not answer.
 #[derive(Default)]
-pub(crate) struct Store {
+pub(crate) struct FakeStore {
     pub(crate) views: Vec<CaseView>,
     pub(crate) journal: Vec<JournalLine>,
-    pub(crate) places: Vec<PlaceCount>,
+    pub(crate) places: Vec<LedgerCount>,
     /// Whether counting takes too long.
     pub(crate) is_uncounted: bool,
     pub(crate) is_away: bool,
@@ -64,29 +66,29 @@ pub(crate) struct Store {
     /// The preview of a mute.
     pub(crate) preview: MutePreview,
     /// Actions of people in order, with verdicts stored separately.
-    pub(crate) acts: Mutex<Vec<(String, Act)>>,
+    pub(crate) acts: Mutex<Vec<(String, CaseAction)>>,
     pub(crate) judged: Mutex<Vec<(String, NewPersonVerdict)>>,
     pub(crate) retried: Mutex<Vec<String>>,
     pub(crate) muted: Mutex<Vec<NewMute>>,
     pub(crate) previewed: Mutex<Vec<(NewMute, DateTime<Utc>)>>,
 }
 
-impl Store {
-    pub(crate) fn of(views: Vec<CaseView>) -> Self {
+impl FakeStore {
+    pub(crate) fn with_views(views: Vec<CaseView>) -> Self {
         Self {
             views,
             ..Self::default()
         }
     }
 
-    fn found(&self, id: &str) -> Result<CaseView, StoreError> {
-        self.here()?;
+    fn find_view(&self, id: &str) -> Result<CaseView, StoreError> {
+        self.check_available()?;
         let fits = |view: &&CaseView| id.len() >= 4 && view.row.id.0.starts_with(id);
         let found = self.views.iter().find(fits).cloned();
         found.ok_or_else(|| StoreError::NoSuchCase(id.to_owned()))
     }
 
-    fn here(&self) -> Result<(), StoreError> {
+    fn check_available(&self) -> Result<(), StoreError> {
         if self.is_away {
             return Err(StoreError::Database {
                 doing: "read cases",
@@ -116,7 +118,7 @@ fn row(report: Option<&Report>) -> CaseRow {
         sightings: 1,
         members: 2,
         usd: 0.03,
-        desk: DeskStatus::Open,
+        desk: WorkflowStatus::Open,
         owner: None,
         subject: Some("web-server-prod-01".into()),
         urgency: report.map(|report| report.urgency),
@@ -135,7 +137,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
     let alert = (*arrival.alert).clone();
     CaseView {
         person_verdicts: Vec::new(),
-        desk: Desk::default(),
+        workflow: CaseWorkflow::default(),
         row: row(report.as_ref()),
         alert,
         events: Vec::new(),
@@ -148,7 +150,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
             count: 4,
             note: Some("at_feed:archived".into()),
         }],
-        members: vec![Member {
+        members: vec![StormMember {
             at: now(),
             source: "gd".into(),
             key: "scc 2".into(),
@@ -164,15 +166,19 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
             given_up: false,
             in_doubt: false,
             remote_id: None,
-            shown: Some(nightshift_pipeline::showing::Shown::of(&report::report())),
+            shown: Some(
+                nightshift_pipeline::delivery_payload::DeliveredReport::from_report(
+                    &report::report(),
+                ),
+            ),
         }],
     }
 }
 
 #[async_trait]
-impl Places for Store {
-    async fn places(&self, _: DateTime<Utc>) -> Result<Vec<PlaceCount>, StoreError> {
-        self.here()?;
+impl AlertLedger for FakeStore {
+    async fn ledger_counts(&self, _: DateTime<Utc>) -> Result<Vec<LedgerCount>, StoreError> {
+        self.check_available()?;
         if self.is_uncounted {
             return Err(StoreError::Database {
                 doing: "count where alerts are",
@@ -184,20 +190,25 @@ impl Places for Store {
 }
 
 #[async_trait]
-impl Cases for Store {
-    async fn claim(&self, _: Lane, _: usize) -> Result<Vec<Claimed>, StoreError> {
+impl Cases for FakeStore {
+    async fn claim(&self, _: Lane, _: usize) -> Result<Vec<ClaimedCase>, StoreError> {
         Err(StoreError::LeaseLost)
     }
 
-    async fn claim_waited(&self, _: Lane, _: usize, _: Waited) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim_overdue(
+        &self,
+        _: Lane,
+        _: usize,
+        _: OutageWait,
+    ) -> Result<Vec<ClaimedCase>, StoreError> {
         Err(StoreError::LeaseLost)
     }
 
-    async fn again_with_models(&self, _: usize) -> Result<u64, StoreError> {
+    async fn requeue_degraded(&self, _: usize) -> Result<u64, StoreError> {
         Err(StoreError::LeaseLost)
     }
 
-    async fn claim_one(&self, _: &CaseId) -> Result<Option<Claimed>, StoreError> {
+    async fn claim_one(&self, _: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         Err(StoreError::LeaseLost)
     }
 
@@ -213,12 +224,12 @@ impl Cases for Store {
         Err(StoreError::LeaseLost)
     }
 
-    async fn conclude(&self, _: &Lease, _: &Closing) -> Result<(), StoreError> {
+    async fn conclude(&self, _: &Lease, _: &CaseClosure) -> Result<(), StoreError> {
         Err(StoreError::LeaseLost)
     }
 
     async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
-        let row = self.found(id)?.row;
+        let row = self.find_view(id)?.row;
         if !row.status.is_over() {
             return Err(StoreError::NotOver(row.id.0, row.status));
         }
@@ -226,12 +237,12 @@ impl Cases for Store {
         Ok(row.id)
     }
 
-    async fn cancel(&self, _: &str, _: &str, _: DateTime<Utc>) -> Result<CalledOff, StoreError> {
+    async fn cancel(&self, _: &str, _: &str, _: DateTime<Utc>) -> Result<Cancellation, StoreError> {
         Err(StoreError::LeaseLost)
     }
 
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
-        self.here()?;
+        self.check_available()?;
         *self.asked.lock().unwrap() = filter.clone();
         let is_meant = |view: &&CaseView| !(filter.without_samples && view.alert.is_sample());
         let rows = self.views.iter().filter(is_meant);
@@ -241,7 +252,7 @@ impl Cases for Store {
                 .severity_at_least
                 .is_none_or(|it| row.shown_severity() >= it);
             is_grave
-                && filter.desk.is_none_or(|it| row.desk == it)
+                && filter.workflow_status.is_none_or(|it| row.desk == it)
                 && filter.status.is_none_or(|it| row.status == it)
                 && filter.verdict.is_none_or(|it| row.verdict == Some(it))
         });
@@ -251,7 +262,7 @@ impl Cases for Store {
     }
 
     async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
-        self.found(id)
+        self.find_view(id)
     }
 
     async fn journal(
@@ -259,7 +270,7 @@ impl Cases for Store {
         _: &CaseId,
         revision: Option<u32>,
     ) -> Result<Vec<JournalLine>, StoreError> {
-        self.here()?;
+        self.check_available()?;
         let lines = self.journal.iter();
         Ok(lines
             .filter(|line| revision.is_none_or(|wanted| wanted == line.revision))
@@ -268,7 +279,7 @@ impl Cases for Store {
     }
 
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
-        self.here()?;
+        self.check_available()?;
         Ok(BTreeMap::new())
     }
 
@@ -278,38 +289,38 @@ impl Cases for Store {
 }
 
 /// Returns the parts of a server with this store.
-pub(crate) fn parts(store: Arc<Store>) -> Parts {
-    Parts {
+pub(crate) fn parts(store: Arc<FakeStore>) -> ServerParts {
+    ServerParts {
         cases: store.clone(),
-        places: store.clone(),
+        ledger: store.clone(),
         links: Arc::new(|destination, id| {
             let is_known = destination == "tickets";
             is_known.then(|| format!("https://tickets.example.com/browse/{id}"))
         }),
-        clock: Arc::new(Stopped),
-        sender: Sender {
+        clock: Arc::new(TestClock),
+        producer: ReportProducer {
             version: "0.0.0".into(),
         },
-        readiness: vec![Arc::new(StoreReady(store))],
+        readiness: vec![Arc::new(StoreReadiness(store))],
         metrics: Arc::new(|| Ok("figures 0\n".to_owned())),
     }
 }
 
 /// Returns a server with this configuration. Every token has the same value.
-pub(crate) fn server(config: &WebConfig, store: Arc<Store>) -> Server {
+pub(crate) fn server(config: &WebConfig, store: Arc<FakeStore>) -> Server {
     let token = |_: &str| Ok("0123456789abcdef0123456789abcdef".into());
     Server::new(config.options(token).unwrap(), parts(store)).unwrap()
 }
 
 /// A response.
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
 /// Requests a path from a client on this host.
-pub(crate) async fn get(store: Arc<Store>, path: &str) -> Answer {
+pub(crate) async fn get(store: Arc<FakeStore>, path: &str) -> TestResponse {
     let request = Request::get(path)
         .header("host", "localhost:8080")
         .body(Body::empty());
@@ -322,13 +333,13 @@ pub(crate) async fn get(store: Arc<Store>, path: &str) -> Answer {
 }
 
 /// Sends a request over a connection from this address.
-pub(crate) async fn ask(server: &Server, mut request: Request<Body>, peer: &str) -> Answer {
+pub(crate) async fn ask(server: &Server, mut request: Request<Body>, peer: &str) -> TestResponse {
     let peer: SocketAddr = peer.parse().unwrap();
     request.extensions_mut().insert(ConnectInfo(peer));
-    let response = server.pages().oneshot(request).await.unwrap();
+    let response = server.pages_router().oneshot(request).await.unwrap();
     let (head, body) = response.into_parts();
     let bytes = to_bytes(body, 16 * 1024 * 1024).await.unwrap();
-    Answer {
+    TestResponse {
         status: head.status,
         headers: head.headers,
         text: String::from_utf8(bytes.to_vec()).unwrap(),

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures_util::future::try_join_all;
-use nightshift_llm::Provider;
+use nightshift_llm::ModelProvider;
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::{BEFORE, LIMITS, beside};
-use crate::model::fake::Fake;
-use crate::model::script::Shape;
+use super::{LIMITS, WARM_UP_CASES, spawn_and_join};
+use crate::model::fake::FakeModelProcess;
+use crate::model::script::CaseShape;
 use crate::process::{cpu, runtime};
 use crate::worker::Database;
 
@@ -27,41 +27,44 @@ const CONNECTIONS: usize = 8;
 const STEPS: [usize; 4] = [2, 2, 3, 3];
 
 /// One connection, and its prepared commit.
-struct Journal {
+struct JournalConnection {
     client: Client,
     insert: Statement,
 }
 
 /// The clients that all cases share.
-struct Wire {
+struct YardstickCalls {
     http: reqwest::Client,
     url: String,
     prompt: String,
     row: String,
-    journals: Vec<Journal>,
+    journals: Vec<JournalConnection>,
 }
 
 /// Returns the CPU of a case in milliseconds.
 pub(super) fn cpu_ms(server: &str) -> anyhow::Result<f64> {
-    let mut fake = Fake::start(Shape::Twelve, LIMITS.latency, Duration::ZERO)?;
-    let config = fake.config(Provider::Anthropic);
+    let mut fake = FakeModelProcess::start(CaseShape::Twelve, LIMITS.latency, Duration::ZERO)?;
+    let config = fake.config(ModelProvider::Anthropic);
     let origin = config.base_url.context("a fake has an address")?;
     let runtime = runtime()?;
     let ms = runtime.block_on(async {
         let database = Database::new(server).await?;
         let mut connections = JoinSet::new();
-        let wire = Arc::new(Wire::new(&origin, &database.url, &mut connections).await?);
-        beside(arrive(Arc::clone(&wire), BEFORE)).await?;
+        let wire = Arc::new(YardstickCalls::new(&origin, &database.url, &mut connections).await?);
+        spawn_and_join(arrive(Arc::clone(&wire), WARM_UP_CASES)).await?;
         let before = cpu()?.own_secs;
-        beside(arrive(wire, LIMITS.cases)).await?;
+        spawn_and_join(arrive(wire, LIMITS.cases)).await?;
         anyhow::Ok((cpu()?.own_secs - before) * 1e3 / f64::from(LIMITS.cases))
     })?;
-    let asked = fake.counted()?.accepted;
-    ensure!(asked == 12 * (BEFORE + LIMITS.cases), "{asked} requests");
+    let asked = fake.request_counts()?.accepted;
+    ensure!(
+        asked == 12 * (WARM_UP_CASES + LIMITS.cases),
+        "{asked} requests"
+    );
     Ok(ms)
 }
 
-async fn arrive(wire: Arc<Wire>, cases: u32) -> anyhow::Result<()> {
+async fn arrive(wire: Arc<YardstickCalls>, cases: u32) -> anyhow::Result<()> {
     let mut ticks = tokio::time::interval(LIMITS.every);
     let mut running = JoinSet::new();
     for case in 0..cases {
@@ -75,7 +78,7 @@ async fn arrive(wire: Arc<Wire>, cases: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Wire {
+impl YardstickCalls {
     async fn new(
         origin: &str,
         database: &str,
@@ -92,7 +95,7 @@ impl Wire {
             let insert = client
                 .prepare("INSERT INTO journal (body) VALUES ($1)")
                 .await?;
-            journals.push(Journal { client, insert });
+            journals.push(JournalConnection { client, insert });
         }
         let words = "{\"name\": \"one value of many\"},\n".repeat(PROMPT / 30);
         let body = json!({
@@ -126,7 +129,7 @@ impl Wire {
         Ok(())
     }
 
-    async fn calls(&self, journal: &Journal, many: usize) -> anyhow::Result<()> {
+    async fn calls(&self, journal: &JournalConnection, many: usize) -> anyhow::Result<()> {
         for _ in 0..many {
             let mut answer = self
                 .http
@@ -144,7 +147,7 @@ impl Wire {
         Ok(())
     }
 
-    async fn commit(&self, journal: &Journal) -> anyhow::Result<()> {
+    async fn commit(&self, journal: &JournalConnection) -> anyhow::Result<()> {
         journal
             .client
             .execute(&journal.insert, &[&self.row])

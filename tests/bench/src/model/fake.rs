@@ -8,16 +8,16 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use nightshift_llm::{KeyRef, ModelConfig, Provider};
+use nightshift_llm::{KeyRef, ModelConfig, ModelProvider};
 use nightshift_tests::model::{FakeModel, Provider as Wire};
 
-use super::script::Shape;
+use super::script::CaseShape;
 
 /// The argument that makes this program the fake.
 pub(crate) const ARGUMENT: &str = "fake-model";
 
 /// A fake in a child process.
-pub(crate) struct Fake {
+pub(crate) struct FakeModelProcess {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -25,7 +25,7 @@ pub(crate) struct Fake {
 }
 
 /// The counters of a fake.
-pub(crate) struct Counted {
+pub(crate) struct RequestCounts {
     pub(crate) accepted: u32,
     /// Requests that a provider would have refused.
     pub(crate) refused: u32,
@@ -33,9 +33,13 @@ pub(crate) struct Counted {
     pub(crate) in_flight: u32,
 }
 
-impl Fake {
+impl FakeModelProcess {
     /// Starts a fake with this latency, and `last` more for the conclusion.
-    pub(crate) fn start(shape: Shape, latency: Duration, last: Duration) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        shape: CaseShape,
+        latency: Duration,
+        last: Duration,
+    ) -> anyhow::Result<Self> {
         let millis = |time: Duration| time.as_millis().to_string();
         let mut child = Command::new(std::env::current_exe()?)
             .args([ARGUMENT, shape.name(), &millis(latency), &millis(last)])
@@ -54,13 +58,13 @@ impl Fake {
     }
 
     /// Returns the counters. Fails if the fake refused a request of ours.
-    pub(crate) fn counted(&mut self) -> anyhow::Result<Counted> {
+    pub(crate) fn request_counts(&mut self) -> anyhow::Result<RequestCounts> {
         let input = self.input.as_mut().context("the fake is at its end")?;
         input.write_all(b"\n")?;
         let line = self.line()?;
         let mut numbers = line.split(' ').map(str::parse);
         let mut next = || anyhow::Ok(numbers.next().context("a number is missing")??);
-        let counted = Counted {
+        let counted = RequestCounts {
             accepted: next()?,
             refused: next()?,
             in_flight: next()?,
@@ -74,7 +78,7 @@ impl Fake {
     }
 
     /// Returns the configuration of this model.
-    pub(crate) fn config(&self, provider: Provider) -> ModelConfig {
+    pub(crate) fn config(&self, provider: ModelProvider) -> ModelConfig {
         config(provider, &self.origin)
     }
 
@@ -86,7 +90,7 @@ impl Fake {
     }
 }
 
-impl Drop for Fake {
+impl Drop for FakeModelProcess {
     fn drop(&mut self) {
         // The child exits when its input ends.
         drop(self.input.take());
@@ -95,9 +99,9 @@ impl Drop for Fake {
 }
 
 /// Returns the configuration of a model of this provider at the address of a fake.
-pub(crate) fn config(provider: Provider, origin: &str) -> ModelConfig {
+pub(crate) fn config(provider: ModelProvider, origin: &str) -> ModelConfig {
     let (model, path) = match provider {
-        Provider::Openai => ("gpt-4.1", "/v1"),
+        ModelProvider::Openai => ("gpt-4.1", "/v1"),
         _ => ("claude-sonnet-4-5", ""),
     };
     let mut config = ModelConfig::new(provider, model);
@@ -114,7 +118,10 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     };
     let latency = Duration::from_millis(latency.parse()?);
     let last = Duration::from_millis(last.parse()?);
-    let script = Shape::of(shape)?.script(last).latency(latency).forgetful();
+    let script = CaseShape::parse(shape)?
+        .script(last)
+        .with_latency(latency)
+        .without_recording();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -124,7 +131,7 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
         line?;
         let refusals = fake.refusals();
         for refusal in refusals.iter().take(3) {
-            eprintln!("refused: {}", refusal.trouble.message);
+            eprintln!("refused: {}", refusal.error.message);
         }
         println!(
             "{} {} {}",

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use nightshift_engine::state::State;
-use nightshift_llm::Provider;
-use nightshift_tests::model::{FakeModel, Provider as Wire, Said, Seen};
+use nightshift_engine::state::CaseState;
+use nightshift_llm::ModelProvider;
+use nightshift_tests::model::{FakeModel, MessagePart, Provider as Wire, RecordedRequest};
 
 use super::fake::config;
-use super::script::Shape;
+use super::script::CaseShape;
 use crate::cases::conclude_all;
 use crate::figure::Figure;
+use crate::fixture::{MINER, ModelProfile, TriageBench, folder};
 use crate::process::runtime;
 use crate::registers::registers;
-use crate::world::{MINER, Modelled, World, folder};
 
 /// Latency of the fake, long compared to our own time, so that the waits of a case can be counted.
 const LATENCY: Duration = Duration::from_millis(500);
@@ -25,17 +25,17 @@ const TOKEN_BYTES: f64 = 4.0;
 pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
     let runtime = runtime()?;
     // The first case compiles the patterns.
-    runtime.block_on(Ran::of(Shape::Carried, Provider::Openai))?;
+    runtime.block_on(CaseRun::measure(CaseShape::Carried, ModelProvider::Openai))?;
     let mut figures = Vec::new();
     for (shape, most_calls, most_path) in [
-        (Shape::Independent, 8.0, Some(4.0)),
-        (Shape::Carried, 5.0, Some(3.0)),
-        (Shape::Replanned, 11.0, None),
+        (CaseShape::Independent, 8.0, Some(4.0)),
+        (CaseShape::Carried, 5.0, Some(3.0)),
+        (CaseShape::Replanned, 11.0, None),
     ] {
         let name = |what: &str| format!("{}, {what}", shape.name());
-        let ran = runtime.block_on(Ran::of(shape, Provider::Anthropic))?;
+        let ran = runtime.block_on(CaseRun::measure(shape, ModelProvider::Anthropic))?;
         let path = Figure::new(name("critical path"), ran.path, "calls");
-        let (all, new) = ran.all_and_new();
+        let (all, new) = ran.prompt_bytes();
         figures.extend([
             Figure::new(name("model calls"), ran.calls(), "calls").at_most(most_calls),
             most_path.map_or(path.clone(), |most| path.at_most(most)),
@@ -44,7 +44,7 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
             Figure::new(name("beyond prefixes"), new / TOKEN_BYTES, "tokens").at_most(6_000.0),
             Figure::new(name("cached, as Anthropic tells"), ran.cached(), "%"),
         ]);
-        let ran = runtime.block_on(Ran::of(shape, Provider::Openai))?;
+        let ran = runtime.block_on(CaseRun::measure(shape, ModelProvider::Openai))?;
         figures.push(Figure::new(
             name("cached, as OpenAI tells"),
             ran.cached(),
@@ -55,21 +55,21 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
 }
 
 /// A case that ran to its end.
-struct Ran {
-    requests: Vec<Arc<Seen>>,
+struct CaseRun {
+    requests: Vec<Arc<RecordedRequest>>,
     /// Number of model calls on the critical path.
     path: f64,
-    state: State,
+    state: CaseState,
 }
 
-impl Ran {
-    async fn of(shape: Shape, provider: Provider) -> anyhow::Result<Self> {
-        let fake = FakeModel::start(shape.script(Duration::ZERO).latency(LATENCY)).await?;
+impl CaseRun {
+    async fn measure(shape: CaseShape, provider: ModelProvider) -> anyhow::Result<Self> {
+        let fake = FakeModel::start(shape.script(Duration::ZERO).with_latency(LATENCY)).await?;
         let folder = folder()?;
         let config = config(provider, &fake.base_url(Wire::Anthropic));
-        let modelled = Modelled::new(&config)?;
-        let world = World::new(folder.path(), registers(folder.path())?, Some(modelled))?;
-        world.take_in(&MINER.messages(1)?).await?;
+        let modelled = ModelProfile::new(&config)?;
+        let world = TriageBench::new(folder.path(), registers(folder.path())?, Some(modelled))?;
+        world.accept_messages(&MINER.messages(1)?).await?;
         let began = Instant::now();
         let mut states = conclude_all(&world, 1).await?;
         let waits = began.elapsed().as_secs_f64() / LATENCY.as_secs_f64();
@@ -90,12 +90,15 @@ impl Ran {
 
     /// Returns the bytes of all prompts, and the bytes that repeat no prefix of an earlier prompt.
     #[expect(clippy::cast_precision_loss, reason = "prompts have kilobytes")]
-    fn all_and_new(&self) -> (f64, f64) {
+    fn prompt_bytes(&self) -> (f64, f64) {
         let texts: Vec<String> = self.requests.iter().map(|seen| rendered(seen)).collect();
         let (mut all, mut new) = (0, 0);
         for (index, text) in texts.iter().enumerate() {
             let earlier = texts.iter().take(index);
-            let shared = earlier.map(|one| common(one, text)).max().unwrap_or(0);
+            let shared = earlier
+                .map(|one| common_prefix_bytes(one, text))
+                .max()
+                .unwrap_or(0);
             all += text.len();
             new += text.len() - shared;
         }
@@ -114,7 +117,7 @@ impl Ran {
 }
 
 /// Returns a prompt in the order in which providers read it, without the wanted schema.
-fn rendered(seen: &Seen) -> String {
+fn rendered(seen: &RecordedRequest) -> String {
     let mut text = String::new();
     for tool in &seen.tools {
         text.push_str(&format!(
@@ -125,18 +128,18 @@ fn rendered(seen: &Seen) -> String {
     text.push_str(&seen.system);
     for said in seen.turns.iter().flat_map(|turn| &turn.parts) {
         match said {
-            Said::Text(said) | Said::Result { text: said, .. } => text.push_str(said),
-            Said::Call {
+            MessagePart::Text(said) | MessagePart::Result { text: said, .. } => text.push_str(said),
+            MessagePart::Call {
                 name, arguments, ..
             } => text.push_str(&format!("{name} {arguments}\n")),
-            Said::Thought => {}
+            MessagePart::Thought => {}
         }
     }
     text
 }
 
 /// Returns the length of the common prefix of two texts in bytes.
-fn common(one: &str, other: &str) -> usize {
+fn common_prefix_bytes(one: &str, other: &str) -> usize {
     one.bytes()
         .zip(other.bytes())
         .take_while(|(a, b)| a == b)

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use nightshift_tests::model::{Answer, Script, Seen};
+use nightshift_tests::model::{Answer, RecordedRequest, Script};
 use serde_json::{Value, json};
 
 const ADDRESS: &str = "185.220.101.42";
@@ -30,7 +30,7 @@ const STEPS: [(&str, &str, &str, &str); 4] = [
 
 /// The course of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum CaseShape {
     /// Three independent steps with one call each and no replanning: 8 model calls, 4 on the critical path.
     Independent,
     /// As `Independent`, but the plan carries the calls: 5 model calls, 3 on the critical path.
@@ -42,7 +42,7 @@ pub(crate) enum Shape {
     Twelve,
 }
 
-impl Shape {
+impl CaseShape {
     const ALL: [Self; 4] = [
         Self::Independent,
         Self::Carried,
@@ -61,7 +61,7 @@ impl Shape {
     }
 
     /// Returns the shape of this name.
-    pub(crate) fn of(name: &str) -> anyhow::Result<Self> {
+    pub(crate) fn parse(name: &str) -> anyhow::Result<Self> {
         Self::ALL
             .into_iter()
             .find(|shape| shape.name() == name)
@@ -80,11 +80,11 @@ impl Shape {
 
     /// Returns the script. The conclusion takes `last` longer than other answers.
     pub(crate) fn script(self, last: Duration) -> Script {
-        Script::by(move |seen| self.answer(seen, last))
+        Script::from_fn(move |seen| self.answer(seen, last))
     }
 
-    fn answer(self, seen: &Seen, last: Duration) -> Answer {
-        match seen.after("# Your task now: ").as_deref() {
+    fn answer(self, seen: &RecordedRequest, last: Duration) -> Answer {
+        match seen.word_after("# Your task now: ").as_deref() {
             Some("plan") => Answer::value(self.plan()),
             Some("one") => self.turn(seen),
             Some("reflect") => Answer::value(json!({
@@ -93,7 +93,7 @@ impl Shape {
                 "plan_updates": [{"type": "add_step", "reason": "the register had nothing", "id": null,
                     "step": step(&STEPS[3], false)}],
             })),
-            _ => Answer::value(conclusion()).after(last),
+            _ => Answer::value(conclusion()).with_delay(last),
         }
     }
 
@@ -113,7 +113,7 @@ impl Shape {
     }
 
     /// Returns the step's call, or its result once the call is answered.
-    fn turn(self, seen: &Seen) -> Answer {
+    fn turn(self, seen: &RecordedRequest) -> Answer {
         let text = seen.text();
         let asked = text
             .split_once(" step>\n")

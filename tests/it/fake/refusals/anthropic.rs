@@ -3,17 +3,17 @@
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};
 
-use super::{Raw, Row, good, refused, taken};
+use super::{RawRequest, RefusalRow, refused, taken, valid_request};
 
-fn ask() -> Raw {
-    good(Provider::Anthropic)
+fn ask() -> RawRequest {
+    valid_request(Provider::Anthropic)
 }
 
-fn bad(request: Raw, words: &'static str) -> Row {
+fn bad(request: RawRequest, words: &'static str) -> RefusalRow {
     (request, 400, words)
 }
 
-fn wanting(schema: Value) -> Raw {
+fn wanting(schema: Value) -> RawRequest {
     let format = json!({"format": {"type": "json_schema", "schema": schema}});
     ask().with("/output_config", format)
 }
@@ -241,11 +241,11 @@ async fn grammars_have_their_limits() {
     .await;
 }
 
-fn before() -> Raw {
+fn before() -> RawRequest {
     ask().header("anthropic-version", Some("2023-06-01"))
 }
 
-fn old() -> Raw {
+fn old() -> RawRequest {
     before().model("claude-sonnet-4-5")
 }
 

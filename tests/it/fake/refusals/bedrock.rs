@@ -3,20 +3,20 @@
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};
 
-use super::{Raw, Row, good, refused, taken};
+use super::{RawRequest, RefusalRow, refused, taken, valid_request};
 
 const R1: &str = "us.deepseek.r1-v1:0";
 const NEWEST: &str = "eu.anthropic.claude-opus-4-7";
 
-fn ask() -> Raw {
-    good(Provider::Bedrock)
+fn ask() -> RawRequest {
+    valid_request(Provider::Bedrock)
 }
 
-fn bad(request: Raw, words: &'static str) -> Row {
+fn bad(request: RawRequest, words: &'static str) -> RefusalRow {
     (request, 400, words)
 }
 
-fn wanting(schema: &Value) -> Raw {
+fn wanting(schema: &Value) -> RawRequest {
     let structure = json!({"jsonSchema": {"schema": schema.to_string()}});
     let format = json!({"textFormat": {"type": "json_schema", "structure": structure}});
     ask().with("/outputConfig", format)

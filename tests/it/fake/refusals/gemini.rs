@@ -3,30 +3,30 @@
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};
 
-use super::{Raw, Row, good, refused, taken};
+use super::{RawRequest, RefusalRow, refused, taken, valid_request};
 
-fn ask() -> Raw {
-    good(Provider::Gemini)
+fn ask() -> RawRequest {
+    valid_request(Provider::Gemini)
 }
 
-fn bad(request: Raw, words: &'static str) -> Row {
+fn bad(request: RawRequest, words: &'static str) -> RefusalRow {
     (request, 400, words)
 }
 
-fn wanting(field: &str, schema: Value) -> Raw {
+fn wanting(field: &str, schema: Value) -> RawRequest {
     ask().with("/tools", Value::Null).with(
         "/generationConfig",
         json!({"responseMimeType": "application/json", field: schema}),
     )
 }
 
-fn generation(config: Value) -> Raw {
+fn generation(config: Value) -> RawRequest {
     ask().with("/generationConfig", config)
 }
 
 #[tokio::test]
 async fn keys() {
-    let vertex = || good(Provider::Vertex);
+    let vertex = || valid_request(Provider::Vertex);
     refused(vec![
         (
             ask().header("x-goog-api-key", None),
@@ -109,7 +109,7 @@ async fn fields_and_contents() {
     ])
     .await;
     taken(vec![
-        good(Provider::Vertex).with("/labels", json!({"a": "b"})),
+        valid_request(Provider::Vertex).with("/labels", json!({"a": "b"})),
         generation(json!({"thinkingConfig": {"thinkingLevel": "low"}, "maxOutputTokens": 9})),
     ])
     .await;

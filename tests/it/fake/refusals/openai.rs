@@ -3,21 +3,21 @@
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};
 
-use super::{Raw, Row, good, refused, taken};
+use super::{RawRequest, RefusalRow, refused, taken, valid_request};
 
-fn chat() -> Raw {
-    good(Provider::OpenAi)
+fn chat() -> RawRequest {
+    valid_request(Provider::OpenAi)
 }
 
-fn bare() -> Raw {
+fn bare() -> RawRequest {
     chat().with("/tools", Value::Null)
 }
 
-fn bad(request: Raw, words: &'static str) -> Row {
+fn bad(request: RawRequest, words: &'static str) -> RefusalRow {
     (request, 400, words)
 }
 
-fn strict(schema: Value) -> Raw {
+fn strict(schema: Value) -> RawRequest {
     bare().with(
         "/response_format",
         json!({"type": "json_schema", "json_schema": {"name": "plan", "strict": true, "schema": schema}}),
@@ -30,7 +30,7 @@ fn object(properties: Value, required: Value) -> Value {
 
 #[tokio::test]
 async fn keys_and_versions() {
-    let azure = || good(Provider::Azure);
+    let azure = || valid_request(Provider::Azure);
     let deployment = "/openai/deployments/d/chat/completions";
     refused(vec![
         (

@@ -3,7 +3,7 @@
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};
 
-use super::{Raw, good, refused, taken};
+use super::{RawRequest, refused, taken, valid_request};
 
 /// A turn with the model's calls, one with results, and one with text.
 struct Turns {
@@ -106,7 +106,7 @@ const BEDROCK: Turns = Turns {
 };
 
 impl Turns {
-    fn after(&self, request: Raw, turns: impl IntoIterator<Item = Value>) -> Raw {
+    fn after(&self, request: RawRequest, turns: impl IntoIterator<Item = Value>) -> RawRequest {
         turns
             .into_iter()
             .fold(request, |request, turn| request.with(self.list, turn))
@@ -140,7 +140,7 @@ async fn every_call_is_answered_and_nothing_else_is() {
     for provider in Provider::ALL {
         let turns = turns(provider);
         let (unanswered, unasked) = words(provider);
-        let called = || turns.after(good(provider), [(turns.calls)(&["a", "b"])]);
+        let called = || turns.after(valid_request(provider), [(turns.calls)(&["a", "b"])]);
         let answered = turns.after(called(), (turns.results)(&["b", "a"]));
         taken(vec![answered.clone()]).await;
         let stranger = turns.after(called(), (turns.results)(&["a", "c"]));
@@ -155,7 +155,7 @@ async fn every_call_is_answered_and_nothing_else_is() {
         .await;
         // Bedrock first complains about two consecutive turns of the user.
         if provider != Provider::Bedrock {
-            let alone = turns.after(good(provider), (turns.results)(&["a"]));
+            let alone = turns.after(valid_request(provider), (turns.results)(&["a"]));
             refused(vec![(alone, 400, unasked)]).await;
             let text = turns.after(answered, [(turns.text)("And now?")]);
             taken(vec![text]).await;
@@ -167,7 +167,7 @@ async fn every_call_is_answered_and_nothing_else_is() {
 async fn a_call_may_not_be_the_last_word() {
     for provider in Provider::ALL {
         let turns = turns(provider);
-        let open = turns.after(good(provider), [(turns.calls)(&["a"])]);
+        let open = turns.after(valid_request(provider), [(turns.calls)(&["a"])]);
         let words = match provider {
             Provider::OpenAi | Provider::Azure => "must be followed by tool messages",
             // Anthropic first complains that the last turn is the model's.
@@ -190,7 +190,7 @@ async fn tools_must_be_told_of_where_they_were_called() {
         ),
     ] {
         let turns = turns(provider);
-        let called = turns.after(good(provider), [(turns.calls)(&["a"])]);
+        let called = turns.after(valid_request(provider), [(turns.calls)(&["a"])]);
         let answered = turns.after(called, (turns.results)(&["a"]));
         refused(vec![(answered.with(at, Value::Null), 400, words)]).await;
     }
@@ -202,7 +202,7 @@ async fn signatures_come_back_as_they_were() {
     let spoilt = |signature: Value| {
         let mut calls = (turns.calls)(&["a"]);
         calls["parts"][0]["thoughtSignature"] = signature;
-        let called = turns.after(good(Provider::Gemini), [calls]);
+        let called = turns.after(valid_request(Provider::Gemini), [calls]);
         turns.after(called, (turns.results)(&["a"]))
     };
     refused(vec![
@@ -221,10 +221,12 @@ async fn signatures_come_back_as_they_were() {
     let thought = json!({"role": "assistant", "content": [
         {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, {"type": "text", "text": "Yes."},
     ]});
-    let anthropic = good(Provider::Anthropic).with("/messages/-", thought).with(
-        "/messages/-",
-        json!({"role": "user", "content": "And now?"}),
-    );
+    let anthropic = valid_request(Provider::Anthropic)
+        .with("/messages/-", thought)
+        .with(
+            "/messages/-",
+            json!({"role": "user", "content": "And now?"}),
+        );
     refused(vec![(
         anthropic,
         400,

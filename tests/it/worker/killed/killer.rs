@@ -11,17 +11,19 @@ use nightshift_alert::Severity;
 use nightshift_engine::event::{Event, EventBody};
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, Waited,
+    Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, OutageWait,
 };
 use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::port::{Accepted, Cases, Claimed, Closing, Inbox, StoreError};
+use nightshift_pipeline::port::{
+    AcceptedAlert, CaseClosure, Cases, ClaimedCase, Inbox, StoreError,
+};
 use nightshift_store::Store;
 use tokio_util::sync::CancellationToken;
 
 /// An action of a worker that is visible from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum WorkerAction {
     Accept,
     Claim,
     /// The n-th append to a journal, counted from 1.
@@ -33,7 +35,7 @@ pub(super) enum Deed {
 
 /// The side of the action on which the worker is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum KillPoint {
     Before,
     After,
 }
@@ -41,7 +43,7 @@ pub(super) enum Side {
 /// Kills a worker once.
 #[derive(Debug, Default)]
 pub(super) struct Killer {
-    at: Option<(Deed, Side)>,
+    at: Option<(WorkerAction, KillPoint)>,
     appends: AtomicUsize,
     has_accepted: AtomicBool,
     /// The number of outages left. Each starts at every second journal append and lasts until the leases of all cases
@@ -60,7 +62,7 @@ pub(super) struct Killer {
 }
 
 impl Killer {
-    pub(super) fn at(deed: Deed, side: Side) -> Self {
+    pub(super) fn at(deed: WorkerAction, side: KillPoint) -> Self {
         Self {
             at: Some((deed, side)),
             ..Self::default()
@@ -68,7 +70,7 @@ impl Killer {
     }
 
     /// Kills nothing; makes the store unavailable this many times.
-    pub(super) fn cuts_off(times: usize) -> Self {
+    pub(super) fn with_outages(times: usize) -> Self {
         Self {
             outages: AtomicUsize::new(times),
             ..Self::default()
@@ -92,14 +94,18 @@ impl Killer {
     }
 
     /// Runs an action of the worker, unless the worker is killed before or after it.
-    pub(super) async fn pass<T>(&self, deed: Deed, doing: impl Future<Output = T>) -> T {
-        self.die_at(deed, Side::Before).await;
+    pub(super) async fn run_action<T>(
+        &self,
+        deed: WorkerAction,
+        doing: impl Future<Output = T>,
+    ) -> T {
+        self.die_at(deed, KillPoint::Before).await;
         let done = doing.await;
-        self.die_at(deed, Side::After).await;
+        self.die_at(deed, KillPoint::After).await;
         done
     }
 
-    async fn die_at(&self, deed: Deed, side: Side) {
+    async fn die_at(&self, deed: WorkerAction, side: KillPoint) {
         if self.at == Some((deed, side)) {
             self.killed.cancel();
             std::future::pending::<()>().await;
@@ -108,18 +114,18 @@ impl Killer {
 }
 
 impl Killer {
-    fn holds(&self, lease: &Lease) {
+    fn track_lease(&self, lease: &Lease) {
         let claim = (lease.case_id.0.clone(), lease.epoch);
         self.held.lock().unwrap().insert(claim);
     }
 
-    fn holds_no_more(&self, lease: &Lease) {
+    fn untrack_lease(&self, lease: &Lease) {
         let claim = (lease.case_id.0.clone(), lease.epoch);
         self.held.lock().unwrap().remove(&claim);
     }
 
     /// Starts an outage if one is left and the worker has recovered from the last one.
-    fn cut_off(&self) {
+    fn start_outage(&self) {
         let held = self.held.lock().unwrap();
         let cases: BTreeSet<&String> = held.iter().map(|(case, _)| case).collect();
         if self.outages.load(Ordering::SeqCst) > 0 && cases.len() == held.len() {
@@ -130,12 +136,12 @@ impl Killer {
 }
 
 /// The store of a worker that is to be killed.
-pub(super) struct Mortal {
+pub(super) struct KillableStore {
     pub(super) store: Arc<dyn Store>,
     pub(super) killer: Arc<Killer>,
 }
 
-impl Mortal {
+impl KillableStore {
     /// Returns an error until another worker has found that no lease is held any more.
     async fn reach(&self) -> Result<(), StoreError> {
         if !self.killer.is_away.load(Ordering::SeqCst) {
@@ -155,11 +161,11 @@ impl Mortal {
 }
 
 #[async_trait]
-impl Inbox for Mortal {
-    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
+impl Inbox for KillableStore {
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<AcceptedAlert>, StoreError> {
         let accepted = self
             .killer
-            .pass(Deed::Accept, self.store.accept(batch))
+            .run_action(WorkerAction::Accept, self.store.accept(batch))
             .await;
         self.killer.has_accepted.store(true, Ordering::SeqCst);
         accepted
@@ -167,18 +173,24 @@ impl Inbox for Mortal {
 }
 
 #[async_trait]
-impl Cases for Mortal {
+impl Cases for KillableStore {
     /// Claims cases. A claim that finds nothing does not count as an action.
-    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
         self.reach().await?;
         if self.killer.has_accepted.load(Ordering::SeqCst) {
-            self.killer.die_at(Deed::Claim, Side::Before).await;
+            self.killer
+                .die_at(WorkerAction::Claim, KillPoint::Before)
+                .await;
         }
         let claimed = self.store.claim(lane, most).await?;
         if !claimed.is_empty() {
-            self.killer.die_at(Deed::Claim, Side::After).await;
+            self.killer
+                .die_at(WorkerAction::Claim, KillPoint::After)
+                .await;
         }
-        claimed.iter().for_each(|one| self.killer.holds(&one.lease));
+        claimed
+            .iter()
+            .for_each(|one| self.killer.track_lease(&one.lease));
         Ok(claimed)
     }
 
@@ -193,11 +205,14 @@ impl Cases for Mortal {
             std::future::pending::<()>().await;
         }
         if number.is_multiple_of(2) {
-            self.killer.cut_off();
+            self.killer.start_outage();
         }
         self.reach().await?;
         let appending = self.store.append(lease, events, charge);
-        let appended = self.killer.pass(Deed::Append(number), appending).await;
+        let appended = self
+            .killer
+            .run_action(WorkerAction::Append(number), appending)
+            .await;
         let begins = |event: &Event| matches!(event.body, EventBody::Started { .. });
         if self.killer.of_case.as_ref() == Some(&lease.case_id) && events.iter().any(begins) {
             self.killer.killed.cancel();
@@ -206,28 +221,30 @@ impl Cases for Mortal {
         appended
     }
 
-    async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
+    async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
         self.reach().await?;
         let concluding = self.store.conclude(lease, closing);
-        self.killer.pass(Deed::Conclude, concluding).await?;
-        self.killer.holds_no_more(lease);
+        self.killer
+            .run_action(WorkerAction::Conclude, concluding)
+            .await?;
+        self.killer.untrack_lease(lease);
         Ok(())
     }
 
-    async fn claim_waited(
+    async fn claim_overdue(
         &self,
         lane: Lane,
         most: usize,
-        waited: Waited,
-    ) -> Result<Vec<Claimed>, StoreError> {
-        self.store.claim_waited(lane, most, waited).await
+        waited: OutageWait,
+    ) -> Result<Vec<ClaimedCase>, StoreError> {
+        self.store.claim_overdue(lane, most, waited).await
     }
 
-    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError> {
-        self.store.again_with_models(most).await
+    async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
+        self.store.requeue_degraded(most).await
     }
 
-    async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+    async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         self.store.claim_one(id).await
     }
 
@@ -244,7 +261,7 @@ impl Cases for Mortal {
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         self.reach().await?;
         self.store.release(lease).await?;
-        self.killer.holds_no_more(lease);
+        self.killer.untrack_lease(lease);
         Ok(())
     }
 
@@ -257,7 +274,7 @@ impl Cases for Mortal {
         id: &str,
         who: &str,
         at: DateTime<Utc>,
-    ) -> Result<CalledOff, StoreError> {
+    ) -> Result<Cancellation, StoreError> {
         self.store.cancel(id, who, at).await
     }
 

@@ -3,36 +3,36 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use nightshift_tests::model::{FakeModel, Script, Seen};
-use nightshift_tests::{Place, Running, root};
+use nightshift_tests::model::{FakeModel, RecordedRequest, Script};
+use nightshift_tests::{RunningProgram, Sandbox, repository_root};
 
 use super::{RENEWED, SCC, change, logged};
-use crate::models::desk::ANTHROPIC;
 use crate::models::example::{self, Question};
+use crate::models::providers::ANTHROPIC;
 use crate::worker::desk::{place_with, put, reports};
 
 /// Returns a shipped file with one text replaced.
 fn shipped(file: &str, from: &str, to: &str) -> String {
-    let path = root().join("worker/analyst").join(file);
+    let path = repository_root().join("worker/analyst").join(file);
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains(from), "{text}");
     text.replace(from, to)
 }
 
-fn triages(place: &Place, worker: &mut Running, id: &str) {
+fn triages(place: &Sandbox, worker: &mut RunningProgram, id: &str) {
     put(place, SCC, id);
-    worker.until("report shown");
+    worker.wait_for_line("report shown");
 }
 
 /// Adds a rule to a copy of the shipped planning prompt.
-fn plan(place: &Place, rule: &str) {
+fn plan(place: &Sandbox, rule: &str) {
     let head = "# Your task now: plan\n";
     let text = shipped(
         "prompts/plan.md",
         head,
         &format!("{head}\nHouse rule {rule}.\n"),
     );
-    place.file("p/plan.md", text).unwrap();
+    place.write_file("p/plan.md", text).unwrap();
 }
 
 /// Returns the rule in the next planning prompt, which must be the only one.
@@ -46,8 +46,8 @@ fn rule_of(plans: &Receiver<String>) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn prompts_that_change_are_those_of_new_cases() {
     let (asked, plans) = channel();
-    let script = Script::by(move |seen: &Seen| {
-        if Question::of(seen) == Question::Plan {
+    let script = Script::from_fn(move |seen: &RecordedRequest| {
+        if Question::from_request(seen) == Question::Plan {
             asked.send(seen.text()).unwrap();
         }
         example::answer(seen)
@@ -63,24 +63,24 @@ async fn prompts_that_change_are_those_of_new_cases() {
     triages(&place, &mut worker, "s1");
     assert_eq!(rule_of(&plans), "one");
     plan(&place, "two");
-    worker.until("a file has changed");
-    worker.until(RENEWED);
+    worker.wait_for_line("a file has changed");
+    worker.wait_for_line(RENEWED);
     triages(&place, &mut worker, "s2");
     assert_eq!(rule_of(&plans), "two");
     plan(&place, "three");
     worker.signal("HUP");
-    worker.until("SIGHUP");
-    worker.until(RENEWED);
+    worker.wait_for_line("SIGHUP");
+    worker.wait_for_line(RENEWED);
     triages(&place, &mut worker, "s3");
     assert_eq!(rule_of(&plans), "three");
     assert_eq!(fake.refusals(), []);
 }
 
 /// Adds a step to a copy of a shipped playbook.
-fn playbook(place: &Place, rule: &str) {
+fn playbook(place: &Sandbox, rule: &str) {
     let step = "Read what the alert itself tells";
     let text = shipped("playbooks/crypto-mining.toml", step, rule);
-    place.file("books/mining.toml", text).unwrap();
+    place.write_file("books/mining.toml", text).unwrap();
 }
 
 #[test]
@@ -100,14 +100,14 @@ fn playbooks_that_change_are_those_of_new_cases() {
     triages(&place, &mut worker, "s1");
     assert_eq!(shown(rules), [1, 0, 0]);
     playbook(&place, rules[1]);
-    worker.until("a file has changed");
-    worker.until(RENEWED);
+    worker.wait_for_line("a file has changed");
+    worker.wait_for_line(RENEWED);
     triages(&place, &mut worker, "s2");
     assert_eq!(shown(rules), [1, 1, 0]);
     playbook(&place, rules[2]);
     worker.signal("HUP");
-    worker.until("SIGHUP");
-    worker.until(RENEWED);
+    worker.wait_for_line("SIGHUP");
+    worker.wait_for_line(RENEWED);
     triages(&place, &mut worker, "s3");
     assert_eq!(shown(rules), [1, 1, 1]);
 }

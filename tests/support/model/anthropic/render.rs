@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::super::bound;
-use super::super::reply::Stop;
-use super::super::wire::{Rendered, Said, pieces};
+use super::super::reasoning_binding;
+use super::super::reply::StopReason;
+use super::super::wire::{AnswerContext, RenderedBody, text_chunks};
 
 /// Renders an answer, as a stream if requested.
-pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
-    if said.seen.streamed {
-        Rendered::Events(stream(said))
+pub(in super::super) fn render(said: &AnswerContext<'_>) -> RenderedBody {
+    if said.request.streamed {
+        RenderedBody::Events(stream(said))
     } else {
-        Rendered::Json(message(said, blocks(said), json!(stop(said)), usage(said)))
+        RenderedBody::Json(message(said, blocks(said), json!(stop(said)), usage(said)))
     }
 }
 
-fn stop<'a>(said: &Said<'a>) -> &'a str {
+fn stop<'a>(said: &AnswerContext<'a>) -> &'a str {
     said.stop("end_turn", "tool_use", "max_tokens", "refusal", "refusal")
 }
 
-fn stop_details(said: &Said<'_>) -> Value {
+fn stop_details(said: &AnswerContext<'_>) -> Value {
     match said.answer.stop {
-        Some(Stop::Refused | Stop::Filtered) => json!({
+        Some(StopReason::Refused | StopReason::Filtered) => json!({
             "type": "refusal", "category": "cyber", "explanation": "This was found to be about attacks.",
         }),
         _ => Value::Null,
@@ -29,7 +29,7 @@ fn stop_details(said: &Said<'_>) -> Value {
 }
 
 /// Renders the usage. Tokens read from or written to the cache do not count as input tokens.
-fn usage(said: &Said<'_>) -> Value {
+fn usage(said: &AnswerContext<'_>) -> Value {
     let usage = said.usage;
     let fresh = usage.input.saturating_sub(usage.cached + usage.written);
     json!({
@@ -43,11 +43,16 @@ fn usage(said: &Said<'_>) -> Value {
     })
 }
 
-fn blocks(said: &Said<'_>) -> Vec<Value> {
+fn blocks(said: &AnswerContext<'_>) -> Vec<Value> {
     let mut blocks = Vec::new();
     if let Some(thought) = &said.answer.thought {
-        let body = &said.seen.body;
-        let signature = bound::sign(&said.seen.model, body, bound::length(body), thought);
+        let body = &said.request.body;
+        let signature = reasoning_binding::sign(
+            &said.request.model,
+            body,
+            reasoning_binding::message_count(body),
+            thought,
+        );
         blocks.push(json!({"type": "thinking", "thinking": thought, "signature": signature}));
     }
     if let Some(text) = said.answer.text.as_ref().filter(|text| !text.is_empty()) {
@@ -62,7 +67,7 @@ fn blocks(said: &Said<'_>) -> Vec<Value> {
     blocks
 }
 
-fn message(said: &Said<'_>, content: Vec<Value>, stop: Value, usage: Value) -> Value {
+fn message(said: &AnswerContext<'_>, content: Vec<Value>, stop: Value, usage: Value) -> Value {
     let details = if stop.is_null() {
         Value::Null
     } else {
@@ -70,7 +75,7 @@ fn message(said: &Said<'_>, content: Vec<Value>, stop: Value, usage: Value) -> V
     };
     json!({
         "id": format!("msg_{}", said.id), "type": "message", "role": "assistant",
-        "model": said.seen.model, "content": content, "stop_reason": stop,
+        "model": said.request.model, "content": content, "stop_reason": stop,
         "stop_sequence": null, "stop_details": details, "usage": usage,
     })
 }
@@ -82,7 +87,7 @@ fn event(name: &str, mut data: Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-fn stream(said: &Said<'_>) -> Vec<String> {
+fn stream(said: &AnswerContext<'_>) -> Vec<String> {
     let mut begun = usage(said);
     if let Some(fields) = begun.as_object_mut() {
         fields.insert("output_tokens".to_owned(), json!(1));
@@ -111,14 +116,14 @@ fn stream_block(index: usize, block: &Value, events: &mut Vec<String>) {
     let (empty, deltas): (Value, Vec<Value>) = match text("type") {
         "text" => (
             json!({"type": "text", "text": ""}),
-            pieces(text("text"))
+            text_chunks(text("text"))
                 .iter()
                 .map(|piece| json!({"type": "text_delta", "text": piece}))
                 .collect(),
         ),
         "thinking" => (
             json!({"type": "thinking", "thinking": "", "signature": ""}),
-            pieces(text("thinking"))
+            text_chunks(text("thinking"))
                 .iter()
                 .map(|piece| json!({"type": "thinking_delta", "thinking": piece}))
                 .chain([json!({"type": "signature_delta", "signature": text("signature")})])
@@ -126,7 +131,7 @@ fn stream_block(index: usize, block: &Value, events: &mut Vec<String>) {
         ),
         _ => (
             json!({"type": "tool_use", "id": text("id"), "name": text("name"), "input": {}}),
-            pieces(&block.get("input").map(Value::to_string).unwrap_or_default())
+            text_chunks(&block.get("input").map(Value::to_string).unwrap_or_default())
                 .iter()
                 .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
                 .collect(),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::super::check::{At, Fields, Wrong, is_name};
-use super::super::models::Anthropic;
-use super::super::schema::anthropic::{self as dialect, Taken};
-use super::super::seen::{Choice, Tool};
+use super::super::check::{JsonFields, JsonNode, ValidationError, is_name};
+use super::super::model_rules::AnthropicRules;
+use super::super::request::{Tool, ToolChoice};
+use super::super::schema::anthropic::{self as dialect, UsedLimits};
 use super::messages::mark;
 use super::validate::flag;
 
@@ -23,51 +23,57 @@ const FIELDS: [&str; 10] = [
 ];
 
 /// Parses the tools.
-pub(super) fn read(
-    fields: &Fields<'_>,
-    rules: Anthropic,
-    taken: &mut Taken,
-) -> Result<Vec<Tool>, Wrong> {
+pub(super) fn parse_tools(
+    fields: &JsonFields<'_>,
+    rules: AnthropicRules,
+    taken: &mut UsedLimits,
+) -> Result<Vec<Tool>, ValidationError> {
     let Some(list) = fields.get("tools") else {
         return match fields.get("tool_choice") {
-            Some(at) => Err(at.wrong("tool_choice may only be specified while providing tools.")),
+            Some(at) => {
+                Err(at.rule_error("tool_choice may only be specified while providing tools."))
+            }
             None => Ok(Vec::new()),
         };
     };
     let mut tools: Vec<Tool> = Vec::new();
-    for at in list.filled_list()? {
+    for at in list.non_empty_list()? {
         tools.push(tool(&at, rules, taken)?);
     }
     let mut names = BTreeSet::new();
     if !tools.iter().all(|tool| names.insert(tool.name.as_str())) {
-        return Err(list.wrong("Tool names must be unique."));
+        return Err(list.rule_error("Tool names must be unique."));
     }
     let strict = tools.iter().filter(|tool| tool.strict).count();
     match rules.structured {
-        Some(limits) if strict > limits.strict_tools => Err(list.wrong(format!(
+        Some(limits) if strict > limits.strict_tools => Err(list.rule_error(format!(
             "Too many strict tools ({strict}). The maximum is {}.",
             limits.strict_tools
         ))),
-        None if strict > 0 => Err(list.wrong("Strict tools are not supported by this model")),
+        None if strict > 0 => Err(list.rule_error("Strict tools are not supported by this model")),
         _ => Ok(tools),
     }
 }
 
-fn tool(at: &At<'_>, rules: Anthropic, taken: &mut Taken) -> Result<Tool, Wrong> {
+fn tool(
+    at: &JsonNode<'_>,
+    rules: AnthropicRules,
+    taken: &mut UsedLimits,
+) -> Result<Tool, ValidationError> {
     let fields = at.fields(&FIELDS)?;
     mark(&fields)?;
     if let Some(kind) = fields.get("type") {
         kind.one_of(&["custom"])?;
     }
-    let name = fields.need("name")?;
+    let name = fields.required("name")?;
     if !is_name(name.text()?, 128, "_-") {
-        return Err(name.wrong("String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"));
+        return Err(name.rule_error("String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"));
     }
     let description = match fields.get("description") {
         Some(at) => at.text()?,
         None => "",
     };
-    let schema = fields.need("input_schema")?;
+    let schema = fields.required("input_schema")?;
     let strict = flag(&fields, "strict")?;
     dialect::check_loose(&schema)?;
     if let (true, Some(limits)) = (strict, rules.structured) {
@@ -82,11 +88,14 @@ fn tool(at: &At<'_>, rules: Anthropic, taken: &mut Taken) -> Result<Tool, Wrong>
 }
 
 /// Parses which tool must be called, which must be among the tools.
-pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wrong> {
+pub(super) fn choice(
+    fields: &JsonFields<'_>,
+    tools: &[Tool],
+) -> Result<ToolChoice, ValidationError> {
     let Some(at) = fields.get("tool_choice") else {
-        return Ok(Choice::Auto);
+        return Ok(ToolChoice::Auto);
     };
-    let kind = at.any_fields()?.need("type")?;
+    let kind = at.any_fields()?.required("type")?;
     let kind = kind.one_of(&["auto", "any", "tool", "none"])?;
     let known: &[&str] = match kind {
         "tool" => &["type", "name", "disable_parallel_tool_use"],
@@ -96,15 +105,15 @@ pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wron
     let choice = at.fields(known)?;
     flag(&choice, "disable_parallel_tool_use")?;
     Ok(match kind {
-        "any" => Choice::Any,
-        "none" => Choice::None,
+        "any" => ToolChoice::Any,
+        "none" => ToolChoice::None,
         "tool" => {
-            let name = choice.need("name")?.text()?;
+            let name = choice.required("name")?.text()?;
             if !tools.iter().any(|tool| tool.name == name) {
-                return Err(at.wrong(format!("Tool '{name}' not found in provided tools")));
+                return Err(at.rule_error(format!("Tool '{name}' not found in provided tools")));
             }
-            Choice::Tool(name.to_owned())
+            ToolChoice::Tool(name.to_owned())
         }
-        _ => Choice::Auto,
+        _ => ToolChoice::Auto,
     })
 }

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::super::Seen;
-use super::super::bound;
+use super::super::RecordedRequest;
 use super::super::cache::Prompt;
-use super::super::check::{At, Fields, Wrong};
-use super::super::models::{self, Anthropic};
-use super::super::schema::anthropic::{self as dialect, Taken};
-use super::super::seen::Choice;
-use super::super::wire::{Request, needs_json};
+use super::super::check::{JsonFields, JsonNode, ValidationError};
+use super::super::model_rules::{self, AnthropicRules};
+use super::super::reasoning_binding;
+use super::super::request::ToolChoice;
+use super::super::schema::anthropic::{self as dialect, UsedLimits};
+use super::super::wire::{Request, require_json};
 use super::{authenticate, is_newest, messages, tools};
 
 const FIELDS: [&str; 20] = [
@@ -35,33 +35,34 @@ const FIELDS: [&str; 20] = [
     "top_p",
 ];
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
-const MOST_MARKS: usize = 4;
+const MAX_CACHE_MARKS: usize = 4;
 
 /// Checks a request and returns it in the common form.
-pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
+pub(in super::super) fn check(request: &Request) -> Result<RecordedRequest, ValidationError> {
     authenticate(request)?;
     let newest = is_newest(request)?;
-    needs_json(request, "content-type: application/json is required")?;
-    let body = At::root(&request.body);
+    require_json(request, "content-type: application/json is required")?;
+    let body = JsonNode::root(&request.body);
     let fields = body.fields(&FIELDS)?;
     if let Some(at) = SAMPLING
         .iter()
         .find_map(|name| fields.get(name).filter(|_| newest))
     {
-        return Err(at.unknown());
+        return Err(at.unknown_field());
     }
-    let model = fields.need("model")?.filled_text()?.to_owned();
-    let rules = models::anthropic(&model);
-    let max_tokens = fields.need("max_tokens")?.whole(1)?;
+    let model = fields.required("model")?.non_empty_text()?.to_owned();
+    let rules = model_rules::anthropic(&model);
+    let max_tokens = fields.required("max_tokens")?.integer(1)?;
     let system = system(&fields)?;
-    let turns = messages::read(&fields.need("messages")?, rules)?;
-    bound::check(&model, &request.body)?;
-    bound::begins(&request.body)?;
-    let mut taken = Taken::default();
-    let tools = tools::read(&fields, rules, &mut taken)?;
+    let turns = messages::parse_messages(&fields.required("messages")?, rules)?;
+    reasoning_binding::check(&model, &request.body)?;
+    reasoning_binding::check_leading_thinking(&request.body)?;
+    let mut taken = UsedLimits::default();
+    let tools = tools::parse_tools(&fields, rules, &mut taken)?;
     if tools.is_empty() && messages::have_calls(&turns) {
-        return Err(body
-            .wrong("Requests which include `tool_use` or `tool_result` blocks must define tools"));
+        return Err(body.rule_error(
+            "Requests which include `tool_use` or `tool_result` blocks must define tools",
+        ));
     }
     let choice = tools::choice(&fields, &tools)?;
     let wants = output_config(&fields, rules, &mut taken)?;
@@ -76,7 +77,7 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     if fields.has("cache_control") {
         prompt.mark();
     }
-    Ok(Seen {
+    Ok(RecordedRequest {
         provider: request.provider,
         number: 0,
         model,
@@ -84,8 +85,8 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
         turns,
         tools,
         choice,
-        wants,
-        wants_json: false,
+        response_schema: wants,
+        requires_json: false,
         streamed: flag(&fields, "stream")?,
         streams_usage: true,
         max_tokens: Some(max_tokens),
@@ -96,18 +97,18 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     })
 }
 
-pub(super) fn flag(fields: &Fields<'_>, name: &str) -> Result<bool, Wrong> {
+pub(super) fn flag(fields: &JsonFields<'_>, name: &str) -> Result<bool, ValidationError> {
     fields.get(name).map_or(Ok(false), |at| at.flag())
 }
 
-fn system(fields: &Fields<'_>) -> Result<String, Wrong> {
+fn system(fields: &JsonFields<'_>) -> Result<String, ValidationError> {
     let Some(system) = fields.get("system") else {
         return Ok(String::new());
     };
     if system.value.is_string() {
         return system.text().map(str::to_owned);
     }
-    let blocks = system.filled_list()?;
+    let blocks = system.non_empty_list()?;
     let texts: Vec<String> = blocks
         .iter()
         .map(messages::text_block)
@@ -117,10 +118,10 @@ fn system(fields: &Fields<'_>) -> Result<String, Wrong> {
 
 /// Checks the schema of structured outputs, and the effort.
 fn output_config(
-    fields: &Fields<'_>,
-    rules: Anthropic,
-    taken: &mut Taken,
-) -> Result<Option<Value>, Wrong> {
+    fields: &JsonFields<'_>,
+    rules: AnthropicRules,
+    taken: &mut UsedLimits,
+) -> Result<Option<Value>, ValidationError> {
     let Some(config) = fields.get("output_config") else {
         return Ok(None);
     };
@@ -132,78 +133,84 @@ fn output_config(
         return Ok(None);
     };
     let Some(limits) = rules.structured else {
-        return Err(at.wrong("output_config.format is not supported by this model"));
+        return Err(at.rule_error("output_config.format is not supported by this model"));
     };
     let format = at.fields(&["type", "schema"])?;
-    format.need("type")?.one_of(&["json_schema"])?;
-    let schema = format.need("schema")?;
+    format.required("type")?.one_of(&["json_schema"])?;
+    let schema = format.required("schema")?;
     dialect::check(&schema, limits, taken)?;
     Ok(Some(schema.value.clone()))
 }
 
 /// Returns whether the model thinks.
 fn thinking(
-    fields: &Fields<'_>,
-    rules: Anthropic,
+    fields: &JsonFields<'_>,
+    rules: AnthropicRules,
     max_tokens: u64,
-    choice: &Choice,
-) -> Result<bool, Wrong> {
+    choice: &ToolChoice,
+) -> Result<bool, ValidationError> {
     let Some(at) = fields.get("thinking") else {
         return Ok(false);
     };
     let thinking = at.fields(&["type", "budget_tokens", "display"])?;
     let kind =
         thinking
-            .need("type")?
+            .required("type")?
             .one_of(&["enabled", "disabled", "adaptive", "between_tools"])?;
     match (kind, thinking.get("budget_tokens")) {
         ("enabled", _) if !rules.sampling => {
-            return Err(at.wrong("\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."));
+            return Err(at.rule_error("\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."));
         }
         (kind @ ("disabled" | "between_tools"), _) if kind != rules.least => {
-            return Err(at.wrong(format!("\"thinking.type.{kind}\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.")));
+            return Err(at.rule_error(format!("\"thinking.type.{kind}\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.")));
         }
-        ("enabled", None) => return Err(thinking.wrong("budget_tokens: Field required")),
-        ("enabled", Some(budget)) if budget.whole(1024)? >= max_tokens => {
-            return Err(at.wrong("`max_tokens` must be greater than `thinking.budget_tokens`."));
+        ("enabled", None) => return Err(thinking.rule_error("budget_tokens: Field required")),
+        ("enabled", Some(budget)) if budget.integer(1024)? >= max_tokens => {
+            return Err(
+                at.rule_error("`max_tokens` must be greater than `thinking.budget_tokens`.")
+            );
         }
         ("enabled", Some(_)) => {}
-        (_, Some(budget)) => return Err(budget.unknown()),
+        (_, Some(budget)) => return Err(budget.unknown_field()),
         _ => {}
     }
-    let forced = matches!(choice, Choice::Any | Choice::Tool(_));
+    let forced = matches!(choice, ToolChoice::Any | ToolChoice::Tool(_));
     if kind != "disabled" && forced {
-        return Err(at.wrong("Thinking may not be enabled when tool_choice forces tool use."));
+        return Err(at.rule_error("Thinking may not be enabled when tool_choice forces tool use."));
     }
     Ok(kind != "disabled")
 }
 
-fn sampling(fields: &Fields<'_>, rules: Anthropic, thinks: bool) -> Result<(), Wrong> {
+fn sampling(
+    fields: &JsonFields<'_>,
+    rules: AnthropicRules,
+    thinks: bool,
+) -> Result<(), ValidationError> {
     for name in SAMPLING {
         let Some(at) = fields.get(name) else { continue };
         if !rules.sampling {
-            return Err(fields.wrong(format!("`{name}` is deprecated for this model.")));
+            return Err(fields.rule_error(format!("`{name}` is deprecated for this model.")));
         }
         if name == "top_k" {
-            at.whole(0)?;
+            at.integer(0)?;
         } else {
             at.number(0.0, 1.0)?;
         }
         if thinks && (name != "temperature" || at.value.as_f64() != Some(1.0)) {
-            return Err(fields.wrong(format!(
+            return Err(fields.rule_error(format!(
                 "`{name}` may not be set as it is when thinking is enabled. Please consult our documentation."
             )));
         }
     }
     if rules.structured.is_some() && fields.has("temperature") && fields.has("top_p") {
-        return Err(fields.wrong(
+        return Err(fields.rule_error(
             "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
         ));
     }
     Ok(())
 }
 
-fn others(fields: &Fields<'_>) -> Result<(), Wrong> {
+fn others(fields: &JsonFields<'_>) -> Result<(), ValidationError> {
     if let Some(metadata) = fields.get("metadata") {
         metadata.fields(&["user_id"])?;
     }
@@ -213,18 +220,18 @@ fn others(fields: &Fields<'_>) -> Result<(), Wrong> {
     if let Some(stops) = fields.get("stop_sequences") {
         for stop in stops.list()? {
             if stop.text()?.trim().is_empty() {
-                return Err(stop.wrong("each stop sequence must contain non-whitespace"));
+                return Err(stop.rule_error("each stop sequence must contain non-whitespace"));
             }
         }
     }
     Ok(())
 }
 
-fn marks(body: &At<'_>) -> Result<(), Wrong> {
+fn marks(body: &JsonNode<'_>) -> Result<(), ValidationError> {
     let found = count_marks(body.value);
-    if found > MOST_MARKS {
-        return Err(body.wrong(format!(
-            "A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {found}."
+    if found > MAX_CACHE_MARKS {
+        return Err(body.rule_error(format!(
+            "A maximum of {MAX_CACHE_MARKS} blocks with cache_control may be provided. Found {found}."
         )));
     }
     Ok(())

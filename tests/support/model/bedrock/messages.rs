@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::super::check::{At, Fields, Wrong, is_name};
-use super::super::seen::{Said, Turn};
+use super::super::check::{JsonFields, JsonNode, ValidationError, is_name};
+use super::super::request::{MessagePart, Turn};
 
 /// Returns the text of the system blocks.
-pub(super) fn system(at: &At<'_>) -> Result<String, Wrong> {
+pub(super) fn system(at: &JsonNode<'_>) -> Result<String, ValidationError> {
     let mut texts = Vec::new();
     for block in at.list()? {
         let fields = block.fields(&["text", "cachePoint"])?;
         match (fields.get("text"), fields.get("cachePoint")) {
-            (Some(text), None) => texts.push(text.filled_text()?.to_owned()),
+            (Some(text), None) => texts.push(text.non_empty_text()?.to_owned()),
             (None, Some(point)) => cache_point(&point)?,
             _ => return Err(union(&block)),
         }
@@ -19,16 +19,16 @@ pub(super) fn system(at: &At<'_>) -> Result<String, Wrong> {
     Ok(texts.join("\n\n"))
 }
 
-pub(super) fn union(at: &At<'_>) -> Wrong {
-    at.wrong(format!(
+pub(super) fn union(at: &JsonNode<'_>) -> ValidationError {
+    at.rule_error(format!(
         "The value at {} must have exactly one of its members set.",
         at.at.trim_start_matches('/').replace('/', ".")
     ))
 }
 
-pub(super) fn cache_point(at: &At<'_>) -> Result<(), Wrong> {
+pub(super) fn cache_point(at: &JsonNode<'_>) -> Result<(), ValidationError> {
     let point = at.fields(&["type", "ttl"])?;
-    point.need("type")?.one_of(&["default"])?;
+    point.required("type")?.one_of(&["default"])?;
     if let Some(ttl) = point.get("ttl") {
         ttl.one_of(&["5m", "1h"])?;
     }
@@ -40,49 +40,49 @@ pub(super) fn have_calls(turns: &[Turn]) -> bool {
     turns
         .iter()
         .flat_map(|turn| &turn.parts)
-        .any(|said| matches!(said, Said::Call { .. } | Said::Result { .. }))
+        .any(|said| matches!(said, MessagePart::Call { .. } | MessagePart::Result { .. }))
 }
 
 /// Checks the ids of calls by Claude's rules, as at Anthropic.
-pub(super) fn plain_ids(at: &At<'_>, turns: &[Turn]) -> Result<(), Wrong> {
+pub(super) fn plain_ids(at: &JsonNode<'_>, turns: &[Turn]) -> Result<(), ValidationError> {
     let mut used = BTreeSet::new();
     for said in turns.iter().flat_map(|turn| &turn.parts) {
-        let Said::Call { id, .. } = said else {
+        let MessagePart::Call { id, .. } = said else {
             continue;
         };
         if !is_name(id, 64, "_-") {
-            return Err(at.wrong(
+            return Err(at.rule_error(
                 "The model returned the following errors: String should match pattern '^[a-zA-Z0-9_-]+$'",
             ));
         }
         if !used.insert(id) {
-            return Err(
-                at.wrong("The model returned the following errors: `tool_use` ids must be unique")
-            );
+            return Err(at.rule_error(
+                "The model returned the following errors: `tool_use` ids must be unique",
+            ));
         }
     }
     Ok(())
 }
 
 /// Parses the messages.
-pub(super) fn read(messages: &At<'_>) -> Result<Vec<Turn>, Wrong> {
+pub(super) fn parse_messages(messages: &JsonNode<'_>) -> Result<Vec<Turn>, ValidationError> {
     let mut turns: Vec<Turn> = Vec::new();
-    for message in messages.filled_list()? {
+    for message in messages.non_empty_list()? {
         let fields = message.fields(&["role", "content"])?;
-        let by_model = fields.need("role")?.one_of(&["user", "assistant"])? == "assistant";
+        let by_model = fields.required("role")?.one_of(&["user", "assistant"])? == "assistant";
         match turns.last() {
             None if by_model => {
-                return Err(message.wrong("A conversation must start with a user message. Try again with a conversation that starts with a user message."));
+                return Err(message.rule_error("A conversation must start with a user message. Try again with a conversation that starts with a user message."));
             }
             Some(last) if last.by_model == by_model => {
-                return Err(message.wrong("A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again."));
+                return Err(message.rule_error("A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again."));
             }
             _ => {}
         }
-        let content = fields.need("content")?;
+        let content = fields.required("content")?;
         let blocks = content.list()?;
         if blocks.is_empty() {
-            return Err(message.wrong(format!(
+            return Err(message.rule_error(format!(
                 "The content field in the Message object at {} is empty. Add a ContentBlock object to the content field and try again.",
                 message.at.trim_start_matches('/').replace('/', ".")
             )));
@@ -97,7 +97,7 @@ pub(super) fn read(messages: &At<'_>) -> Result<Vec<Turn>, Wrong> {
     Ok(turns)
 }
 
-fn block(at: &At<'_>, by_model: bool) -> Result<Option<Said>, Wrong> {
+fn block(at: &JsonNode<'_>, by_model: bool) -> Result<Option<MessagePart>, ValidationError> {
     let kinds = [
         "text",
         "toolUse",
@@ -106,7 +106,7 @@ fn block(at: &At<'_>, by_model: bool) -> Result<Option<Said>, Wrong> {
         "reasoningContent",
     ];
     let fields = at.fields(&kinds)?;
-    let given: Vec<(&str, At<'_>)> = kinds
+    let given: Vec<(&str, JsonNode<'_>)> = kinds
         .into_iter()
         .filter_map(|name| Some((name, fields.get(name)?)))
         .collect();
@@ -117,12 +117,12 @@ fn block(at: &At<'_>, by_model: bool) -> Result<Option<Said>, Wrong> {
         ("text", _) => {
             let text = inner.text()?;
             if text.trim().is_empty() {
-                return Err(at.wrong(format!(
+                return Err(at.rule_error(format!(
                     "The text field in the ContentBlock object at {} is blank. Add text to the text field, and try again.",
                     at.at.trim_start_matches('/').replace('/', ".")
                 )));
             }
-            Ok(Some(Said::Text(text.to_owned())))
+            Ok(Some(MessagePart::Text(text.to_owned())))
         }
         ("cachePoint", _) => cache_point(inner).map(|()| None),
         ("toolUse", true) => call(inner).map(Some),
@@ -130,56 +130,56 @@ fn block(at: &At<'_>, by_model: bool) -> Result<Option<Said>, Wrong> {
         ("reasoningContent", true) => reasoning(inner).map(Some),
         (kind, _) => {
             let role = if by_model { "assistant" } else { "user" };
-            Err(at.wrong(format!(
+            Err(at.rule_error(format!(
                 "{kind} content blocks can not be in {role} messages."
             )))
         }
     }
 }
 
-fn id(fields: &Fields<'_>) -> Result<String, Wrong> {
-    let at = fields.need("toolUseId")?;
+fn id(fields: &JsonFields<'_>) -> Result<String, ValidationError> {
+    let at = fields.required("toolUseId")?;
     let id = at.text()?;
     if !is_name(id, 64, "_.:-") {
-        return Err(at.wrong("Value at 'toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.:-]+"));
+        return Err(at.rule_error("Value at 'toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.:-]+"));
     }
     Ok(id.to_owned())
 }
 
-fn call(at: &At<'_>) -> Result<Said, Wrong> {
+fn call(at: &JsonNode<'_>) -> Result<MessagePart, ValidationError> {
     let fields = at.fields(&["toolUseId", "name", "input", "type"])?;
-    let input = fields.need("input")?;
+    let input = fields.required("input")?;
     if !input.value.is_object() {
-        return Err(at.wrong(format!(
+        return Err(at.rule_error(format!(
             "The format of the value at {} is invalid. Provide a json object for the field and try again.",
             input.at.trim_start_matches('/').replace('/', ".")
         )));
     }
-    let name = fields.need("name")?;
+    let name = fields.required("name")?;
     if !is_name(name.text()?, 64, "_-") {
-        return Err(name.wrong("Value at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+"));
+        return Err(name.rule_error("Value at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+"));
     }
-    Ok(Said::Call {
+    Ok(MessagePart::Call {
         id: id(&fields)?,
         name: name.text()?.to_owned(),
         arguments: input.value.clone(),
     })
 }
 
-fn result(at: &At<'_>) -> Result<Said, Wrong> {
+fn result(at: &JsonNode<'_>) -> Result<MessagePart, ValidationError> {
     let fields = at.fields(&["toolUseId", "content", "status", "type"])?;
     let failed = match fields.get("status") {
         Some(status) => status.one_of(&["success", "error"])? == "error",
         None => false,
     };
     let mut texts = Vec::new();
-    for block in fields.need("content")?.list()? {
+    for block in fields.required("content")?.list()? {
         let content = block.fields(&["text", "json"])?;
         match (content.get("text"), content.get("json")) {
             (Some(text), None) => texts.push(text.text()?.to_owned()),
             (None, Some(json)) if json.value.is_object() => texts.push(json.value.to_string()),
             (None, Some(json)) => {
-                return Err(json.wrong(format!(
+                return Err(json.rule_error(format!(
                     "The format of the value at {} is invalid. Provide a json object for the field and try again.",
                     json.at.trim_start_matches('/').replace('/', ".")
                 )));
@@ -188,42 +188,42 @@ fn result(at: &At<'_>) -> Result<Said, Wrong> {
         }
     }
     if failed && texts.iter().all(String::is_empty) {
-        return Err(at.wrong(format!(
+        return Err(at.rule_error(format!(
             "The content field at {} cannot be empty when status value is error.",
             at.at.trim_start_matches('/').replace('/', ".")
         )));
     }
-    Ok(Said::Result {
+    Ok(MessagePart::Result {
         id: id(&fields)?,
         text: texts.join("\n"),
         failed,
     })
 }
 
-fn reasoning(at: &At<'_>) -> Result<Said, Wrong> {
+fn reasoning(at: &JsonNode<'_>) -> Result<MessagePart, ValidationError> {
     let fields = at.fields(&["reasoningText", "redactedContent"])?;
     if let Some(text) = fields.get("reasoningText") {
         let text = text.fields(&["text", "signature"])?;
-        text.need("text")?.text()?;
+        text.required("text")?.text()?;
     }
-    Ok(Said::Thought)
+    Ok(MessagePart::Thought)
 }
 
-fn pairs(messages: &At<'_>, turns: &[Turn]) -> Result<(), Wrong> {
+fn pairs(messages: &JsonNode<'_>, turns: &[Turn]) -> Result<(), ValidationError> {
     let mut open: Vec<&str> = Vec::new();
     for (index, turn) in turns.iter().enumerate() {
         for said in &turn.parts {
             match said {
-                Said::Result { id, .. } => {
+                MessagePart::Result { id, .. } => {
                     let Some(known) = open.iter().position(|known| known == id) else {
-                        return Err(messages.wrong(format!(
+                        return Err(messages.rule_error(format!(
                             "The number of toolResult blocks at messages.{index}.content exceeds the number of toolUse blocks of previous turn."
                         )));
                     };
                     open.remove(known);
                 }
-                Said::Call { id, .. } => open.push(id),
-                Said::Text(_) | Said::Thought => {}
+                MessagePart::Call { id, .. } => open.push(id),
+                MessagePart::Text(_) | MessagePart::Thought => {}
             }
         }
         if !turn.by_model && !open.is_empty() {
@@ -236,8 +236,8 @@ fn pairs(messages: &At<'_>, turns: &[Turn]) -> Result<(), Wrong> {
     Err(unanswered(messages, turns.len(), &open))
 }
 
-fn unanswered(messages: &At<'_>, index: usize, open: &[&str]) -> Wrong {
-    messages.wrong(format!(
+fn unanswered(messages: &JsonNode<'_>, index: usize, open: &[&str]) -> ValidationError {
+    messages.rule_error(format!(
         "Expected toolResult blocks at messages.{index}.content for the following Ids: {}",
         open.join(", ")
     ))

@@ -2,15 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::super::bound;
-use super::super::wire::Said;
+use super::super::reasoning_binding;
+use super::super::wire::AnswerContext;
 
 /// Renders an answer.
-pub(in super::super) fn render(said: &Said<'_>) -> Value {
+pub(in super::super) fn render(said: &AnswerContext<'_>) -> Value {
     let mut content = Vec::new();
     if let Some(thought) = &said.answer.thought {
-        let body = &said.seen.body;
-        let signature = bound::sign(&said.seen.model, body, bound::length(body), thought);
+        let body = &said.request.body;
+        let signature = reasoning_binding::sign(
+            &said.request.model,
+            body,
+            reasoning_binding::message_count(body),
+            thought,
+        );
         content.push(json!({"reasoningContent": {"reasoningText": {
             "text": thought, "signature": signature,
         }}}));

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::super::bound;
 use super::super::cache::Prompt;
-use super::super::check::{At, Fields, Wrong};
-use super::super::models;
-use super::super::schema::anthropic::{self as dialect, Limits, Taken};
-use super::super::wire::{Request, needs_json};
-use super::super::{Kind, Seen};
+use super::super::check::{JsonFields, JsonNode, ValidationError};
+use super::super::model_rules;
+use super::super::reasoning_binding;
+use super::super::schema::anthropic::{self as dialect, SchemaLimits, UsedLimits};
+use super::super::wire::{Request, require_json};
+use super::super::{ProviderErrorKind, RecordedRequest};
 use super::{authenticate, messages, tools};
 
 const FIELDS: [&str; 12] = [
@@ -27,31 +27,31 @@ const FIELDS: [&str; 12] = [
 ];
 
 /// Checks a request and returns it in the common form.
-pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
+pub(in super::super) fn check(request: &Request) -> Result<RecordedRequest, ValidationError> {
     authenticate(request)?;
-    needs_json(
+    require_json(
         request,
         "Unsupported content type: it must be application/json",
     )?;
     let model = request.model.clone().unwrap_or_default();
-    let body = At::root(&request.body);
+    let body = JsonNode::root(&request.body);
     let fields = body.fields(&FIELDS)?;
     let system = match fields.get("system") {
         Some(at) => messages::system(&at)?,
         None => String::new(),
     };
-    let turns = messages::read(&fields.need("messages")?)?;
+    let turns = messages::parse_messages(&fields.required("messages")?)?;
     if model.contains("claude") {
         messages::plain_ids(&body, &turns)?;
     }
-    bound::check(&model, &request.body)?;
-    bound::begins(&request.body)?;
-    let tools = tools::read(&fields)?;
-    if !tools.is_empty() && !models::bedrock_takes_tools(&model) {
-        return Err(body.wrong("This model doesn't support tool use."));
+    reasoning_binding::check(&model, &request.body)?;
+    reasoning_binding::check_leading_thinking(&request.body)?;
+    let tools = tools::parse_tools(&fields)?;
+    if !tools.is_empty() && !model_rules::bedrock_takes_tools(&model) {
+        return Err(body.rule_error("This model doesn't support tool use."));
     }
     if tools.is_empty() && messages::have_calls(&turns) {
-        return Err(body.wrong(
+        return Err(body.rule_error(
             "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
         ));
     }
@@ -70,7 +70,7 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     {
         prompt.push_each(message.get("content"));
     }
-    Ok(Seen {
+    Ok(RecordedRequest {
         provider: request.provider,
         number: 0,
         model,
@@ -78,8 +78,8 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
         turns,
         tools,
         choice,
-        wants,
-        wants_json: false,
+        response_schema: wants,
+        requires_json: false,
         streamed: false,
         streams_usage: false,
         max_tokens,
@@ -90,7 +90,10 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     })
 }
 
-fn inference(fields: &Fields<'_>, model: &str) -> Result<(Option<u64>, Option<f64>), Wrong> {
+fn inference(
+    fields: &JsonFields<'_>,
+    model: &str,
+) -> Result<(Option<u64>, Option<f64>), ValidationError> {
     let Some(config) = fields.get("inferenceConfig") else {
         return Ok((None, None));
     };
@@ -99,9 +102,9 @@ fn inference(fields: &Fields<'_>, model: &str) -> Result<(Option<u64>, Option<f6
     for name in ["temperature", "topP"] {
         let Some(at) = config.get(name) else { continue };
         at.number(0.0, 1.0)?;
-        if claude && !models::anthropic(model).sampling {
+        if claude && !model_rules::anthropic(model).sampling {
             let name = if name == "topP" { "top_p" } else { name };
-            return Err(at.wrong(format!(
+            return Err(at.rule_error(format!(
                 "The model returned the following errors: `{name}` is deprecated for this model."
             )));
         }
@@ -110,10 +113,10 @@ fn inference(fields: &Fields<'_>, model: &str) -> Result<(Option<u64>, Option<f6
         stops
             .list()?
             .iter()
-            .try_for_each(|stop| stop.filled_text().map(drop))?;
+            .try_for_each(|stop| stop.non_empty_text().map(drop))?;
     }
     let cap = match config.get("maxTokens") {
-        Some(at) => Some(at.whole(1)?),
+        Some(at) => Some(at.integer(1)?),
         None => None,
     };
     Ok((
@@ -123,7 +126,7 @@ fn inference(fields: &Fields<'_>, model: &str) -> Result<(Option<u64>, Option<f6
 }
 
 /// Checks the answer's schema, which is a string here. For Claude's models it must be one that Anthropic compiles.
-fn output(fields: &Fields<'_>, model: &str) -> Result<Option<Value>, Wrong> {
+fn output(fields: &JsonFields<'_>, model: &str) -> Result<Option<Value>, ValidationError> {
     let Some(config) = fields.get("outputConfig") else {
         return Ok(None);
     };
@@ -132,27 +135,32 @@ fn output(fields: &Fields<'_>, model: &str) -> Result<Option<Value>, Wrong> {
         return Ok(None);
     };
     let limits = match model {
-        model if model.contains("claude") => models::anthropic(model).structured,
+        model if model.contains("claude") => model_rules::anthropic(model).structured,
         model if model.contains("deepseek.r1") => None,
-        _ => Some(Limits::TODAY),
+        _ => Some(SchemaLimits::CURRENT),
     };
     let Some(limits) = limits else {
-        return Err(format.wrong("This model doesn't support structured output."));
+        return Err(format.rule_error("This model doesn't support structured output."));
     };
     let format = format.fields(&["type", "structure"])?;
-    format.need("type")?.one_of(&["json_schema"])?;
-    let structure = format.need("structure")?.fields(&["jsonSchema"])?;
-    let definition = structure
-        .need("jsonSchema")?
-        .fields(&["schema", "name", "description"])?;
-    let at = definition.need("schema")?;
+    format.required("type")?.one_of(&["json_schema"])?;
+    let structure = format.required("structure")?.fields(&["jsonSchema"])?;
+    let definition =
+        structure
+            .required("jsonSchema")?
+            .fields(&["schema", "name", "description"])?;
+    let at = definition.required("schema")?;
     let schema: Value = serde_json::from_str(at.text()?)
-        .map_err(|_| at.wrong("The provided schema is not valid JSON"))?;
-    let inner = At {
+        .map_err(|_| at.rule_error("The provided schema is not valid JSON"))?;
+    let inner = JsonNode {
         value: &schema,
         at: at.at.clone(),
     };
-    dialect::check(&inner, limits, &mut Taken::default())
-        .map_err(|wrong| Wrong::request(Kind::BadRequest, super::worded(&wrong).message))?;
+    dialect::check(&inner, limits, &mut UsedLimits::default()).map_err(|wrong| {
+        ValidationError::request(
+            ProviderErrorKind::BadRequest,
+            super::to_provider_error(&wrong).message,
+        )
+    })?;
     Ok(Some(schema.clone()))
 }

@@ -1,9 +1,9 @@
 //! Google's conversations: parts, signed calls, and one response for each call.
 
-use super::super::Kind;
-use super::super::check::{At, Fields, Wrong};
-use super::super::models::Gemini;
-use super::super::seen::{Said, Turn};
+use super::super::ProviderErrorKind;
+use super::super::check::{JsonFields, JsonNode, ValidationError};
+use super::super::model_rules::GeminiRules;
+use super::super::request::{MessagePart, Turn};
 use super::super::wire::signature;
 
 /// Signatures that Google's guide allows when the caller never had one.
@@ -12,7 +12,7 @@ const SKIP: [&str; 2] = [
     "context_engineering_is_the_way_to_go",
 ];
 
-struct Call {
+struct CallRef {
     turn: usize,
     position: usize,
     name: String,
@@ -21,20 +21,23 @@ struct Call {
 }
 
 /// Returns the text of the system instruction.
-pub(super) fn system(at: &At<'_>) -> Result<String, Wrong> {
+pub(super) fn system(at: &JsonNode<'_>) -> Result<String, ValidationError> {
     let fields = at.fields(&["parts", "role"])?;
     let mut texts = Vec::new();
-    for part in fields.need("parts")?.filled_list()? {
-        texts.push(part.fields(&["text"])?.need("text")?.text()?.to_owned());
+    for part in fields.required("parts")?.non_empty_list()? {
+        texts.push(part.fields(&["text"])?.required("text")?.text()?.to_owned());
     }
     Ok(texts.join("\n\n"))
 }
 
 /// Parses the contents.
-pub(super) fn read(contents: &At<'_>, rules: Gemini) -> Result<Vec<Turn>, Wrong> {
+pub(super) fn parse_contents(
+    contents: &JsonNode<'_>,
+    rules: GeminiRules,
+) -> Result<Vec<Turn>, ValidationError> {
     let mut turns = Vec::new();
     let mut calls = Vec::new();
-    for content in contents.filled_list()? {
+    for content in contents.non_empty_list()? {
         let turn = turn(&content, turns.len(), &mut calls)?;
         turns.push(turn);
     }
@@ -51,11 +54,15 @@ pub(super) fn read(contents: &At<'_>, rules: Gemini) -> Result<Vec<Turn>, Wrong>
 }
 
 /// Creates an error without a place, as Google does for these.
-fn request(message: impl Into<String>) -> Wrong {
-    Wrong::request(Kind::BadRequest, message)
+fn request(message: impl Into<String>) -> ValidationError {
+    ValidationError::request(ProviderErrorKind::BadRequest, message)
 }
 
-fn turn(content: &At<'_>, index: usize, calls: &mut Vec<Call>) -> Result<Turn, Wrong> {
+fn turn(
+    content: &JsonNode<'_>,
+    index: usize,
+    calls: &mut Vec<CallRef>,
+) -> Result<Turn, ValidationError> {
     let fields = content.fields(&["role", "parts"])?;
     let role = match fields.get("role") {
         Some(role) => role.text()?,
@@ -66,14 +73,19 @@ fn turn(content: &At<'_>, index: usize, calls: &mut Vec<Call>) -> Result<Turn, W
     }
     let by_model = role == "model";
     let mut parts = Vec::new();
-    for (position, at) in fields.need("parts")?.filled_list()?.iter().enumerate() {
+    for (position, at) in fields
+        .required("parts")?
+        .non_empty_list()?
+        .iter()
+        .enumerate()
+    {
         let said = part(at, by_model)?;
-        if let Said::Call {
+        if let MessagePart::Call {
             name, arguments, ..
         } = &said
         {
             let signed = at.any_fields()?.get("thoughtSignature");
-            calls.push(Call {
+            calls.push(CallRef {
                 turn: index,
                 position,
                 name: name.clone(),
@@ -89,7 +101,7 @@ fn turn(content: &At<'_>, index: usize, calls: &mut Vec<Call>) -> Result<Turn, W
     Ok(Turn { by_model, parts })
 }
 
-fn part(at: &At<'_>, by_model: bool) -> Result<Said, Wrong> {
+fn part(at: &JsonNode<'_>, by_model: bool) -> Result<MessagePart, ValidationError> {
     let fields = at.fields(&[
         "text",
         "thought",
@@ -101,35 +113,33 @@ fn part(at: &At<'_>, by_model: bool) -> Result<Said, Wrong> {
     let data = ["text", "functionCall", "functionResponse"];
     let given: Vec<&str> = data.into_iter().filter(|name| fields.has(name)).collect();
     match given.as_slice() {
-        [] => Err(fields.wrong("required oneof field 'data' must have one initialized field")),
+        [] => Err(fields.rule_error("required oneof field 'data' must have one initialized field")),
         ["text"] => text(&fields),
-        ["functionCall"] if by_model => call(&fields.need("functionCall")?),
-        ["functionResponse"] if !by_model => response(&fields.need("functionResponse")?),
+        ["functionCall"] if by_model => call(&fields.required("functionCall")?),
+        ["functionResponse"] if !by_model => response(&fields.required("functionResponse")?),
         ["functionCall" | "functionResponse"] => Err(request(
             "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
         )),
-        _ => {
-            Err(fields
-                .wrong("oneof field 'data' is already set. Cannot set a second of its fields"))
-        }
+        _ => Err(fields
+            .rule_error("oneof field 'data' is already set. Cannot set a second of its fields")),
     }
 }
 
-fn text(fields: &Fields<'_>) -> Result<Said, Wrong> {
+fn text(fields: &JsonFields<'_>) -> Result<MessagePart, ValidationError> {
     let thought = match fields.get("thought") {
         Some(at) => at.flag()?,
         None => false,
     };
-    let text = fields.need("text")?.text()?;
+    let text = fields.required("text")?.text()?;
     Ok(if thought {
-        Said::Thought
+        MessagePart::Thought
     } else {
-        Said::Text(text.to_owned())
+        MessagePart::Text(text.to_owned())
     })
 }
 
-fn id_and_name(fields: &Fields<'_>) -> Result<(String, String), Wrong> {
-    let name = fields.need("name")?.filled_text()?.to_owned();
+fn id_and_name(fields: &JsonFields<'_>) -> Result<(String, String), ValidationError> {
+    let name = fields.required("name")?.non_empty_text()?.to_owned();
     let id = match fields.get("id") {
         Some(id) => id.text()?.to_owned(),
         None => name.clone(),
@@ -137,21 +147,21 @@ fn id_and_name(fields: &Fields<'_>) -> Result<(String, String), Wrong> {
     Ok((id, name))
 }
 
-fn call(at: &At<'_>) -> Result<Said, Wrong> {
+fn call(at: &JsonNode<'_>) -> Result<MessagePart, ValidationError> {
     let fields = at.fields(&["id", "name", "args"])?;
     let (id, name) = id_and_name(&fields)?;
     let arguments = match fields.get("args") {
         Some(args) => args.any_fields().map(|_| args.value.clone())?,
         None => serde_json::json!({}),
     };
-    Ok(Said::Call {
+    Ok(MessagePart::Call {
         id,
         name,
         arguments,
     })
 }
 
-fn response(at: &At<'_>) -> Result<Said, Wrong> {
+fn response(at: &JsonNode<'_>) -> Result<MessagePart, ValidationError> {
     let fields = at.fields(&[
         "id",
         "name",
@@ -161,9 +171,9 @@ fn response(at: &At<'_>) -> Result<Said, Wrong> {
         "parts",
     ])?;
     let (id, _) = id_and_name(&fields)?;
-    let response = fields.need("response")?;
+    let response = fields.required("response")?;
     let failed = response.any_fields()?.has("error");
-    Ok(Said::Result {
+    Ok(MessagePart::Result {
         id,
         text: response.value.to_string(),
         failed,
@@ -171,7 +181,7 @@ fn response(at: &At<'_>) -> Result<Said, Wrong> {
 }
 
 /// Checks that a turn with calls is followed by one turn with as many responses, of the same ids.
-fn pairs(turns: &[Turn]) -> Result<(), Wrong> {
+fn pairs(turns: &[Turn]) -> Result<(), ValidationError> {
     let mut open: Vec<&str> = Vec::new();
     for turn in turns {
         let calls: Vec<&str> = turn.parts.iter().filter_map(called).collect();
@@ -204,27 +214,31 @@ fn pairs(turns: &[Turn]) -> Result<(), Wrong> {
     ))
 }
 
-fn called(said: &Said) -> Option<&str> {
+fn called(said: &MessagePart) -> Option<&str> {
     match said {
-        Said::Call { id, .. } => Some(id),
+        MessagePart::Call { id, .. } => Some(id),
         _ => None,
     }
 }
 
-fn answered(said: &Said) -> Option<&str> {
+fn answered(said: &MessagePart) -> Option<&str> {
     match said {
-        Said::Result { id, .. } => Some(id),
+        MessagePart::Result { id, .. } => Some(id),
         _ => None,
     }
 }
 
 /// Checks signatures: after the last user text, the first call of every turn needs one, and every signature must be
 /// unchanged.
-fn signatures(turns: &[Turn], calls: &[Call]) -> Result<(), Wrong> {
+fn signatures(turns: &[Turn], calls: &[CallRef]) -> Result<(), ValidationError> {
     let current = turns
         .iter()
         .rposition(|turn| {
-            !turn.by_model && turn.parts.iter().any(|said| matches!(said, Said::Text(_)))
+            !turn.by_model
+                && turn
+                    .parts
+                    .iter()
+                    .any(|said| matches!(said, MessagePart::Text(_)))
         })
         .unwrap_or_default();
     let mut last = None;

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::super::models;
-use super::super::reply::Stop;
-use super::super::wire::{Rendered, Said, pieces, signature};
+use super::super::model_rules;
+use super::super::reply::StopReason;
+use super::super::wire::{AnswerContext, RenderedBody, signature, text_chunks};
 
 /// Renders an answer, as a stream if requested.
-pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
-    if !said.seen.streamed {
-        return Rendered::Json(response(said, Some(parts(said)), true));
+pub(in super::super) fn render(said: &AnswerContext<'_>) -> RenderedBody {
+    if !said.request.streamed {
+        return RenderedBody::Json(response(said, Some(parts(said)), true));
     }
     let mut events = Vec::new();
     for part in parts(said) {
         match part.get("text").and_then(Value::as_str) {
             Some(text) if part.get("thought").is_none() => {
-                events.extend(pieces(text).iter().map(|piece| json!({"text": piece})));
+                events.extend(text_chunks(text).iter().map(|piece| json!({"text": piece})));
             }
             _ => events.push(part),
         }
@@ -25,7 +25,7 @@ pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
         .map(|part| response(said, Some(vec![part]), false))
         .collect();
     stream.push(response(said, None, true));
-    Rendered::Events(
+    RenderedBody::Events(
         stream
             .iter()
             .map(|response| format!("data: {response}\r\n\r\n"))
@@ -33,7 +33,7 @@ pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
     )
 }
 
-fn parts(said: &Said<'_>) -> Vec<Value> {
+fn parts(said: &AnswerContext<'_>) -> Vec<Value> {
     let mut parts = Vec::new();
     if let Some(thought) = &said.answer.thought {
         parts.push(json!({"text": thought, "thought": true}));
@@ -41,7 +41,7 @@ fn parts(said: &Said<'_>) -> Vec<Value> {
     if let Some(text) = said.answer.text.as_ref().filter(|text| !text.is_empty()) {
         parts.push(json!({"text": text}));
     }
-    let signs = models::gemini(&said.seen.model).signatures;
+    let signs = model_rules::gemini(&said.request.model).signatures;
     for (index, call) in said.calls() {
         let mut part = json!({"functionCall": {
             "id": said.call_id(index, "fc-"), "name": call.name, "args": call.arguments,
@@ -59,7 +59,7 @@ fn parts(said: &Said<'_>) -> Vec<Value> {
     parts
 }
 
-fn response(said: &Said<'_>, parts: Option<Vec<Value>>, last: bool) -> Value {
+fn response(said: &AnswerContext<'_>, parts: Option<Vec<Value>>, last: bool) -> Value {
     let usage = said.usage;
     let metadata = json!({
         "promptTokenCount": usage.input,
@@ -70,12 +70,12 @@ fn response(said: &Said<'_>, parts: Option<Vec<Value>>, last: bool) -> Value {
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": usage.input}],
     });
     let mut response = json!({
-        "usageMetadata": metadata, "modelVersion": said.seen.model, "responseId": said.id,
+        "usageMetadata": metadata, "modelVersion": said.request.model, "responseId": said.id,
     });
     let Some(fields) = response.as_object_mut() else {
         return response;
     };
-    if said.answer.stop == Some(Stop::Filtered) {
+    if said.answer.stop == Some(StopReason::Filtered) {
         let feedback = json!({"blockReason": "PROHIBITED_CONTENT"});
         fields.insert("promptFeedback".to_owned(), feedback);
         return response;
@@ -90,7 +90,7 @@ fn response(said: &Said<'_>, parts: Option<Vec<Value>>, last: bool) -> Value {
     if last && let Some(fields) = candidate.as_object_mut() {
         let reason = said.stop("STOP", "STOP", "MAX_TOKENS", "SAFETY", "PROHIBITED_CONTENT");
         fields.insert("finishReason".to_owned(), json!(reason));
-        if said.answer.stop == Some(Stop::Refused) {
+        if said.answer.stop == Some(StopReason::Refused) {
             fields.remove("content");
             let ratings = json!([{
                 "category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": true,

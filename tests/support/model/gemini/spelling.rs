@@ -21,7 +21,7 @@ const OPAQUE: [&str; 10] = [
 const NAMED: [&str; 2] = ["properties", "defs"];
 
 /// Returns the value with all of Google's fields in `camelCase`.
-pub(super) fn one(value: &Value) -> Value {
+pub(super) fn to_camel_case(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
             .iter()
@@ -31,14 +31,14 @@ pub(super) fn one(value: &Value) -> Value {
                     inner if OPAQUE.contains(&name.as_str()) => inner.clone(),
                     Value::Object(named) if NAMED.contains(&name.as_str()) => named
                         .iter()
-                        .map(|(name, inner)| (name.clone(), one(inner)))
+                        .map(|(name, inner)| (name.clone(), to_camel_case(inner)))
                         .collect(),
-                    inner => one(inner),
+                    inner => to_camel_case(inner),
                 };
                 (name, inner)
             })
             .collect(),
-        Value::Array(items) => items.iter().map(one).collect(),
+        Value::Array(items) => items.iter().map(to_camel_case).collect(),
         other => other.clone(),
     }
 }
@@ -78,6 +78,6 @@ mod tests {
             }},
             "contents": [{"parts": [{"functionCall": {"name": "x", "args": {"e_f": 1}}}]}],
         });
-        assert_eq!(one(&body), wanted);
+        assert_eq!(to_camel_case(&body), wanted);
     }
 }

@@ -2,26 +2,26 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::reply::{Called, Stop};
-use super::super::wire::{Rendered, Said, pieces};
+use super::super::reply::{StopReason, ToolCall};
+use super::super::wire::{AnswerContext, RenderedBody, text_chunks};
 
 /// The creation time of every answer, since the fake reads no clock.
 const CREATED: u64 = 1_767_225_600;
 
 /// Renders an answer, as a stream if requested.
-pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
-    if said.seen.streamed {
-        Rendered::Events(stream(said))
+pub(in super::super) fn render(said: &AnswerContext<'_>) -> RenderedBody {
+    if said.request.streamed {
+        RenderedBody::Events(stream(said))
     } else {
-        Rendered::Json(whole(said))
+        RenderedBody::Json(whole(said))
     }
 }
 
-fn stop<'a>(said: &Said<'a>) -> &'a str {
+fn stop<'a>(said: &AnswerContext<'a>) -> &'a str {
     said.stop("stop", "tool_calls", "length", "stop", "content_filter")
 }
 
-fn usage(said: &Said<'_>) -> Value {
+fn usage(said: &AnswerContext<'_>) -> Value {
     let usage = said.usage;
     json!({
         "prompt_tokens": usage.input,
@@ -36,9 +36,9 @@ fn usage(said: &Said<'_>) -> Value {
 }
 
 /// Returns text and refusal, one of which is null.
-fn contents(said: &Said<'_>) -> (Value, Value) {
+fn contents(said: &AnswerContext<'_>) -> (Value, Value) {
     let text = said.answer.text.clone();
-    if said.answer.stop == Some(Stop::Refused) {
+    if said.answer.stop == Some(StopReason::Refused) {
         return (Value::Null, json!(text.unwrap_or_default()));
     }
     match text {
@@ -49,8 +49,8 @@ fn contents(said: &Said<'_>) -> (Value, Value) {
 
 /// Returns the reasoning under the field names of each server. OpenAI only counts it, DeepSeek has one name, and vLLM
 /// (model names of the hub) has an older and a newer name, also for null.
-fn thought(said: &Said<'_>) -> Map<String, Value> {
-    let names: &[&str] = match said.seen.model.as_str() {
+fn thought(said: &AnswerContext<'_>) -> Map<String, Value> {
+    let names: &[&str] = match said.request.model.as_str() {
         model if model.starts_with("deepseek-ai/") => &["reasoning_content", "reasoning"],
         model if model.starts_with("deepseek") && said.answer.thought.is_some() => {
             &["reasoning_content"]
@@ -65,14 +65,14 @@ fn thought(said: &Said<'_>) -> Map<String, Value> {
 }
 
 /// Returns the id of a call. Kimi's ids contain the tool and its index, in every turn alike.
-fn call_id(said: &Said<'_>, index: usize, call: &Called) -> String {
-    if said.seen.model.starts_with("moonshotai/") {
+fn call_id(said: &AnswerContext<'_>, index: usize, call: &ToolCall) -> String {
+    if said.request.model.starts_with("moonshotai/") {
         return format!("functions.{}:{index}", call.name);
     }
     said.call_id(index, "call_")
 }
 
-fn whole(said: &Said<'_>) -> Value {
+fn whole(said: &AnswerContext<'_>) -> Value {
     let (content, refusal) = contents(said);
     let mut message = json!({
         "role": "assistant", "content": content, "refusal": refusal, "annotations": [],
@@ -82,7 +82,7 @@ fn whole(said: &Said<'_>) -> Value {
         .map(|(index, call)| {
             json!({
                 "id": call_id(said, index, call), "type": "function",
-                "function": {"name": call.name, "arguments": call.as_text()},
+                "function": {"name": call.name, "arguments": call.arguments_text()},
             })
         })
         .collect();
@@ -94,7 +94,7 @@ fn whole(said: &Said<'_>) -> Value {
     }
     json!({
         "id": format!("chatcmpl-{}", said.id), "object": "chat.completion", "created": CREATED,
-        "model": said.seen.model,
+        "model": said.request.model,
         "choices": [{
             "index": 0, "message": message, "logprobs": null, "finish_reason": stop(said),
         }],
@@ -102,16 +102,16 @@ fn whole(said: &Said<'_>) -> Value {
     })
 }
 
-fn stream(said: &Said<'_>) -> Vec<String> {
+fn stream(said: &AnswerContext<'_>) -> Vec<String> {
     let mut events = Vec::new();
     let chunk = |choices: Value, usage: Value| {
         let mut chunk = json!({
             "id": format!("chatcmpl-{}", said.id), "object": "chat.completion.chunk", "created": CREATED,
-            "model": said.seen.model, "service_tier": "default", "system_fingerprint": "fp_fake",
+            "model": said.request.model, "service_tier": "default", "system_fingerprint": "fp_fake",
             "choices": choices,
         });
         // Chunks have the field only if usage was requested; it is null in all but the last.
-        if said.seen.streams_usage
+        if said.request.streams_usage
             && let Some(fields) = chunk.as_object_mut()
         {
             fields.insert("usage".to_owned(), usage);
@@ -133,7 +133,7 @@ fn stream(said: &Said<'_>) -> Vec<String> {
         events.push(delta(Value::Object(thought), Value::Null));
     }
     for (name, text) in [("content", &content), ("refusal", &refusal)] {
-        for piece in pieces(text.as_str().unwrap_or_default()) {
+        for piece in text_chunks(text.as_str().unwrap_or_default()) {
             events.push(delta(json!({name: piece}), Value::Null));
         }
     }
@@ -145,13 +145,13 @@ fn stream(said: &Said<'_>) -> Vec<String> {
             }]}),
             Value::Null,
         ));
-        for piece in pieces(&call.as_text()) {
+        for piece in text_chunks(&call.arguments_text()) {
             let part = json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]});
             events.push(delta(part, Value::Null));
         }
     }
     events.push(delta(json!({}), json!(stop(said))));
-    if said.seen.streams_usage {
+    if said.request.streams_usage {
         events.push(chunk(json!([]), usage(said)));
     }
     events.push("data: [DONE]\n\n".to_owned());

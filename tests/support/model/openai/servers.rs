@@ -4,13 +4,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::seen::Choice;
-use super::super::wire::{Refused, Request, is_wrong_key};
-use super::super::{Kind, Seen, Trouble};
+use super::super::request::ToolChoice;
+use super::super::wire::{ErrorResponse, Request, is_wrong_key};
+use super::super::{ProviderError, ProviderErrorKind, RecordedRequest};
 
 /// The server that the fake imitates on OpenAI's protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Server {
+pub enum OpenAiServer {
     #[default]
     OpenAi,
     /// llama.cpp: no key, no boolean schemas, no tools together with a response schema.
@@ -19,9 +19,9 @@ pub enum Server {
     Litellm,
 }
 
-impl Server {
+impl OpenAiServer {
     /// Refuses requests by the rules of this server. A key that the server does not need counts as sent.
-    pub(in super::super) fn admit(self, request: &mut Request) -> Result<(), Refused> {
+    pub(in super::super) fn admit(self, request: &mut Request) -> Result<(), ErrorResponse> {
         match self {
             Self::OpenAi => Ok(()),
             Self::LlamaCpp => {
@@ -43,21 +43,25 @@ impl Server {
     }
 
     /// Removes parts of a request that this server does not pass to its model.
-    pub(in super::super) fn reduce(self, seen: &mut Seen) {
+    pub(in super::super) fn reduce(self, seen: &mut RecordedRequest) {
         if self != Self::LlamaCpp {
             return;
         }
-        if matches!(seen.choice, Choice::Tool(_)) {
-            seen.choice = Choice::Auto;
+        if matches!(seen.choice, ToolChoice::Tool(_)) {
+            seen.choice = ToolChoice::Auto;
         }
-        if seen.wants.is_some() || seen.wants_json {
+        if seen.response_schema.is_some() || seen.requires_json {
             seen.tools.clear();
-            seen.choice = Choice::None;
+            seen.choice = ToolChoice::None;
         }
     }
 
     /// Converts an error to the format of this server.
-    pub(in super::super) fn word(self, trouble: &Trouble, mut refusal: Refused) -> Refused {
+    pub(in super::super) fn reword_error(
+        self,
+        trouble: &ProviderError,
+        mut refusal: ErrorResponse,
+    ) -> ErrorResponse {
         if self != Self::Litellm {
             return refusal;
         }
@@ -68,7 +72,7 @@ impl Server {
                 _ => {}
             }
         }
-        if trouble.kind == Kind::SpendLimit {
+        if trouble.kind == ProviderErrorKind::SpendLimit {
             refusal.status = 422;
             refusal.body = json!({"error": {
                 "message": "Budget has been exceeded! Current cost: 1.2, Max budget: 1.0",
@@ -79,8 +83,8 @@ impl Server {
     }
 }
 
-fn refused(status: u16, body: Value) -> Refused {
-    Refused {
+fn refused(status: u16, body: Value) -> ErrorResponse {
+    ErrorResponse {
         status,
         headers: Vec::new(),
         body,

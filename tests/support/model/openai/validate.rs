@@ -1,11 +1,11 @@
 //! OpenAI's checks of a whole request and of a model's parameters.
 
 use super::super::cache::Prompt;
-use super::super::check::{At, Fields, Wrong};
-use super::super::models::{self, OpenAi, Reasons};
-use super::super::wire::{Request, needs_json};
-use super::super::{Kind, Provider, Seen};
-use super::tools::Wanted;
+use super::super::check::{JsonFields, JsonNode, ValidationError};
+use super::super::model_rules::{self, OpenAiRules, ReasoningMode};
+use super::super::wire::{Request, require_json};
+use super::super::{Provider, ProviderErrorKind, RecordedRequest};
+use super::tools::ResponseFormat;
 use super::{authenticate, messages, tools};
 
 /// The fields that the SDK sends.
@@ -51,25 +51,25 @@ const FIELDS: [&str; 37] = [
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// Checks a request and returns it in the common form.
-pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
+pub(in super::super) fn check(request: &Request) -> Result<RecordedRequest, ValidationError> {
     authenticate(request)?;
     version(request)?;
-    needs_json(
+    require_json(
         request,
         "We could not parse the JSON body of your request. (HINT: the content type must be application/json.)",
     )?;
-    let body = At::root(&request.body);
+    let body = JsonNode::root(&request.body);
     let fields = body.fields(&FIELDS)?;
     let model = match &request.model {
         Some(model) => model.clone(),
-        None => fields.need("model")?.filled_text()?.to_owned(),
+        None => fields.required("model")?.non_empty_text()?.to_owned(),
     };
-    let rules = models::openai(&model);
-    let (system, turns) = messages::read(&fields.need("messages")?, &model)?;
-    let tools = tools::read(&fields, rules)?;
-    let wanted = Wanted::read(&fields, rules, &model)?;
+    let rules = model_rules::openai(&model);
+    let (system, turns) = messages::parse_messages(&fields.required("messages")?, &model)?;
+    let tools = tools::parse_tools(&fields, rules)?;
+    let wanted = ResponseFormat::parse(&fields, rules, &model)?;
     if wanted.json && !messages::says_json(&system, &turns) {
-        return Err(At::root(&request.body).wrong(
+        return Err(JsonNode::root(&request.body).rule_error(
             "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
         ));
     }
@@ -79,7 +79,7 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     let mut prompt = Prompt::default();
     prompt.push_each(request.body.get("tools"));
     prompt.push_each(request.body.get("messages"));
-    Ok(Seen {
+    Ok(RecordedRequest {
         provider: request.provider,
         number: 0,
         choice: tools::choice(&fields, &tools)?,
@@ -87,8 +87,8 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
         system,
         turns,
         tools,
-        wants: wanted.schema,
-        wants_json: wanted.json,
+        response_schema: wanted.schema,
+        requires_json: wanted.json,
         streamed,
         streams_usage,
         max_tokens,
@@ -100,35 +100,43 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
 }
 
 /// Checks the API version. Azure's older path requires one; its newer path refuses unknown ones.
-fn version(request: &Request) -> Result<(), Wrong> {
+fn version(request: &Request) -> Result<(), ValidationError> {
     let version = request.query.get("api-version").map(String::as_str);
     let missing = request.provider == Provider::Azure
         && request.model.is_some()
         && version.is_none_or(str::is_empty);
     if missing {
-        return Err(Wrong::request(Kind::NotFound, "Resource not found"));
+        return Err(ValidationError::request(
+            ProviderErrorKind::NotFound,
+            "Resource not found",
+        ));
     }
     Ok(())
 }
 
-pub(super) fn flag(fields: &Fields<'_>, name: &str) -> Result<bool, Wrong> {
+pub(super) fn flag(fields: &JsonFields<'_>, name: &str) -> Result<bool, ValidationError> {
     fields.get(name).map_or(Ok(false), |at| at.flag())
 }
 
-fn stream_options(fields: &Fields<'_>, streamed: bool) -> Result<bool, Wrong> {
+fn stream_options(fields: &JsonFields<'_>, streamed: bool) -> Result<bool, ValidationError> {
     let Some(options) = fields.get("stream_options") else {
         return Ok(false);
     };
     if !streamed {
-        return Err(options
-            .wrong("The 'stream_options' parameter is only allowed when 'stream' is enabled."));
+        return Err(options.rule_error(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+        ));
     }
     let options = options.fields(&["include_usage", "include_obfuscation"])?;
     flag(&options, "include_usage")
 }
 
 /// Checks sampling, effort and limits, and returns the limit.
-fn parameters(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<Option<u64>, Wrong> {
+fn parameters(
+    fields: &JsonFields<'_>,
+    model: &str,
+    rules: OpenAiRules,
+) -> Result<Option<u64>, ValidationError> {
     ranges(fields)?;
     let effort = match fields.get("reasoning_effort") {
         Some(effort) => Some((effort.one_of(&EFFORTS)?, effort)),
@@ -136,14 +144,14 @@ fn parameters(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<Option<
     };
     let said = effort.as_ref().map(|(effort, _)| *effort);
     let reasons = match rules.reasons {
-        Reasons::Never => false,
-        Reasons::Always => true,
-        Reasons::WhenAsked => said.is_some_and(|effort| effort != "none"),
-        Reasons::UnlessToldNot => said != Some("none"),
+        ReasoningMode::Never => false,
+        ReasoningMode::Always => true,
+        ReasoningMode::OnRequest => said.is_some_and(|effort| effort != "none"),
+        ReasoningMode::ByDefault => said != Some("none"),
     };
     match (&effort, rules.reasons) {
-        (Some((_, at)), Reasons::Never) => return Err(at.unknown()),
-        (Some(("none", at)), Reasons::Always) => {
+        (Some((_, at)), ReasoningMode::Never) => return Err(at.unknown_field()),
+        (Some(("none", at)), ReasoningMode::Always) => {
             return Err(unsupported(
                 at,
                 "'reasoning_effort' does not support 'none' with this model.",
@@ -155,7 +163,7 @@ fn parameters(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<Option<
     if reasons {
         reasoning(fields, model, rules)?;
     }
-    if rules.reasons != Reasons::Never
+    if rules.reasons != ReasoningMode::Never
         && let Some(at) = fields.get("max_tokens")
     {
         return Err(unsupported(
@@ -174,7 +182,11 @@ fn parameters(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<Option<
 }
 
 /// Checks parameters that a model refuses while it reasons.
-fn reasoning(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<(), Wrong> {
+fn reasoning(
+    fields: &JsonFields<'_>,
+    model: &str,
+    rules: OpenAiRules,
+) -> Result<(), ValidationError> {
     for name in [
         "temperature",
         "top_p",
@@ -187,25 +199,25 @@ fn reasoning(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<(), Wron
         refuse(fields, name)?;
     }
     if fields.has("tools") && !rules.tools_and_reasoning {
-        return Err(Wrong {
+        return Err(ValidationError {
             at: "/reasoning_effort".to_owned(),
-            ..fields.wrong(format!("Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'."))
+            ..fields.rule_error(format!("Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'."))
         });
     }
     Ok(())
 }
 
-fn cap(fields: &Fields<'_>) -> Result<Option<u64>, Wrong> {
+fn cap(fields: &JsonFields<'_>) -> Result<Option<u64>, ValidationError> {
     match (fields.get("max_completion_tokens"), fields.get("max_tokens")) {
         (Some(_), Some(both)) => Err(both
-            .wrong("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
-            .coded("invalid_parameter_combination")),
-        (Some(cap), None) | (None, Some(cap)) => cap.whole(1).map(Some),
+            .rule_error("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+            .with_code("invalid_parameter_combination")),
+        (Some(cap), None) | (None, Some(cap)) => cap.integer(1).map(Some),
         (None, None) => Ok(None),
     }
 }
 
-fn ranges(fields: &Fields<'_>) -> Result<(), Wrong> {
+fn ranges(fields: &JsonFields<'_>) -> Result<(), ValidationError> {
     for (name, low, high) in [
         ("temperature", 0.0, 2.0),
         ("top_p", 0.0, 1.0),
@@ -217,7 +229,7 @@ fn ranges(fields: &Fields<'_>) -> Result<(), Wrong> {
         }
     }
     if let Some(number) = fields.get("n") {
-        number.whole(1)?;
+        number.integer(1)?;
     }
     for name in ["user", "prompt_cache_key", "safety_identifier"] {
         if let Some(at) = fields.get(name) {
@@ -236,7 +248,7 @@ fn ranges(fields: &Fields<'_>) -> Result<(), Wrong> {
 }
 
 /// Checks that a sampling parameter has its default value.
-fn refuse_sampling(fields: &Fields<'_>, name: &str) -> Result<(), Wrong> {
+fn refuse_sampling(fields: &JsonFields<'_>, name: &str) -> Result<(), ValidationError> {
     let Some(at) = fields.get(name) else {
         return Ok(());
     };
@@ -251,7 +263,7 @@ fn refuse_sampling(fields: &Fields<'_>, name: &str) -> Result<(), Wrong> {
     Err(unsupported(&at, &message, "unsupported_value"))
 }
 
-fn refuse(fields: &Fields<'_>, name: &str) -> Result<(), Wrong> {
+fn refuse(fields: &JsonFields<'_>, name: &str) -> Result<(), ValidationError> {
     match fields.get(name) {
         Some(at) => Err(unsupported(
             &at,
@@ -262,6 +274,6 @@ fn refuse(fields: &Fields<'_>, name: &str) -> Result<(), Wrong> {
     }
 }
 
-fn unsupported(at: &At<'_>, message: &str, code: &'static str) -> Wrong {
-    at.wrong(message).coded(code)
+fn unsupported(at: &JsonNode<'_>, message: &str, code: &'static str) -> ValidationError {
+    at.rule_error(message).with_code(code)
 }

@@ -3,19 +3,19 @@
 
 use serde_json::Value;
 
-use super::super::check::{At, Wrong};
+use super::super::check::{JsonNode, ValidationError};
 use super::{inner, is_of, properties, required, resolve};
 
 /// Limits for the schemas of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Limits {
+pub(in super::super) struct SchemaLimits {
     pub(in super::super) strict_tools: usize,
     optional: usize,
     unions: usize,
 }
 
-impl Limits {
-    pub(in super::super) const TODAY: Self = Self {
+impl SchemaLimits {
+    pub(in super::super) const CURRENT: Self = Self {
         strict_tools: 20,
         optional: 24,
         unions: 16,
@@ -24,7 +24,7 @@ impl Limits {
 
 /// The part of the limits that a request has used.
 #[derive(Debug, Default)]
-pub(in super::super) struct Taken {
+pub(in super::super) struct UsedLimits {
     optional: usize,
     unions: usize,
 }
@@ -65,22 +65,22 @@ const FORMATS: [&str; 10] = [
 
 /// Checks a schema in strict mode.
 pub(in super::super) fn check(
-    schema: &At<'_>,
-    limits: Limits,
-    taken: &mut Taken,
-) -> Result<(), Wrong> {
+    schema: &JsonNode<'_>,
+    limits: SchemaLimits,
+    taken: &mut UsedLimits,
+) -> Result<(), ValidationError> {
     walk(schema, schema.value, taken)?;
     if recurses(schema.value, schema.value, &mut Vec::new()) {
-        return Err(schema.wrong("Recursive schemas are not supported"));
+        return Err(schema.rule_error("Recursive schemas are not supported"));
     }
     if taken.optional > limits.optional {
-        return Err(schema.wrong(format!(
+        return Err(schema.rule_error(format!(
             "Schemas contains too many optional parameters ({}), which would make grammar compilation inefficient. Reduce the number of optional parameters in your tool schemas (limit: {}).",
             taken.optional, limits.optional
         )));
     }
     if taken.unions > limits.unions {
-        return Err(schema.wrong(format!(
+        return Err(schema.rule_error(format!(
             "Schemas contains too many parameters with union types ({} parameters with type arrays or anyOf). This would cause exponential compilation cost. Reduce the number of nullable or union-typed parameters (limit: {} parameters with unions).",
             taken.unions, limits.unions
         )));
@@ -89,16 +89,15 @@ pub(in super::super) fn check(
 }
 
 /// Checks the schema of a tool without strict mode.
-pub(in super::super) fn check_loose(schema: &At<'_>) -> Result<(), Wrong> {
+pub(in super::super) fn check_loose(schema: &JsonNode<'_>) -> Result<(), ValidationError> {
     let fields = schema.any_fields()?;
-    fields.need("type")?.one_of(&["object"])?;
+    fields.required("type")?.one_of(&["object"])?;
     if ["anyOf", "oneOf", "allOf"]
         .iter()
         .any(|name| fields.has(name))
     {
-        return Err(
-            schema.wrong("input_schema does not support oneOf, allOf, or anyOf at the top level")
-        );
+        return Err(schema
+            .rule_error("input_schema does not support oneOf, allOf, or anyOf at the top level"));
     }
     if let Some(map) = fields.get("properties") {
         map.any_fields()?;
@@ -106,7 +105,11 @@ pub(in super::super) fn check_loose(schema: &At<'_>) -> Result<(), Wrong> {
     required(schema).map(drop)
 }
 
-fn walk(schema: &At<'_>, root: &Value, taken: &mut Taken) -> Result<(), Wrong> {
+fn walk(
+    schema: &JsonNode<'_>,
+    root: &Value,
+    taken: &mut UsedLimits,
+) -> Result<(), ValidationError> {
     let fields = schema.any_fields()?;
     let of = schema
         .value
@@ -118,28 +121,28 @@ fn walk(schema: &At<'_>, root: &Value, taken: &mut Taken) -> Result<(), Wrong> {
         .filter(|name| !KEYWORDS.contains(name) && *name != "minItems")
         .collect();
     if !extra.is_empty() {
-        return Err(schema.wrong(format!(
+        return Err(schema.rule_error(format!(
             "For '{of}' type, properties {} are not supported",
             extra.join(", ")
         )));
     }
     if let Some(least) = fields.get("minItems")
-        && least.whole(0)? > 1
+        && least.integer(0)? > 1
     {
-        return Err(
-            schema.wrong("For 'array' type, 'minItems' values other than 0 or 1 are not supported")
-        );
+        return Err(schema.rule_error(
+            "For 'array' type, 'minItems' values other than 0 or 1 are not supported",
+        ));
     }
     if let Some(reference) = fields.get("$ref") {
         return match resolve(root, reference.text()?) {
             Some(_) => Ok(()),
-            None => Err(schema.wrong(format!("Could not resolve {}", reference.text()?))),
+            None => Err(schema.rule_error(format!("Could not resolve {}", reference.text()?))),
         };
     }
     if let Some(format) = fields.get("format")
         && !FORMATS.contains(&format.text()?)
     {
-        return Err(schema.wrong(format!(
+        return Err(schema.rule_error(format!(
             "String format '{}' is not supported",
             format.text()?
         )));
@@ -148,10 +151,10 @@ fn walk(schema: &At<'_>, root: &Value, taken: &mut Taken) -> Result<(), Wrong> {
         .iter()
         .any(|name| fields.has(name))
     {
-        return Err(schema.wrong("Schema type is required"));
+        return Err(schema.rule_error("Schema type is required"));
     }
     if let Some(words) = fields.get("enum") {
-        words.filled_list()?;
+        words.non_empty_list()?;
     }
     if fields.has("anyOf") || fields.get("type").is_some_and(|of| of.value.is_array()) {
         taken.unions += 1;
@@ -164,14 +167,15 @@ fn walk(schema: &At<'_>, root: &Value, taken: &mut Taken) -> Result<(), Wrong> {
         .try_for_each(|inner| walk(inner, root, taken))
 }
 
-fn check_object(schema: &At<'_>, taken: &mut Taken) -> Result<(), Wrong> {
+fn check_object(schema: &JsonNode<'_>, taken: &mut UsedLimits) -> Result<(), ValidationError> {
     if schema.value.get("additionalProperties") != Some(&Value::Bool(false)) {
-        return Err(schema
-            .wrong("For 'object' type, 'additionalProperties' must be explicitly set to false"));
+        return Err(schema.rule_error(
+            "For 'object' type, 'additionalProperties' must be explicitly set to false",
+        ));
     }
     let (known, needed) = (properties(schema)?, required(schema)?);
     if let Some(extra) = needed.iter().find(|name| !known.contains(name)) {
-        return Err(schema.wrong(format!(
+        return Err(schema.rule_error(format!(
             "For 'object' type, property '{extra}' is required but not defined"
         )));
     }

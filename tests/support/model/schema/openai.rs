@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::super::check::{At, Wrong};
+use super::super::check::{JsonNode, ValidationError};
 use super::{inner, is_of, properties, required, resolve};
 
 const KEYWORDS: [&str; 26] = [
@@ -45,19 +45,19 @@ const FORMATS: [&str; 9] = [
     "ipv6",
     "uuid",
 ];
-const DEEPEST: usize = 10;
-const MOST_PROPERTIES: usize = 5000;
-const MOST_WORDS: usize = 1000;
+const MAX_DEPTH: usize = 10;
+const MAX_PROPERTIES: usize = 5000;
+const MAX_ENUM_WORDS: usize = 1000;
 
 /// Checks a schema in strict mode. `of` is the name of its place in errors: `response_format 'plan'`.
-pub(in super::super) fn check(schema: &At<'_>, of: &str) -> Result<(), Wrong> {
-    let mut count = Count::default();
-    let root = At {
+pub(in super::super) fn check(schema: &JsonNode<'_>, of: &str) -> Result<(), ValidationError> {
+    let mut count = SchemaSize::default();
+    let root = JsonNode {
         value: schema.value,
         at: schema.at.clone(),
     };
     if root.value.get("anyOf").is_some() || root.value.get("type") != Some(&Value::from("object")) {
-        return Err(bad(
+        return Err(schema_error(
             &root,
             of,
             "schema must be a JSON Schema of 'type: \"object\"', without 'anyOf' at its root",
@@ -65,19 +65,19 @@ pub(in super::super) fn check(schema: &At<'_>, of: &str) -> Result<(), Wrong> {
     }
     walk(
         &root,
-        &Look {
+        &SchemaContext {
             root: root.value,
-            of,
+            name: of,
         },
         1,
         &mut count,
     )?;
-    if count.properties > MOST_PROPERTIES || count.words > MOST_WORDS {
-        return Err(bad(
+    if count.properties > MAX_PROPERTIES || count.words > MAX_ENUM_WORDS {
+        return Err(schema_error(
             &root,
             of,
             &format!(
-                "{} properties (at most {MOST_PROPERTIES}) and {} enum values (at most {MOST_WORDS})",
+                "{} properties (at most {MAX_PROPERTIES}) and {} enum values (at most {MAX_ENUM_WORDS})",
                 count.properties, count.words
             ),
         ));
@@ -86,10 +86,13 @@ pub(in super::super) fn check(schema: &At<'_>, of: &str) -> Result<(), Wrong> {
 }
 
 /// Checks a schema without strict mode, which must be that of an object.
-pub(in super::super) fn check_loose(schema: &At<'_>, of: &str) -> Result<(), Wrong> {
+pub(in super::super) fn check_loose(
+    schema: &JsonNode<'_>,
+    of: &str,
+) -> Result<(), ValidationError> {
     schema.any_fields()?;
     if !is_of(schema, "object") {
-        return Err(bad(
+        return Err(schema_error(
             schema,
             of,
             "schema must be a JSON Schema of 'type: \"object\"'",
@@ -98,23 +101,23 @@ pub(in super::super) fn check_loose(schema: &At<'_>, of: &str) -> Result<(), Wro
     Ok(())
 }
 
-struct Look<'a> {
+struct SchemaContext<'a> {
     root: &'a Value,
-    of: &'a str,
+    name: &'a str,
 }
 
 #[derive(Default)]
-struct Count {
+struct SchemaSize {
     properties: usize,
     words: usize,
 }
 
-fn bad(at: &At<'_>, of: &str, why: &str) -> Wrong {
-    at.wrong(format!("Invalid schema for {of}: {why}."))
-        .coded("invalid_json_schema")
+fn schema_error(at: &JsonNode<'_>, of: &str, why: &str) -> ValidationError {
+    at.rule_error(format!("Invalid schema for {of}: {why}."))
+        .with_code("invalid_json_schema")
 }
 
-fn context(at: &At<'_>, of: &str, why: &str) -> Wrong {
+fn context(at: &JsonNode<'_>, of: &str, why: &str) -> ValidationError {
     let place: Vec<String> = at
         .at
         .split("/schema/")
@@ -125,15 +128,20 @@ fn context(at: &At<'_>, of: &str, why: &str) -> Wrong {
         .filter(|part| !part.is_empty())
         .map(|part| format!("'{part}'"))
         .collect();
-    bad(at, of, &format!("In context=({}), {why}", place.join(", ")))
+    schema_error(at, of, &format!("In context=({}), {why}", place.join(", ")))
 }
 
-fn walk(schema: &At<'_>, look: &Look<'_>, depth: usize, count: &mut Count) -> Result<(), Wrong> {
+fn walk(
+    schema: &JsonNode<'_>,
+    look: &SchemaContext<'_>,
+    depth: usize,
+    count: &mut SchemaSize,
+) -> Result<(), ValidationError> {
     let fields = schema.any_fields()?;
     if let Some((name, _)) = fields.each().find(|(name, _)| !KEYWORDS.contains(name)) {
         return Err(context(
             schema,
-            look.of,
+            look.name,
             &format!("'{name}' is not permitted"),
         ));
     }
@@ -142,28 +150,28 @@ fn walk(schema: &At<'_>, look: &Look<'_>, depth: usize, count: &mut Count) -> Re
     }
     let typed = ["type", "enum", "const", "anyOf"];
     if !typed.iter().any(|name| fields.has(name)) {
-        return Err(context(schema, look.of, "schema must have a 'type' key"));
+        return Err(context(schema, look.name, "schema must have a 'type' key"));
     }
     if let Some(words) = fields.get("enum") {
-        count.words += words.filled_list()?.len();
+        count.words += words.non_empty_list()?.len();
     }
     if let Some(format) = fields.get("format")
         && !FORMATS.contains(&format.text()?)
     {
         let why = format!("'format' of '{}' is not permitted", format.text()?);
-        return Err(context(schema, look.of, &why));
+        return Err(context(schema, look.name, &why));
     }
     if is_of(schema, "array") && !fields.has("items") {
-        return Err(context(schema, look.of, "array schema missing items"));
+        return Err(context(schema, look.name, "array schema missing items"));
     }
     let mut deeper = depth;
     if is_of(schema, "object") {
         check_object(schema, look)?;
         count.properties += properties(schema)?.len();
         deeper += 1;
-        if depth > DEEPEST {
-            let why = format!("{depth} levels of nesting exceeds limit of {DEEPEST}");
-            return Err(bad(schema, look.of, &why));
+        if depth > MAX_DEPTH {
+            let why = format!("{depth} levels of nesting exceeds limit of {MAX_DEPTH}");
+            return Err(schema_error(schema, look.name, &why));
         }
     }
     inner(schema)?
@@ -171,35 +179,39 @@ fn walk(schema: &At<'_>, look: &Look<'_>, depth: usize, count: &mut Count) -> Re
         .try_for_each(|inner| walk(inner, look, deeper, count))
 }
 
-fn check_reference(schema: &At<'_>, reference: &At<'_>, look: &Look<'_>) -> Result<(), Wrong> {
+fn check_reference(
+    schema: &JsonNode<'_>,
+    reference: &JsonNode<'_>,
+    look: &SchemaContext<'_>,
+) -> Result<(), ValidationError> {
     let name = reference.text()?;
     if schema.any_fields()?.each().count() > 1 {
         let why = "$ref cannot have keywords beside it";
-        return Err(context(schema, look.of, why));
+        return Err(context(schema, look.name, why));
     }
     if resolve(look.root, name).is_none() {
         let why =
             format!("reference can only point to definitions of this schema, and not to '{name}'");
-        return Err(context(schema, look.of, &why));
+        return Err(context(schema, look.name, &why));
     }
     Ok(())
 }
 
-fn check_object(schema: &At<'_>, look: &Look<'_>) -> Result<(), Wrong> {
+fn check_object(schema: &JsonNode<'_>, look: &SchemaContext<'_>) -> Result<(), ValidationError> {
     if schema.value.get("additionalProperties") != Some(&Value::Bool(false)) {
         let why = "'additionalProperties' is required to be supplied and to be false";
-        return Err(context(schema, look.of, why));
+        return Err(context(schema, look.name, why));
     }
     let (known, needed) = (properties(schema)?, required(schema)?);
     if let Some(missing) = known.iter().find(|name| !needed.contains(name)) {
         let why = format!(
             "'required' is required to be supplied and to be an array including every key in properties. Missing '{missing}'"
         );
-        return Err(context(schema, look.of, &why));
+        return Err(context(schema, look.name, &why));
     }
     if let Some(extra) = needed.iter().find(|name| !known.contains(name)) {
         let why = format!("Extra required key '{extra}' supplied");
-        return Err(context(schema, look.of, &why));
+        return Err(context(schema, look.name, &why));
     }
     Ok(())
 }

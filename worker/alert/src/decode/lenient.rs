@@ -6,66 +6,66 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{Decoded, MAX_DEPTH, PRUNED, flag, push_segment};
-use crate::{Flag, ReadError};
+use super::{DecodedDocument, MAX_DEPTH, PRUNED, flag, push_segment};
+use crate::{ContentFlag, ReadError};
 
-pub(super) fn decode(text: &str) -> Result<Decoded, ReadError> {
-    let mut reader = Reader {
+pub(super) fn decode(text: &str) -> Result<DecodedDocument, ReadError> {
+    let mut reader = LenientReader {
         text,
-        at: 0,
+        offset: 0,
         path: String::new(),
         flags: Vec::new(),
     };
     if text.contains('\u{fffd}') {
         flag(
             &mut reader.flags,
-            Flag::Replaced {
+            ContentFlag::Replaced {
                 path: String::new(),
             },
         );
     }
     let value = reader.value(0)?;
-    reader.space();
+    reader.skip_whitespace();
     if reader.peek().is_some() {
         return Err(reader.error("the end of the message"));
     }
-    Ok(Decoded {
+    Ok(DecodedDocument {
         value,
         flags: reader.flags,
     })
 }
 
-struct Reader<'a> {
+struct LenientReader<'a> {
     text: &'a str,
-    at: usize,
+    offset: usize,
     path: String,
-    flags: Vec<Flag>,
+    flags: Vec<ContentFlag>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LenientReader<'a> {
     fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.offset..).unwrap_or_default()
     }
 
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.text.as_bytes().get(self.offset).copied()
     }
 
     /// Skips JSON white space, and NUL and byte-order marks, which some senders leave between values.
-    fn space(&mut self) {
+    fn skip_whitespace(&mut self) {
         let rest = self.rest();
         let kept = rest.trim_start_matches([' ', '\t', '\n', '\r', '\0', '\u{feff}']);
-        self.at += rest.len() - kept.len();
+        self.offset += rest.len() - kept.len();
     }
 
-    fn eat(&mut self, byte: u8) -> bool {
+    fn consume(&mut self, byte: u8) -> bool {
         let eaten = self.peek() == Some(byte);
-        self.at += usize::from(eaten);
+        self.offset += usize::from(eaten);
         eaten
     }
 
     fn error(&self, expected: &'static str) -> ReadError {
-        let before = self.text.get(..self.at).unwrap_or(self.text);
+        let before = self.text.get(..self.offset).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
         let found = match self.rest().chars().next() {
@@ -81,39 +81,39 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn replaced(&mut self) {
+    fn flag_replaced(&mut self) {
         let path = self.path.clone();
-        flag(&mut self.flags, Flag::Replaced { path });
+        flag(&mut self.flags, ContentFlag::Replaced { path });
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, ReadError> {
-        self.space();
+        self.skip_whitespace();
         match self.peek() {
-            Some(b'{' | b'[') if depth >= MAX_DEPTH => self.skip(),
+            Some(b'{' | b'[') if depth >= MAX_DEPTH => self.skip_subtree(),
             Some(b'{') => self.object(depth),
             Some(b'[') => self.array(depth),
             Some(b'"') => Ok(Value::String(self.string()?)),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            _ => self.word(),
+            _ => self.literal(),
         }
     }
 
-    fn word(&mut self) -> Result<Value, ReadError> {
+    fn literal(&mut self) -> Result<Value, ReadError> {
         for (word, value) in [
             ("null", Value::Null),
             ("true", Value::Bool(true)),
             ("false", Value::Bool(false)),
         ] {
             if self.rest().starts_with(word) {
-                self.at += word.len();
+                self.offset += word.len();
                 return Ok(value);
             }
         }
         // Python and JavaScript write these for numbers that JSON cannot hold.
         for word in ["NaN", "Infinity", "-Infinity"] {
             if self.rest().starts_with(word) {
-                self.at += word.len();
-                self.replaced();
+                self.offset += word.len();
+                self.flag_replaced();
                 return Ok(Value::String(word.to_owned()));
             }
         }
@@ -127,25 +127,25 @@ impl<'a> Reader<'a> {
             .unwrap_or(rest.len());
         let literal = rest.get(..end).unwrap_or_default();
         if literal == "-" {
-            return self.word();
+            return self.literal();
         }
         if let Ok(number) = literal.parse::<Number>() {
-            self.at += end;
+            self.offset += end;
             return Ok(Value::Number(number));
         }
         if literal.parse::<f64>().is_err() {
             return Err(self.error("a number"));
         }
-        self.at += end;
-        self.replaced();
+        self.offset += end;
+        self.flag_replaced();
         Ok(Value::String(literal.to_owned()))
     }
 
     fn array(&mut self, depth: usize) -> Result<Value, ReadError> {
-        self.at += 1;
+        self.offset += 1;
         let mut items = Vec::new();
-        self.space();
-        if self.eat(b']') {
+        self.skip_whitespace();
+        if self.consume(b']') {
             return Ok(Value::Array(items));
         }
         loop {
@@ -153,62 +153,62 @@ impl<'a> Reader<'a> {
             push_segment(&mut self.path, &items.len().to_string());
             items.push(self.value(depth + 1)?);
             self.path.truncate(length);
-            self.space();
-            if self.eat(b']') {
+            self.skip_whitespace();
+            if self.consume(b']') {
                 return Ok(Value::Array(items));
             }
-            if !self.eat(b',') {
+            if !self.consume(b',') {
                 return Err(self.error("`,` or `]`"));
             }
         }
     }
 
     fn object(&mut self, depth: usize) -> Result<Value, ReadError> {
-        self.at += 1;
+        self.offset += 1;
         let mut map = Map::new();
-        self.space();
-        if self.eat(b'}') {
+        self.skip_whitespace();
+        if self.consume(b'}') {
             return Ok(Value::Object(map));
         }
         loop {
-            self.space();
+            self.skip_whitespace();
             if self.peek() != Some(b'"') {
                 return Err(self.error("a key in double quotes"));
             }
             let key = self.string()?;
-            self.space();
-            if !self.eat(b':') {
+            self.skip_whitespace();
+            if !self.consume(b':') {
                 return Err(self.error("`:`"));
             }
             let length = self.path.len();
             push_segment(&mut self.path, &key);
             if map.contains_key(&key) {
                 let path = self.path.clone();
-                flag(&mut self.flags, Flag::DuplicateKey { path });
+                flag(&mut self.flags, ContentFlag::DuplicateKey { path });
             }
             let value = self.value(depth + 1)?;
             self.path.truncate(length);
             map.insert(key, value);
-            self.space();
-            if self.eat(b'}') {
+            self.skip_whitespace();
+            if self.consume(b'}') {
                 return Ok(Value::Object(map));
             }
-            if !self.eat(b',') {
+            if !self.consume(b',') {
                 return Err(self.error("`,` or `}`"));
             }
         }
     }
 
     /// Skips a subtree that is too deep, reading only strings and brackets.
-    fn skip(&mut self) -> Result<Value, ReadError> {
+    fn skip_subtree(&mut self) -> Result<Value, ReadError> {
         let mut open = 0_usize;
         loop {
             let rest = self.rest();
             let Some(next) = rest.find(['{', '[', '}', ']', '"']) else {
-                self.at = self.text.len();
+                self.offset = self.text.len();
                 return Err(self.error("the brackets to be closed"));
             };
-            self.at += next;
+            self.offset += next;
             match self.peek() {
                 Some(b'"') => {
                     self.string()?;
@@ -217,10 +217,10 @@ impl<'a> Reader<'a> {
                 Some(b'{' | b'[') => open += 1,
                 _ => open = open.saturating_sub(1),
             }
-            self.at += 1;
+            self.offset += 1;
             if open == 0 {
                 let path = self.path.clone();
-                flag(&mut self.flags, Flag::Truncated { path });
+                flag(&mut self.flags, ContentFlag::Truncated { path });
                 return Ok(Value::String(PRUNED.to_owned()));
             }
         }
@@ -228,32 +228,32 @@ impl<'a> Reader<'a> {
 
     /// Reads a string. The opening quote is next.
     fn string(&mut self) -> Result<String, ReadError> {
-        self.at += 1;
+        self.offset += 1;
         let mut text = String::new();
         loop {
             let rest = self.rest();
             let Some(next) = rest.find(['"', '\\', '\0']) else {
-                self.at = self.text.len();
+                self.offset = self.text.len();
                 return Err(self.error("the closing `\"` of a string"));
             };
             text.push_str(rest.get(..next).unwrap_or_default());
-            self.at += next;
+            self.offset += next;
             match self.peek() {
                 Some(b'"') => {
-                    self.at += 1;
+                    self.offset += 1;
                     return Ok(text);
                 }
                 Some(b'\\') => self.escape(&mut text),
                 _ => {
-                    self.at += 1;
-                    self.replaced();
+                    self.offset += 1;
+                    self.flag_replaced();
                 }
             }
         }
     }
 
     fn escape(&mut self, text: &mut String) {
-        self.at += 1;
+        self.offset += 1;
         let character = match self.peek() {
             Some(b'n') => '\n',
             Some(b't') => '\t',
@@ -262,32 +262,32 @@ impl<'a> Reader<'a> {
             Some(b'f') => '\u{c}',
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
             Some(b'u') => return self.unicode(text),
-            _ => return self.unknown(text),
+            _ => return self.keep_backslash(text),
         };
-        self.at += 1;
+        self.offset += 1;
         text.push(character);
     }
 
     /// Keeps the backslash of an unknown escape. The characters after it are read as text.
-    fn unknown(&mut self, text: &mut String) {
-        self.replaced();
+    fn keep_backslash(&mut self, text: &mut String) {
+        self.flag_replaced();
         text.push('\\');
     }
 
     fn unicode(&mut self, text: &mut String) {
         let Some(high) = self.hex() else {
-            return self.unknown(text);
+            return self.keep_backslash(text);
         };
         let character = match high {
             0xd800..=0xdbff if self.rest().starts_with("\\u") => {
-                let back = self.at;
-                self.at += 1;
+                let back = self.offset;
+                self.offset += 1;
                 match self.hex() {
                     Some(low @ 0xdc00..=0xdfff) => {
                         char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00))
                     }
                     _ => {
-                        self.at = back;
+                        self.offset = back;
                         None
                     }
                 }
@@ -295,10 +295,10 @@ impl<'a> Reader<'a> {
             other => char::from_u32(other),
         };
         match character {
-            Some('\0') => self.replaced(),
+            Some('\0') => self.flag_replaced(),
             Some(character) => text.push(character),
             None => {
-                self.replaced();
+                self.flag_replaced();
                 text.push('\u{fffd}');
             }
         }
@@ -307,12 +307,12 @@ impl<'a> Reader<'a> {
     /// Returns the four hex digits after the `u` that is next. Returns `None` and consumes nothing when there are
     /// none.
     fn hex(&mut self) -> Option<u32> {
-        let digits = self.text.get(self.at + 1..self.at + 5)?;
+        let digits = self.text.get(self.offset + 1..self.offset + 5)?;
         if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
         let code = u32::from_str_radix(digits, 16).ok()?;
-        self.at += 5;
+        self.offset += 5;
         Some(code)
     }
 }

@@ -8,48 +8,48 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{Decoded, Place, flag};
-use crate::Flag;
+use super::{DecodedDocument, JsonLocation, flag};
+use crate::ContentFlag;
 
 /// Returns the document, or `None` when `serde_json` refuses it or something in it must be replaced.
-pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
+pub(super) fn decode(bytes: &[u8]) -> Option<DecodedDocument> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let state = RefCell::new(State::default());
-    let root = Node {
+    let state = RefCell::new(DecodeState::default());
+    let root = ValueVisitor {
         state: &state,
-        place: &Place::Root,
+        place: &JsonLocation::Root,
     };
     let value = root.deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;
     let state = state.into_inner();
-    (!state.nul).then_some(Decoded {
+    (!state.has_nul).then_some(DecodedDocument {
         value,
         flags: state.flags,
     })
 }
 
 #[derive(Default)]
-struct State {
-    flags: Vec<Flag>,
+struct DecodeState {
+    flags: Vec<ContentFlag>,
     /// Whether a NUL was seen. The lenient path removes and flags it.
-    nul: bool,
+    has_nul: bool,
 }
 
 #[derive(Clone, Copy)]
-struct Node<'a> {
-    state: &'a RefCell<State>,
-    place: &'a Place<'a>,
+struct ValueVisitor<'a> {
+    state: &'a RefCell<DecodeState>,
+    place: &'a JsonLocation<'a>,
 }
 
-impl Node<'_> {
-    fn note(self, text: &str) {
+impl ValueVisitor<'_> {
+    fn check_nul(self, text: &str) {
         if text.contains('\0') {
-            self.state.borrow_mut().nul = true;
+            self.state.borrow_mut().has_nul = true;
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for ValueVisitor<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -57,7 +57,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for ValueVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,19 +85,19 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        self.note(value);
+        self.check_nul(value);
         Ok(Value::String(value.to_owned()))
     }
 
     fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        self.note(&value);
+        self.check_nul(&value);
         Ok(Value::String(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = access.next_element_seed(Node {
-            place: &Place::Item(self.place, items.len()),
+        while let Some(item) = access.next_element_seed(ValueVisitor {
+            place: &JsonLocation::Item(self.place, items.len()),
             ..self
         })? {
             items.push(item);
@@ -108,16 +108,16 @@ impl<'de> Visitor<'de> for Node<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
-            self.note(&key);
-            let place = &Place::Key(self.place, &key);
+            self.check_nul(&key);
+            let place = &JsonLocation::Key(self.place, &key);
             if map.contains_key(&key) {
                 let path = place.path();
                 flag(
                     &mut self.state.borrow_mut().flags,
-                    Flag::DuplicateKey { path },
+                    ContentFlag::DuplicateKey { path },
                 );
             }
-            let value = access.next_value_seed(Node { place, ..self })?;
+            let value = access.next_value_seed(ValueVisitor { place, ..self })?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-fn read(text: &[u8]) -> Decoded {
+fn read(text: &[u8]) -> DecodedDocument {
     decode(text).unwrap()
 }
 
@@ -19,8 +19,8 @@ fn a25_lone_surrogates_nul_bom_and_invalid_utf8_are_replaced_and_flagged() {
     assert_eq!(
         decoded.flags,
         [
-            Flag::Replaced { path: "/a".into() },
-            Flag::Replaced { path: "/b".into() }
+            ContentFlag::Replaced { path: "/a".into() },
+            ContentFlag::Replaced { path: "/b".into() }
         ]
     );
     let decoded = read(b"{\"a\": \"x\xff\xfey\", \"b\": \"raw\0nul\ttab\"}\0");
@@ -38,7 +38,7 @@ fn a25_escapes_that_json_has_not_stay_as_they_stand() {
         decoded.value,
         json!({"a": "curl\\x22 \\'q\\' \\u12 \u{fffd}\\uzz", "b": 1})
     );
-    assert_eq!(decoded.flags, [Flag::Replaced { path: "/a".into() }]);
+    assert_eq!(decoded.flags, [ContentFlag::Replaced { path: "/a".into() }]);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a25_of_duplicate_keys_the_last_wins_on_both_paths() {
     ] {
         let decoded = read(text);
         assert_eq!(decoded.value["a"]["s"], 2);
-        assert!(decoded.flags.contains(&Flag::DuplicateKey {
+        assert!(decoded.flags.contains(&ContentFlag::DuplicateKey {
             path: "/a/s".into()
         }));
     }
@@ -76,7 +76,7 @@ fn a25_depth_of_a_thousand_and_of_half_a_million_is_pruned() {
         let decoded = read(text.as_bytes());
         assert_eq!(decoded.value["id"], "x");
         assert_eq!(decoded.value["after"], 1);
-        assert!(matches!(decoded.flags[..], [Flag::Truncated { .. }]));
+        assert!(matches!(decoded.flags[..], [ContentFlag::Truncated { .. }]));
     }
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Content, Envelope, describe};
+use super::{Envelope, EnvelopeContent, describe};
 use crate::{ReadError, TraceContext};
 
 const NAME: &str = "cloudevents";
@@ -29,9 +29,9 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
         return Ok(None);
     }
     let content = match (value.get("data"), value.get("data_base64")) {
-        (Some(Value::String(text)), _) => Content::Text("/data", text),
-        (Some(Value::Object(_) | Value::Array(_)), _) => Content::Inline("data"),
-        (_, Some(Value::String(text))) => Content::Base64("/data_base64", text),
+        (Some(Value::String(text)), _) => EnvelopeContent::Text("/data", text),
+        (Some(Value::Object(_) | Value::Array(_)), _) => EnvelopeContent::Inline("data"),
+        (_, Some(Value::String(text))) => EnvelopeContent::Base64("/data_base64", text),
         (other, _) => {
             return Err(ReadError::Envelope {
                 envelope: NAME,

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Content, Envelope};
+use super::{Envelope, EnvelopeContent};
 use crate::feed::is_guardduty_event;
 
 const FIELDS: [&str; 9] = [
@@ -27,8 +27,8 @@ pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {
         return None;
     }
     let content = match value.get("detail")? {
-        Value::String(text) => Content::Text("/detail", text),
-        _ => Content::Inline("detail"),
+        Value::String(text) => EnvelopeContent::Text("/detail", text),
+        _ => EnvelopeContent::Inline("detail"),
     };
     Some(Envelope {
         name: "eventbridge",

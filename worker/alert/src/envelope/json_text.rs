@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Content, Envelope};
+use super::{Envelope, EnvelopeContent};
 
 /// Returns whether a string may hold an object, a list, or another such string.
 pub(super) fn is_document(value: &Value) -> bool {
@@ -15,7 +15,7 @@ pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {
     let text = value.as_str().filter(|_| is_document(value))?;
     Some(Envelope {
         name: "json_text",
-        content: Content::Text("", text),
+        content: EnvelopeContent::Text("", text),
         fields: &[],
     })
 }

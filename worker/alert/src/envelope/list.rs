@@ -7,11 +7,11 @@ use super::Wrappers;
 use crate::feed::{self, GenericFeed, is_same_key};
 
 /// Location of lists in a value.
-pub(super) enum Place {
+pub(super) enum ListLocation {
     /// The value itself.
-    Itself,
+    Root,
     /// These JSON pointers. A message with both `Findings` and `findings` has two lists.
-    At(Vec<String>),
+    Pointers(Vec<String>),
 }
 
 /// Names of lists in other products (Alertmanager, Falcon, Microsoft Graph, Event Hubs), in lower case. Such a list
@@ -30,7 +30,7 @@ const KEYS: [&str; 10] = [
 ];
 
 /// Fields that listing APIs write beside the findings, in any case and with or without `_`.
-const BESIDE: [&str; 8] = [
+const METADATA_KEYS: [&str; 8] = [
     "nexttoken",
     "nextpagetoken",
     "responsemetadata",
@@ -45,9 +45,9 @@ const BESIDE: [&str; 8] = [
 ///
 /// An empty list counts only when the value has no other fields. Otherwise the fields are the finding, and the list
 /// is one of them.
-pub(super) fn elements(value: &Value) -> Option<Place> {
+pub(super) fn elements(value: &Value) -> Option<ListLocation> {
     let map = match value {
-        Value::Array(_) => return Some(Place::Itself),
+        Value::Array(_) => return Some(ListLocation::Root),
         Value::Object(map) => map,
         _ => return None,
     };
@@ -63,15 +63,15 @@ pub(super) fn elements(value: &Value) -> Option<Place> {
     if pointers.is_empty() && is_bare(value) {
         pointers.extend(lists.take(1).map(pointer));
     }
-    (!pointers.is_empty()).then_some(Place::At(pointers))
+    (!pointers.is_empty()).then_some(ListLocation::Pointers(pointers))
 }
 
 /// Returns whether the value holds a list of findings that is not empty.
 pub(super) fn is_filled(value: &Value) -> bool {
     let is_filled = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
     match elements(value) {
-        Some(Place::Itself) => is_filled(value),
-        Some(Place::At(pointers)) => {
+        Some(ListLocation::Root) => is_filled(value),
+        Some(ListLocation::Pointers(pointers)) => {
             let mut lists = pointers.iter().filter_map(|pointer| value.pointer(pointer));
             lists.any(is_filled)
         }
@@ -81,7 +81,7 @@ pub(super) fn is_filled(value: &Value) -> bool {
 
 /// Returns whether the value has only fields that APIs write beside their lists.
 pub(super) fn is_bare(value: &Value) -> bool {
-    let is_beside = |key: &String| BESIDE.iter().any(|known| is_same_key(key, known));
+    let is_beside = |key: &String| METADATA_KEYS.iter().any(|known| is_same_key(key, known));
     let map = value.as_object().into_iter().flatten();
     map.map(|(key, _)| key)
         .all(|key| is_list(key) || is_beside(key))
@@ -89,11 +89,11 @@ pub(super) fn is_bare(value: &Value) -> bool {
 
 /// Returns the location of findings in a value that is not a finding: the list that a feed names, else one of
 /// [`KEYS`].
-pub(super) fn of_findings(value: &Value, feeds: &[GenericFeed]) -> Option<Place> {
+pub(super) fn find_list(value: &Value, feeds: &[GenericFeed]) -> Option<ListLocation> {
     let map = value.as_object()?;
     let named = feeds
         .iter()
-        .filter(|feed| feed.lists_in(value))
+        .filter(|feed| feed.has_list_in(value))
         .find_map(|feed| feed.list.clone());
     let holds_finding = |list: &Value| {
         let mut elements = list.as_array().into_iter().flatten();
@@ -106,7 +106,7 @@ pub(super) fn of_findings(value: &Value, feeds: &[GenericFeed]) -> Option<Place>
         key.map(|(key, _)| format!("/{key}"))
     };
     let pointer = named.or_else(known)?;
-    (!feed::is_built_in(value)).then(|| Place::At(vec![pointer]))
+    (!feed::is_built_in(value)).then(|| ListLocation::Pointers(vec![pointer]))
 }
 
 fn is_list(key: &str) -> bool {
@@ -114,10 +114,10 @@ fn is_list(key: &str) -> bool {
 }
 
 /// Takes the elements out, each with its pointer.
-pub(super) fn take(value: &mut Value, place: Place) -> Vec<(String, Value)> {
+pub(super) fn take_elements(value: &mut Value, place: ListLocation) -> Vec<(String, Value)> {
     let pointers = match place {
-        Place::Itself => vec![String::new()],
-        Place::At(pointers) => pointers,
+        ListLocation::Root => vec![String::new()],
+        ListLocation::Pointers(pointers) => pointers,
     };
     let lists = pointers.into_iter().flat_map(|pointer| {
         let list = value.pointer_mut(&pointer).map(Value::take);

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::ReadError;
-use crate::text::{cut, strip_hidden};
+use crate::text::{strip_hidden, truncate};
 
 /// Class names of the client since 2.0 and of the earlier SQS client.
 const CLASSES: [&str; 2] = [
@@ -15,13 +15,13 @@ const CLASSES: [&str; 2] = [
 ];
 
 /// Returns the error for a pointer that was not followed, if the value is one.
-pub(super) fn not_followed(value: &Value) -> Option<ReadError> {
+pub(super) fn unresolved_pointer(value: &Value) -> Option<ReadError> {
     let [Value::String(class), place] = value.as_array()?.as_slice() else {
         return None;
     };
     let text = |key: &str| {
         let text = strip_hidden(place.get(key)?.as_str()?).0;
-        Some(cut(&text, 200).into_owned())
+        Some(truncate(&text, 200).into_owned())
     };
     CLASSES
         .contains(&class.as_str())

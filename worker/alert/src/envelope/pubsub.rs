@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Content, Envelope, describe};
+use super::{Envelope, EnvelopeContent, describe};
 use crate::ReadError;
 
 pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
@@ -21,7 +21,7 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
     match message.get("data") {
         Some(Value::String(data)) => Ok(Some(Envelope {
             name: "pubsub",
-            content: Content::Base64("/message/data", data),
+            content: EnvelopeContent::Base64("/message/data", data),
             fields: &["message", "subscription", "deliveryAttempt"],
         })),
         other => Err(ReadError::Envelope {

@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
-use super::{Content, Envelope, describe};
+use super::{Envelope, EnvelopeContent, describe};
 use crate::ReadError;
-use crate::text::{cut, strip_hidden};
+use crate::text::{strip_hidden, truncate};
 
 const FIELDS: [&str; 12] = [
     "Type",
@@ -35,7 +35,7 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
                 .into_owned();
             return Err(ReadError::Subscription {
                 kind: kind.to_owned(),
-                topic: cut(&topic, 120).into_owned(),
+                topic: truncate(&topic, 120).into_owned(),
             });
         }
         _ => return Ok(None),
@@ -43,12 +43,12 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
     match value.get("Message") {
         Some(Value::String(text)) => Ok(Some(Envelope {
             name: "sns",
-            content: Content::Text("/Message", text),
+            content: EnvelopeContent::Text("/Message", text),
             fields: &FIELDS,
         })),
         Some(Value::Object(_)) => Ok(Some(Envelope {
             name: "sns",
-            content: Content::Inline("Message"),
+            content: EnvelopeContent::Inline("Message"),
             fields: &FIELDS,
         })),
         other => Err(ReadError::Envelope {

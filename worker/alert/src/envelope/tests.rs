@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn item(value: Value) -> Item {
-    Item {
+fn item(value: Value) -> Payload {
+    Payload {
         path: String::new(),
         value,
         flags: Vec::new(),
@@ -23,30 +23,30 @@ fn base64_is_read_in_both_alphabets_with_or_without_padding() {
 #[test]
 fn flags_follow_their_finding_out_of_the_envelope() {
     let flags = [
-        Flag::DuplicateKey {
+        ContentFlag::DuplicateKey {
             path: "/detail/findings/1/id".into(),
         },
-        Flag::DuplicateKey {
+        ContentFlag::DuplicateKey {
             path: "/detail/findings/10/id".into(),
         },
-        Flag::DuplicateKey {
+        ContentFlag::DuplicateKey {
             path: "/detail".into(),
         },
-        Flag::DuplicateKey {
+        ContentFlag::DuplicateKey {
             path: "/source".into(),
         },
-        Flag::Replaced {
+        ContentFlag::Replaced {
             path: String::new(),
         },
     ];
     assert_eq!(
-        within(&flags, "/detail/findings/1"),
+        flags_under(&flags, "/detail/findings/1"),
         [
-            Flag::DuplicateKey { path: "/id".into() },
-            Flag::DuplicateKey {
+            ContentFlag::DuplicateKey { path: "/id".into() },
+            ContentFlag::DuplicateKey {
                 path: String::new()
             },
-            Flag::Replaced {
+            ContentFlag::Replaced {
                 path: String::new()
             },
         ]

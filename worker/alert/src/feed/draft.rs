@@ -8,19 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Node;
 use crate::caller::CallRecord;
 use crate::key::OUR_PRODUCT;
-use crate::text::{redact_known, whole_words};
+use crate::text::{redact_known_kinds, without_partial_word};
 use crate::{
-    Caller, Class, Detail, DetailKind, Direction, FeedState, Indicator, IndicatorKind, Outcome,
-    Principal, PrincipalKind, Provider, Resource, Role, Severity, Technique, Times, indicator,
+    Caller, CloudProvider, Detail, DetailKind, Direction, EventTimes, FeedState, FindingClass,
+    Indicator, IndicatorKind, IndicatorRole, Outcome, Principal, PrincipalKind, Resource, Severity,
+    Technique, indicator,
 };
 
 mod aliases;
 mod callers;
-mod decoded;
+mod encoded_command;
 mod finish;
 mod values;
 
-use values::Unread;
+use values::UnreadField;
 pub(crate) use values::addresses_of;
 
 /// Maximum number of indicator candidates while reading.
@@ -53,11 +54,11 @@ pub(crate) struct Draft {
     pub(crate) severity_sent: String,
     /// Whether the severity is a word or number of unknown meaning.
     pub(crate) unknown_severity: bool,
-    pub(crate) provider: Provider,
+    pub(crate) provider: CloudProvider,
     pub(crate) account: Option<String>,
     pub(crate) account_name: Option<String>,
     pub(crate) region: Option<String>,
-    pub(crate) class: Class,
+    pub(crate) class: FindingClass,
     pub(crate) class_sent: Option<String>,
     pub(crate) action: Option<String>,
     pub(crate) outcome: Option<Outcome>,
@@ -66,14 +67,14 @@ pub(crate) struct Draft {
     pub(crate) finding_id: Option<String>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) techniques: BTreeSet<Technique>,
-    pub(crate) times: Times,
+    pub(crate) times: EventTimes,
     pub(crate) count: u64,
     pub(crate) state: FeedState,
     /// Account of the credentials that were used, where it is not the alert's account.
     pub(crate) caller_account: Option<String>,
     /// Number and id of the project, where the finding has both.
     pub(crate) project: Option<(String, String)>,
-    indicators: BTreeSet<(Role, IndicatorKind, String)>,
+    indicators: BTreeSet<(IndicatorRole, IndicatorKind, String)>,
     principals: BTreeSet<Principal>,
     /// Addresses of the resource that the alert concerns.
     addresses: BTreeSet<String>,
@@ -86,15 +87,15 @@ pub(crate) struct Draft {
     /// JSON pointers of fields that name an actor but cannot be read.
     unreadable: BTreeSet<String>,
     /// Unread fields whose pointers are not yet looked up.
-    unread: Vec<Unread>,
+    unread_fields: Vec<UnreadField>,
     /// Whether a limit dropped values that name an actor or target.
-    pub(crate) unseen: bool,
+    pub(crate) is_actor_dropped: bool,
     details: BTreeSet<Detail>,
-    overflow: bool,
+    has_overflow: bool,
 }
 
 /// Products whose findings have a reader of their own. Findings of other feeds cannot claim to be theirs.
-const READ_HERE: [&str; 2] = ["guardduty", "scc"];
+const BUILT_IN_PRODUCTS: [&str; 2] = ["guardduty", "scc"];
 
 impl Draft {
     /// Creates an empty draft: `feed` read it, `product` made it under `id`, and its type is `kind`.
@@ -116,11 +117,11 @@ impl Draft {
             severity: Severity::Medium,
             severity_sent: String::new(),
             unknown_severity: false,
-            provider: Provider::Other,
+            provider: CloudProvider::Other,
             account: None,
             account_name: None,
             region: None,
-            class: Class::Threat,
+            class: FindingClass::Threat,
             class_sent: None,
             action: None,
             outcome: None,
@@ -128,7 +129,7 @@ impl Draft {
             finding_id: None,
             resources: Vec::new(),
             techniques: BTreeSet::new(),
-            times: Times::default(),
+            times: EventTimes::default(),
             count: 1,
             state: FeedState::default(),
             caller_account: None,
@@ -141,17 +142,17 @@ impl Draft {
             credentials: Vec::new(),
             direction: None,
             unreadable: BTreeSet::new(),
-            unread: Vec::new(),
-            unseen: false,
+            unread_fields: Vec::new(),
+            is_actor_dropped: false,
             details: BTreeSet::new(),
-            overflow: false,
+            has_overflow: false,
         }
     }
 
     /// Creates an empty draft whose product name comes from the sender of the finding.
-    pub(crate) fn of_others(feed: &str, product: &str, id: &str, kind: &str) -> Self {
+    pub(crate) fn new_third_party(feed: &str, product: &str, id: &str, kind: &str) -> Self {
         let mut draft = Self::new(feed, product, id, kind);
-        if READ_HERE.contains(&draft.product.as_str()) {
+        if BUILT_IN_PRODUCTS.contains(&draft.product.as_str()) {
             draft.product = format!("{feed}_{}", draft.product);
         }
         draft
@@ -159,17 +160,24 @@ impl Draft {
 
     /// Adds a typed value, if the node holds one, and returns it in the indicator's form. For actors and far ends all
     /// values are returned, and unreadable fields are kept: see [`values`].
-    pub(crate) fn add(&mut self, kind: IndicatorKind, role: Role, node: Node<'_>) -> Vec<String> {
+    pub(crate) fn add(
+        &mut self,
+        kind: IndicatorKind,
+        role: IndicatorRole,
+        node: Node<'_>,
+    ) -> Vec<String> {
         let text = node.str();
-        if text.is_some_and(|text| values::is_nobody(kind, text)) {
+        if text.is_some_and(|text| values::is_placeholder_value(kind, text)) {
             return Vec::new();
         }
         if let Some(value) = text.and_then(|text| self.add_text(kind, role, text)) {
             return vec![value];
         }
         match role {
-            Role::Actor | Role::Remote => self.add_actor_values(kind, role, node, 0),
-            Role::Target | Role::Related => Vec::new(),
+            IndicatorRole::Actor | IndicatorRole::Remote => {
+                self.add_actor_values(kind, role, node, 0)
+            }
+            IndicatorRole::Target | IndicatorRole::Related => Vec::new(),
         }
     }
 
@@ -177,11 +185,11 @@ impl Draft {
     pub(crate) fn add_text(
         &mut self,
         kind: IndicatorKind,
-        role: Role,
+        role: IndicatorRole,
         text: &str,
     ) -> Option<String> {
-        if role == Role::Related && self.indicators.len() >= MAX_CANDIDATES {
-            self.overflow = true;
+        if role == IndicatorRole::Related && self.indicators.len() >= MAX_CANDIDATES {
+            self.has_overflow = true;
             return None;
         }
         let found = Indicator::parse(kind, text, role)?;
@@ -192,8 +200,8 @@ impl Draft {
         if self.indicators.len() > MAX_CANDIDATES
             && let Some((role, ..)) = self.indicators.pop_last()
         {
-            self.overflow = true;
-            self.unseen |= role < Role::Related;
+            self.has_overflow = true;
+            self.is_actor_dropped |= role < IndicatorRole::Related;
         }
         Some(value)
     }
@@ -202,34 +210,34 @@ impl Draft {
     pub(crate) fn add_address(&mut self, node: Node<'_>) {
         let told = node.str();
         let address =
-            told.and_then(|text| Indicator::parse(IndicatorKind::Ip, text, Role::Related));
+            told.and_then(|text| Indicator::parse(IndicatorKind::Ip, text, IndicatorRole::Related));
         if let Some(address) = address.filter(|_| self.addresses.len() < MAX_ADDRESSES) {
             self.addresses.insert(address.value);
         }
-        self.add(IndicatorKind::Ip, Role::Related, node);
+        self.add(IndicatorKind::Ip, IndicatorRole::Related, node);
     }
 
     /// Returns whether the text is an address of the resource.
     pub(crate) fn is_own_address(&self, text: &str) -> bool {
-        let address = Indicator::parse(IndicatorKind::Ip, text, Role::Related);
+        let address = Indicator::parse(IndicatorKind::Ip, text, IndicatorRole::Related);
         address.is_some_and(|address| self.addresses.contains(&address.value))
     }
 
     /// Adds a typed value as related and returns it in the indicator's form.
     pub(crate) fn add_related(&mut self, kind: IndicatorKind, node: Node<'_>) -> Option<String> {
-        self.add_text(kind, Role::Related, node.str()?)
+        self.add_text(kind, IndicatorRole::Related, node.str()?)
     }
 
     /// Records the kind of a principal, where its unique id or AWS's type word gives it.
-    pub(crate) fn tell_kind(&mut self, name: &str, id: Option<&str>, word: Option<&str>) {
-        let kind = PrincipalKind::of(word, id);
+    pub(crate) fn set_principal_kind(&mut self, name: &str, id: Option<&str>, word: Option<&str>) {
+        let kind = PrincipalKind::from_word_or_id(word, id);
         if let (Some(name), Some(kind)) = (canonical_name(name), kind) {
             let id = id.and_then(canonical_name);
             let principal = Principal { name, kind, id };
             if self.principals.len() < MAX_PRINCIPALS {
                 self.principals.insert(principal);
             } else {
-                self.unseen |= !self.principals.contains(&principal);
+                self.is_actor_dropped |= !self.principals.contains(&principal);
             }
         }
     }
@@ -237,18 +245,23 @@ impl Draft {
     /// Returns whether a key or identity among the resources acted. That holds for threats, but AWS Health reports
     /// exposed credentials, not their use.
     pub(crate) fn credentials_acted(&self) -> bool {
-        self.class == Class::Threat && self.product != "health"
+        self.class == FindingClass::Threat && self.product != "health"
     }
 
     /// Returns whether an indicator of this kind has this role.
-    pub(crate) fn names_any(&self, kind: IndicatorKind, role: Role) -> bool {
+    pub(crate) fn has_kind_in_role(&self, kind: IndicatorKind, role: IndicatorRole) -> bool {
         self.indicators
             .iter()
             .any(|(its, known, _)| (*its, *known) == (role, kind))
     }
 
     /// Returns whether this value has this role.
-    pub(crate) fn plays(&self, kind: IndicatorKind, role: Role, text: &str) -> bool {
+    pub(crate) fn has_indicator(
+        &self,
+        kind: IndicatorKind,
+        role: IndicatorRole,
+        text: &str,
+    ) -> bool {
         Indicator::parse(kind, text, role).is_some_and(|found| {
             self.indicators
                 .contains(&(found.role, found.kind, found.value))
@@ -258,7 +271,7 @@ impl Draft {
     /// Returns the addresses and domains that are actors or remotes.
     pub(crate) fn far_ends(&self) -> impl Iterator<Item = &str> {
         let is_end = |role, kind| {
-            matches!(role, Role::Actor | Role::Remote)
+            matches!(role, IndicatorRole::Actor | IndicatorRole::Remote)
                 && matches!(kind, IndicatorKind::Ip | IndicatorKind::Domain)
         };
         self.indicators
@@ -292,13 +305,13 @@ impl Draft {
             return;
         }
         if COMMANDS.contains(&kind)
-            && let Some(carried) = decoded::text_in(text)
+            && let Some(carried) = encoded_command::decode_command(text)
         {
             self.add_from_text(&carried);
             self.add_detail_text(DetailKind::DecodedCommand, &carried, about);
         }
         if self.details.len() >= MAX_CANDIDATES {
-            self.overflow = true;
+            self.has_overflow = true;
             return;
         }
         self.details.insert(Detail {
@@ -309,12 +322,12 @@ impl Draft {
     }
 
     /// Adds an address or a domain, whichever the node holds. A port after it is ignored.
-    pub(crate) fn add_host(&mut self, role: Role, node: Node<'_>) {
+    pub(crate) fn add_host(&mut self, role: IndicatorRole, node: Node<'_>) {
         let text = node.str().unwrap_or_default();
         match text.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') && port.parse::<u16>().is_ok() => {
                 if self.add_text(IndicatorKind::Ip, role, host).is_none() {
-                    self.add_made_of(IndicatorKind::Domain, role, host, node);
+                    self.add_derived(IndicatorKind::Domain, role, host, node);
                 }
             }
             _ => {
@@ -323,21 +336,21 @@ impl Draft {
         }
     }
 
-    /// Adds the values that free text names, as [`Role::Related`] unless they already have a role.
+    /// Adds the values that free text names, as [`IndicatorRole::Related`] unless they already have a role.
     pub(crate) fn add_from_text(&mut self, text: &str) {
         let mut head = text
             .get(..text.floor_char_boundary(MAX_DESCRIPTION_BYTES))
             .unwrap_or_default();
         if head.len() < text.len() {
-            head = whole_words(head);
+            head = without_partial_word(head);
         }
         // Values are exempt from redaction, so a part of a secret, such as its hexadecimal tail, must not become one.
-        let (head, _) = redact_known(head);
+        let (head, _) = redact_known_kinds(head);
         for (kind, value) in indicator::extract(&head) {
-            self.add_text(kind, Role::Related, &value);
+            self.add_text(kind, IndicatorRole::Related, &value);
         }
         for wallet in indicator::wallets(&head) {
-            self.add_text(IndicatorKind::Wallet, Role::Related, wallet);
+            self.add_text(IndicatorKind::Wallet, IndicatorRole::Related, wallet);
         }
     }
 
@@ -353,8 +366,8 @@ impl Draft {
             return;
         }
         if self.resources.len() >= MAX_RESOURCES {
-            self.overflow = true;
-            self.unseen = true;
+            self.has_overflow = true;
+            self.is_actor_dropped = true;
             return;
         }
         self.resources.push(Resource {
@@ -404,13 +417,13 @@ impl Draft {
     }
 
     /// Sets the known event times in `times`.
-    pub(crate) fn seen(&mut self, first: Node<'_>, last: Node<'_>) {
+    pub(crate) fn set_event_times(&mut self, first: Node<'_>, last: Node<'_>) {
         self.times.first_seen = first.time().or(self.times.first_seen);
         self.times.last_seen = last.time().or(self.times.last_seen);
     }
 
     /// Widens the event window by another one.
-    pub(crate) fn seen_within(&mut self, first: Node<'_>, last: Node<'_>) {
+    pub(crate) fn widen_event_times(&mut self, first: Node<'_>, last: Node<'_>) {
         let times = &mut self.times;
         times.first_seen = match (times.first_seen, first.time()) {
             (Some(known), Some(other)) => Some(known.min(other)),
@@ -422,7 +435,7 @@ impl Draft {
 
 /// The name of a principal as its indicator has it.
 fn canonical_name(name: &str) -> Option<String> {
-    Indicator::parse(IndicatorKind::Principal, name, Role::Related).map(|one| one.value)
+    Indicator::parse(IndicatorKind::Principal, name, IndicatorRole::Related).map(|one| one.value)
 }
 
 /// Returns the product's name as one lower-case word with `_` for other characters.

@@ -21,7 +21,8 @@ use crate::caller::CallRecord;
 use crate::envelope::{Wrappers, describe};
 use crate::key::OUR_PRODUCT;
 use crate::{
-    CANARY_FEED, Class, DetailKind, Direction, IndicatorKind, Provider, ReadError, Role, is_public,
+    CANARY_FEED, CloudProvider, DetailKind, Direction, FindingClass, IndicatorKind, IndicatorRole,
+    ReadError, is_public,
 };
 
 /// Prefix of a pointer into the wrappers of a finding.
@@ -64,7 +65,12 @@ impl GenericFeed {
 
     /// Returns whether a message is itself a finding of this feed, and not a container of findings. The field that
     /// decides must not be a field of containers (`beside`).
-    pub(crate) fn claims(&self, value: &Value, wrappers: &Wrappers, beside: &[&str]) -> bool {
+    pub(crate) fn is_own_finding(
+        &self,
+        value: &Value,
+        wrappers: &Wrappers,
+        beside: &[&str],
+    ) -> bool {
         // A match in an envelope fits at every inner level, so the id decides there.
         let told_by = match self.fields.get("id") {
             Some(id) if self.matches.starts_with(IN_ENVELOPE) => id,
@@ -76,10 +82,10 @@ impl GenericFeed {
     }
 
     /// Returns whether the feed's list in a message holds findings of this feed.
-    pub(crate) fn lists_in(&self, value: &Value) -> bool {
+    pub(crate) fn has_list_in(&self, value: &Value) -> bool {
         let list = self.list.as_ref().and_then(|list| value.pointer(list));
         let mut elements = list.and_then(Value::as_array).into_iter().flatten();
-        let is_here = |pointer: &str, value: &Value| !below(value, pointer).is_empty();
+        let is_here = |pointer: &str, value: &Value| !resolve_in(value, pointer).is_empty();
         match self.matches.strip_prefix(IN_ENVELOPE) {
             Some(pointer) => elements.next().is_some() && is_here(pointer, value),
             None => elements.any(|element| is_here(&self.matches, element)),
@@ -124,7 +130,10 @@ impl GenericFeed {
         pointers
             .chain(list)
             .chain(missing)
-            .chain(self.severity.fault(self.fields.contains_key("severity")))
+            .chain(
+                self.severity
+                    .configuration_fault(self.fields.contains_key("severity")),
+            )
             .chain(reserved)
             .collect()
     }
@@ -136,12 +145,16 @@ impl GenericFeed {
         sends && self.severity.map.is_empty() && self.scale().is_none()
     }
 
-    fn scale(&self) -> Option<&'static crate::severity::Scale> {
+    fn scale(&self) -> Option<&'static crate::severity::SeverityScale> {
         let product = self.product.as_deref().unwrap_or_default();
         self.severity.scale_of(&[product, &self.name])
     }
 
-    pub(crate) fn read(&self, value: &Value, wrappers: &Wrappers) -> Result<Draft, ReadError> {
+    pub(crate) fn read_finding(
+        &self,
+        value: &Value,
+        wrappers: &Wrappers,
+    ) -> Result<Draft, ReadError> {
         let id = self.required(value, wrappers, "id")?;
         let kind = self.required(value, wrappers, "type")?;
         let product = self.product.as_deref().unwrap_or(&self.name);
@@ -151,11 +164,12 @@ impl GenericFeed {
         draft.title = text("title").unwrap_or_default();
         draft.description = text("description").unwrap_or_default();
         draft.severity_sent = text("severity").unwrap_or_default();
-        (draft.severity, draft.unknown_severity) =
-            self.severity.read(&draft.severity_sent, self.scale());
+        (draft.severity, draft.unknown_severity) = self
+            .severity
+            .severity_of(&draft.severity_sent, self.scale());
         draft.provider = text("provider")
             .and_then(|word| cloud_named(&word))
-            .unwrap_or(Provider::Other);
+            .unwrap_or(CloudProvider::Other);
         draft.account = text("account");
         draft.key_account = draft.account.clone().unwrap_or_default();
         draft.account_name = text("account_name");
@@ -165,14 +179,14 @@ impl GenericFeed {
         draft.class = draft
             .class_sent
             .as_deref()
-            .and_then(Class::parse)
+            .and_then(FindingClass::parse)
             .unwrap_or_default();
         draft.outcome = text("outcome").as_deref().and_then(fields::outcome);
         draft.remediation = text("remediation");
         draft.direction = text("direction").and_then(|word| Direction::parse(&word));
         draft.count = node("count").count().unwrap_or(1);
-        draft.seen(node("time"), node("time"));
-        draft.seen(node("first_seen"), node("last_seen"));
+        draft.set_event_times(node("time"), node("time"));
+        draft.set_event_times(node("first_seen"), node("last_seen"));
         draft.times.created = node("created").time();
         draft.times.updated = node("updated").time();
         let flag = |name: &str| fields::is_set(name, node(name));
@@ -186,13 +200,13 @@ impl GenericFeed {
             let name = text("resource_name");
             draft.add_resource(&kind, &id, name.as_deref(), BTreeMap::new());
         }
-        self.entities(&mut draft, value, wrappers);
+        self.add_entities(&mut draft, value, wrappers);
         Ok(draft)
     }
 
     /// Adds the caller, where the feed has at most one value of each kind. With several values nothing says which
     /// belong together.
-    fn callers(&self, draft: &mut Draft, value: &Value, wrappers: &Wrappers) {
+    fn add_callers(&self, draft: &mut Draft, value: &Value, wrappers: &Wrappers) {
         let [principals, access_keys, addresses] = [
             ("principal", IndicatorKind::Principal),
             ("access_key", IndicatorKind::AccessKey),
@@ -200,8 +214,8 @@ impl GenericFeed {
         ]
         .map(|(field, kind)| {
             let role = match field {
-                "actor_ip" if self.goes_out(value, wrappers) => Role::Target,
-                _ => Role::Actor,
+                "actor_ip" if self.is_outbound(value, wrappers) => IndicatorRole::Target,
+                _ => IndicatorRole::Actor,
             };
             let nodes = self.nodes(value, wrappers, field);
             let nodes =
@@ -217,7 +231,7 @@ impl GenericFeed {
             access_keys,
             addresses,
         };
-        let is_one_call = record.has_one_of_each();
+        let is_one_call = record.is_unambiguous();
         let sessions: Vec<_> = self.nodes(value, wrappers, "session").collect();
         for session in sessions {
             record.principals.extend(draft.add_persons(session));
@@ -227,36 +241,40 @@ impl GenericFeed {
         }
     }
 
-    fn entities(&self, draft: &mut Draft, value: &Value, wrappers: &Wrappers) {
-        self.callers(draft, value, wrappers);
-        let goes_out = self.goes_out(value, wrappers);
+    fn add_entities(&self, draft: &mut Draft, value: &Value, wrappers: &Wrappers) {
+        self.add_callers(draft, value, wrappers);
+        let goes_out = self.is_outbound(value, wrappers);
         if goes_out {
             draft.direction = Some(Direction::Outbound);
         }
         for (field, kind, role) in [
-            ("target", IndicatorKind::Instance, Role::Target),
-            ("target_ip", IndicatorKind::Ip, Role::Target),
-            ("target_user", IndicatorKind::Principal, Role::Target),
-            ("container", IndicatorKind::Container, Role::Target),
-            ("cluster", IndicatorKind::Cluster, Role::Target),
-            ("bucket", IndicatorKind::Bucket, Role::Target),
-            ("function", IndicatorKind::Function, Role::Target),
-            ("database", IndicatorKind::Database, Role::Target),
-            ("remote_ip", IndicatorKind::Ip, Role::Remote),
-            ("domain", IndicatorKind::Domain, Role::Remote),
-            ("url", IndicatorKind::Url, Role::Remote),
-            ("ip", IndicatorKind::Ip, Role::Related),
-            ("user", IndicatorKind::Principal, Role::Related),
-            ("email", IndicatorKind::Email, Role::Related),
-            ("hash", IndicatorKind::Hash, Role::Related),
-            ("process", IndicatorKind::Process, Role::Related),
-            ("file", IndicatorKind::File, Role::Related),
-            ("image", IndicatorKind::Image, Role::Related),
-            ("cve", IndicatorKind::Cve, Role::Related),
-            ("wallet", IndicatorKind::Wallet, Role::Related),
+            ("target", IndicatorKind::Instance, IndicatorRole::Target),
+            ("target_ip", IndicatorKind::Ip, IndicatorRole::Target),
+            (
+                "target_user",
+                IndicatorKind::Principal,
+                IndicatorRole::Target,
+            ),
+            ("container", IndicatorKind::Container, IndicatorRole::Target),
+            ("cluster", IndicatorKind::Cluster, IndicatorRole::Target),
+            ("bucket", IndicatorKind::Bucket, IndicatorRole::Target),
+            ("function", IndicatorKind::Function, IndicatorRole::Target),
+            ("database", IndicatorKind::Database, IndicatorRole::Target),
+            ("remote_ip", IndicatorKind::Ip, IndicatorRole::Remote),
+            ("domain", IndicatorKind::Domain, IndicatorRole::Remote),
+            ("url", IndicatorKind::Url, IndicatorRole::Remote),
+            ("ip", IndicatorKind::Ip, IndicatorRole::Related),
+            ("user", IndicatorKind::Principal, IndicatorRole::Related),
+            ("email", IndicatorKind::Email, IndicatorRole::Related),
+            ("hash", IndicatorKind::Hash, IndicatorRole::Related),
+            ("process", IndicatorKind::Process, IndicatorRole::Related),
+            ("file", IndicatorKind::File, IndicatorRole::Related),
+            ("image", IndicatorKind::Image, IndicatorRole::Related),
+            ("cve", IndicatorKind::Cve, IndicatorRole::Related),
+            ("wallet", IndicatorKind::Wallet, IndicatorRole::Related),
         ] {
             let role = match field {
-                "target_ip" if goes_out => Role::Remote,
+                "target_ip" if goes_out => IndicatorRole::Remote,
                 _ => role,
             };
             for node in self.nodes(value, wrappers, field) {
@@ -284,7 +302,7 @@ impl GenericFeed {
 
     /// Returns whether a private address acts on a public one. The machine is then the resource and the public
     /// address the far end, whichever way the feed names them.
-    fn goes_out(&self, value: &Value, wrappers: &Wrappers) -> bool {
+    fn is_outbound(&self, value: &Value, wrappers: &Wrappers) -> bool {
         let all_are = |field: &str, are_public: bool| {
             let mut found = self.nodes(value, wrappers, field).peekable();
             let is_one = |node: Node<'_>| {
@@ -301,8 +319,8 @@ impl GenericFeed {
 
     /// Returns the first value of a field.
     fn node<'a>(&self, value: &'a Value, wrappers: &'a Wrappers, field: &str) -> Node<'a> {
-        let found = self.found(value, wrappers, field);
-        Node::of(found.first().copied().unwrap_or(&Value::Null))
+        let found = self.resolve_field(value, wrappers, field);
+        Node::new(found.first().copied().unwrap_or(&Value::Null))
     }
 
     /// Returns all values of a field.
@@ -312,12 +330,17 @@ impl GenericFeed {
         wrappers: &'a Wrappers,
         field: &str,
     ) -> impl Iterator<Item = Node<'a>> {
-        let found = self.found(value, wrappers, field).into_iter();
-        found.flat_map(|found| Node::of(found).items())
+        let found = self.resolve_field(value, wrappers, field).into_iter();
+        found.flat_map(|found| Node::new(found).items())
     }
 
     /// Returns the values at the pointer of a field.
-    fn found<'a>(&self, value: &'a Value, wrappers: &'a Wrappers, field: &str) -> Vec<&'a Value> {
+    fn resolve_field<'a>(
+        &self,
+        value: &'a Value,
+        wrappers: &'a Wrappers,
+        field: &str,
+    ) -> Vec<&'a Value> {
         let pointer = self.fields.get(field);
         let pointer = match field {
             "severity" => pointer.or(self.severity.pointer.as_ref()),
@@ -332,9 +355,9 @@ impl GenericFeed {
         wrappers: &Wrappers,
         field: &str,
     ) -> Result<String, ReadError> {
-        let found = self.found(value, wrappers, field);
+        let found = self.resolve_field(value, wrappers, field);
         let found = found.first().copied();
-        let text = found.and_then(|found| Node::of(found).text());
+        let text = found.and_then(|found| Node::new(found).text());
         text.ok_or_else(|| ReadError::Field {
             feed: self.name.clone(),
             path: self.fields.get(field).cloned().unwrap_or_default(),
@@ -348,16 +371,18 @@ impl GenericFeed {
 fn resolve<'a>(pointer: &str, value: &'a Value, wrappers: &'a Wrappers) -> Vec<&'a Value> {
     match pointer.strip_prefix(IN_ENVELOPE) {
         Some(pointer) => {
-            let mut found = wrappers.inside_out().map(|wrapper| below(wrapper, pointer));
+            let mut found = wrappers
+                .inside_out()
+                .map(|wrapper| resolve_in(wrapper, pointer));
             found.find(|found| !found.is_empty()).unwrap_or_default()
         }
-        None => below(value, pointer),
+        None => resolve_in(value, pointer),
     }
 }
 
 /// Returns the values at a pointer. A segment `*` stands for each element of a list, `[type=User]` for each with that
 /// member. `null` is no value.
-fn below<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
+fn resolve_in<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
     if let Some(found) = value.pointer(pointer) {
         return if found.is_null() {
             Vec::new()
@@ -378,13 +403,13 @@ fn below<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
     let list = value.pointer(head).and_then(Value::as_array);
     let elements = list.into_iter().flatten();
     elements
-        .filter(|element| segment == "*" || selects(segment, element))
-        .flat_map(|element| below(element, rest))
+        .filter(|element| segment == "*" || is_selected(segment, element))
+        .flat_map(|element| resolve_in(element, rest))
         .collect()
 }
 
 /// Returns whether a segment such as `[type=User]` selects an element, here one whose `type` is `User`.
-fn selects(segment: &str, element: &Value) -> bool {
+fn is_selected(segment: &str, element: &Value) -> bool {
     let told = segment
         .strip_prefix('[')
         .and_then(|one| one.strip_suffix(']'));

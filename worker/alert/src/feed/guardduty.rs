@@ -21,12 +21,12 @@ pub(super) use action::{
 pub(super) use evidence::read_info;
 pub(super) use login::outcome_of_type as login_outcome;
 pub(super) use network::canonical;
-pub(super) use sequence::{technique, trait_of};
+pub(super) use sequence::{read_trait, technique};
 
 use super::{Draft, Node};
 use crate::envelope::describe;
-use crate::severity::assumed;
-use crate::{DetailKind, Provider, ReadError, Severity};
+use crate::severity::severity_or_default;
+use crate::{CloudProvider, DetailKind, ReadError, Severity};
 
 /// Maximum number of values of a list that become details.
 const MAX_LISTED: usize = 32;
@@ -43,22 +43,22 @@ pub(super) fn recognises(node: Node<'_>) -> bool {
     by_arn || (by_service && node.at("resource").exists()) || (typed && by_service)
 }
 
-pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
-    read_as(node, "guardduty")
+pub(super) fn read_finding(node: Node<'_>) -> Result<Draft, ReadError> {
+    read_finding_as(node, "guardduty")
 }
 
 /// Reads the finding as one that `feed` delivered.
-pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
-    let kind = required(node, "type", "the finding type")?;
+pub(super) fn read_finding_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
+    let kind = required_text(node, "type", "the finding type")?;
     let id = match node.at("arn").str().and_then(finding_of_arn) {
         Some(id) => id.to_owned(),
-        None => match required(node, "id", "the finding's id") {
+        None => match required_text(node, "id", "the finding's id") {
             Ok(id) => finding_of_arn(&id).unwrap_or(&id).to_owned(),
             Err(error) => return Err(error),
         },
     };
     let mut draft = Draft::new(feed, "guardduty", &id, &kind);
-    draft.provider = Provider::Aws;
+    draft.provider = CloudProvider::Aws;
     // Some senders write the finding's ARN as its id.
     draft.finding_id = ["arn", "id"]
         .iter()
@@ -72,32 +72,32 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     draft.severity_sent = node.at("severity").text().unwrap_or_default();
     (draft.severity, draft.unknown_severity) = match node.at("severity").number() {
         Some(number) => (severity(number), false),
-        None => assumed("guardduty", &draft.severity_sent),
+        None => severity_or_default("guardduty", &draft.severity_sent),
     };
     draft.times.created = node.at("createdAt").time();
     draft.times.updated = node.at("updatedAt").time();
 
     let service = node.at("service");
-    draft.seen(service.at("eventFirstSeen"), service.at("eventLastSeen"));
+    draft.set_event_times(service.at("eventFirstSeen"), service.at("eventLastSeen"));
     draft.count = service.at("count").count().unwrap_or(1);
     draft.state.archived = service.at("archived").is_true();
     let info = AdditionalInfo::parse(service);
     draft.state.sample = is_sample(node, &info);
-    add_details(&mut draft, node, &BESIDE, None);
+    add_details(&mut draft, node, &TOP_LEVEL_DETAILS, None);
     draft.caller_account = action::caller_account(&draft, service);
-    resource::read(&mut draft, node.at("resource"));
-    action::read(&mut draft, service);
+    resource::read_resource(&mut draft, node.at("resource"));
+    action::read_service_action(&mut draft, service);
     resource::add_callers(&mut draft, node.at("resource"), service.at("action"));
     login::add_caller(&mut draft, node.at("resource"), service.at("action"));
-    runtime::read(&mut draft, service);
-    malware::read(&mut draft, service);
-    sequence::read(&mut draft, service);
-    evidence::read(&mut draft, service, &info);
+    runtime::read_runtime(&mut draft, service);
+    malware::read_malware(&mut draft, service);
+    sequence::read_sequence(&mut draft, service);
+    evidence::read_evidence(&mut draft, service, &info);
     Ok(draft)
 }
 
 /// Details of a finding outside `resource` and `service`.
-const BESIDE: [(DetailKind, &str); 2] = [
+const TOP_LEVEL_DETAILS: [(DetailKind, &str); 2] = [
     (DetailKind::RelatedFinding, "associatedAttackSequenceArn"),
     (DetailKind::CustomRule, "customDetectionRuleName"),
 ];
@@ -144,11 +144,11 @@ pub(super) fn finding_of_arn(arn: &str) -> Option<&str> {
 
 /// Reads `action` and `detection` of a product that writes them as GuardDuty does.
 pub(super) fn read_action(draft: &mut Draft, node: Node<'_>) {
-    action::read(draft, node);
-    sequence::read(draft, node);
+    action::read_service_action(draft, node);
+    sequence::read_sequence(draft, node);
 }
 
-fn required(node: Node<'_>, key: &str, expected: &str) -> Result<String, ReadError> {
+fn required_text(node: Node<'_>, key: &str, expected: &str) -> Result<String, ReadError> {
     node.at(key).text().ok_or_else(|| ReadError::Field {
         feed: "guardduty".to_owned(),
         path: format!("/{key}"),
@@ -159,7 +159,7 @@ fn required(node: Node<'_>, key: &str, expected: &str) -> Result<String, ReadErr
 
 /// Returns whether `additionalInfo` or the title marks the finding as a sample.
 fn is_sample(node: Node<'_>, info: &AdditionalInfo<'_>) -> bool {
-    let places = info.places();
+    let places = info.nodes();
     places.iter().any(|place| place.at("sample").is_true())
         || node
             .at("title")

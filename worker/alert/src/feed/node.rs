@@ -1,22 +1,22 @@
 //! Reads a vendor's JSON regardless of its spelling.
 //!
 //! The same finding comes with `camelCase` keys from EventBridge and `PascalCase` keys from the API, with `null` for
-//! objects, numbers in strings, and times in four forms. A [`Node`] reads all of them and never fails.
+//! objects, numbers in strings, and times in four forms. A [`ValueVisitor`] reads all of them and never fails.
 
 use chrono::{DateTime, Datelike, Utc};
 use serde_json::{Map, Value};
 
 /// A location in a finding, which may be empty.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node<'a>(Option<&'a Value>, Keys);
+pub(crate) struct Node<'a>(Option<&'a Value>, KeyFilter);
 
 impl<'a> Node<'a> {
-    const NOTHING: Self = Self(None, Keys(0));
+    const NOTHING: Self = Self(None, KeyFilter(0));
 
-    pub(crate) fn of(value: &'a Value) -> Self {
+    pub(crate) fn new(value: &'a Value) -> Self {
         let keys = match value {
-            Value::Object(map) => Keys::of(map),
-            _ => Keys(0),
+            Value::Object(map) => KeyFilter::new(map),
+            _ => KeyFilter(0),
         };
         Self(Some(value), keys)
     }
@@ -28,7 +28,7 @@ impl<'a> Node<'a> {
     /// Returns the child with this name, in any case and with or without `_` between words. An exact spelling has
     /// precedence.
     pub(crate) fn at(self, key: &str) -> Self {
-        let Some(Value::Object(map)) = self.0.filter(|_| self.1.may_have(key)) else {
+        let Some(Value::Object(map)) = self.0.filter(|_| self.1.may_contain(key)) else {
             return Self::NOTHING;
         };
         let exact = map.get(key).filter(|value| !value.is_null());
@@ -37,15 +37,15 @@ impl<'a> Node<'a> {
                 .find(|(name, value)| is_same_key(name, key) && !value.is_null())
                 .map(|(_, value)| value)
         });
-        found.map_or(Self::NOTHING, Self::of)
+        found.map_or(Self::NOTHING, Self::new)
     }
 
     /// Returns the child with exactly this name.
     pub(crate) fn exactly(self, key: &str) -> Self {
-        let Some(Value::Object(map)) = self.0.filter(|_| self.1.may_have(key)) else {
+        let Some(Value::Object(map)) = self.0.filter(|_| self.1.may_contain(key)) else {
             return Self::NOTHING;
         };
-        map.get(key).map_or(Self::NOTHING, Self::of)
+        map.get(key).map_or(Self::NOTHING, Self::new)
     }
 
     /// Returns the descendant under these names, separated by `/`.
@@ -73,11 +73,11 @@ impl<'a> Node<'a> {
             Some(Value::Null) | None => &[],
             Some(single) => std::slice::from_ref(single),
         };
-        items.iter().map(Self::of)
+        items.iter().map(Self::new)
     }
 
     /// Returns the descendants under these names, separated by `/`; lists on the way are opened.
-    pub(crate) fn each(self, path: &str) -> Vec<Self> {
+    pub(crate) fn descendants(self, path: &str) -> Vec<Self> {
         path.split('/').fold(vec![self], |places, key| {
             let inner = places.into_iter().map(|place| place.at(key));
             inner.flat_map(Self::items).collect()
@@ -92,7 +92,7 @@ impl<'a> Node<'a> {
         };
         map.into_iter().flat_map(|map| {
             map.iter()
-                .map(|(key, value)| (key.as_str(), Self::of(value)))
+                .map(|(key, value)| (key.as_str(), Self::new(value)))
         })
     }
 
@@ -160,33 +160,33 @@ impl<'a> Node<'a> {
 
     fn any_time(self) -> Option<DateTime<Utc>> {
         if let Some(text) = self.str()
-            && let Some(time) = written_time(text)
+            && let Some(time) = parse_time(text)
         {
             return Some(time);
         }
         // Protocol buffers in JSON: `{"seconds": …, "nanos": …}`.
         let number = self.number().or_else(|| self.at("seconds").number())?;
-        epoch(number)
+        parse_epoch(number)
     }
 }
 
 /// A filter for the keys of an object, by three of their letters. Most requested names are in no finding, and the
 /// filter rules them out without a comparison of keys.
 #[derive(Debug, Clone, Copy)]
-struct Keys(u128);
+struct KeyFilter(u128);
 
-impl Keys {
-    fn of(map: &Map<String, Value>) -> Self {
-        let bits = map.keys().map(|key| Self::bit(key));
+impl KeyFilter {
+    fn new(map: &Map<String, Value>) -> Self {
+        let bits = map.keys().map(|key| Self::key_bit(key));
         Self(bits.fold(0, std::ops::BitOr::bitor))
     }
 
-    fn may_have(self, key: &str) -> bool {
-        self.0 & Self::bit(key) != 0
+    fn may_contain(self, key: &str) -> bool {
+        self.0 & Self::key_bit(key) != 0
     }
 
     /// Returns one bit, the same for all keys that [`is_same_key`] treats as equal.
-    fn bit(key: &str) -> u128 {
+    fn key_bit(key: &str) -> u128 {
         let [first, second, last] = match *key.as_bytes() {
             [first, second, .., last] if first != b'_' && second != b'_' && last != b'_' => {
                 [first, second, last]
@@ -221,12 +221,12 @@ pub(crate) fn is_same_key(one: &str, other: &str) -> bool {
 }
 
 /// Returns a key in the form that [`is_same_key`] compares.
-pub(crate) fn folded(key: &str) -> String {
+pub(crate) fn fold_key(key: &str) -> String {
     let letters = key.chars().filter(|letter| *letter != '_');
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-fn written_time(text: &str) -> Option<DateTime<Utc>> {
+fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.to_utc());
     }
@@ -258,7 +258,7 @@ fn written_time(text: &str) -> Option<DateTime<Utc>> {
 }
 
 /// Reads a time since 1970. The size gives the unit: seconds exceed 10^11 only in the year 5138.
-fn epoch(number: f64) -> Option<DateTime<Utc>> {
+fn parse_epoch(number: f64) -> Option<DateTime<Utc>> {
     let micros = match number.abs() {
         size if size < 1e11 => number * 1e6,
         size if size < 1e14 => number * 1e3,
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn r1_keys_are_found_in_any_case_and_null_is_nothing() {
         let value = json!({"Service": {"ACTION": null, "count": "6"}, "service": null});
-        let node = Node::of(&value);
+        let node = Node::new(&value);
         assert_eq!(node.path("service/count").count(), Some(6));
         assert!(!node.path("service/action").exists());
         assert!(!node.path("service/action/api").exists());
@@ -300,22 +300,22 @@ mod tests {
             "sourcei_p",
         ] {
             let value = json!({spelled: "x", "a": 1});
-            assert_eq!(Node::of(&value).at(key).str(), Some("x"), "{spelled}");
+            assert_eq!(Node::new(&value).at(key).str(), Some("x"), "{spelled}");
         }
         for (key, spelled) in [("id", "i_d"), ("id", "ID_"), ("arn", "a_rn"), ("a", "__A")] {
             let value = json!({spelled: 1});
-            assert!(Node::of(&value).at(key).exists(), "{spelled}");
+            assert!(Node::new(&value).at(key).exists(), "{spelled}");
         }
         let short = json!({"_x_": 1});
-        assert!(Node::of(&short).at("X").exists());
-        assert!(!Node::of(&short).exactly("x").exists());
-        assert!(Node::of(&json!({"": 1})).at("_").exists());
+        assert!(Node::new(&short).at("X").exists());
+        assert!(!Node::new(&short).exactly("x").exists());
+        assert!(Node::new(&json!({"": 1})).at("_").exists());
     }
 
     #[test]
     fn keys_of_snake_and_camel_case_are_one() {
         let value = json!({"resource_name": "r", "Process_Args": ["a"], "type_": "t", "project_id": 1, "projectId": 2});
-        let node = Node::of(&value);
+        let node = Node::new(&value);
         assert_eq!(node.at("resourceName").str(), Some("r"));
         assert_eq!(node.at("processArgs").items().count(), 1);
         assert_eq!(node.at("type").str(), Some("t"));
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn times_come_in_many_forms() {
-        let at = |value: Value| Node::of(&value).time().map(|time| time.to_rfc3339());
+        let at = |value: Value| Node::new(&value).time().map(|time| time.to_rfc3339());
         let second = Some("2026-03-02T02:41:12+00:00".to_owned());
         let milli = Some("2026-03-02T02:41:12.500+00:00".to_owned());
         assert_eq!(at(json!("2026-03-02T02:41:12Z")), second);

@@ -9,8 +9,8 @@ mod endpoint;
 mod evidence;
 mod guardduty;
 mod kind;
+mod location;
 mod observable;
-mod place;
 mod placeholder;
 mod process;
 mod product;
@@ -20,15 +20,15 @@ mod threat;
 
 use serde_json::Value;
 
-use super::guardduty::{finding_of_arn, technique, trait_of};
+use super::guardduty::{finding_of_arn, read_trait, technique};
 use super::{Draft, Node};
 use crate::envelope::describe;
 use crate::key::sha256;
 use crate::{DetailKind, ReadError, Technique};
-use product::Product;
+use product::OcsfProduct;
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
-    let class = class::uid(node);
+    let class = class::class_uid(node);
     let is_finding = class.is_some_and(|class| (2000..3000).contains(&class));
     let is_named = node.at("finding_info").is_object() && node.at("metadata").is_object();
     let is_alert =
@@ -36,15 +36,15 @@ pub(super) fn recognises(node: Node<'_>) -> bool {
     is_finding || is_named || is_alert
 }
 
-pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
+pub(super) fn read_finding(node: Node<'_>) -> Result<Draft, ReadError> {
     let named = node.value().map(placeholder::without_placeholders);
     let named = named.as_deref().unwrap_or(&Value::Null);
-    let mut draft = read_named(Node::of(named))?;
-    draft.locate_unread(named);
+    let mut draft = read_without_placeholders(Node::new(named))?;
+    draft.locate_unread_fields(named);
     Ok(draft)
 }
 
-fn read_named(node: Node<'_>) -> Result<Draft, ReadError> {
+fn read_without_placeholders(node: Node<'_>) -> Result<Draft, ReadError> {
     // Before 1.1 `finding_info` was called `finding`.
     let info = if node.at("finding_info").is_object() {
         node.at("finding_info")
@@ -53,25 +53,25 @@ fn read_named(node: Node<'_>) -> Result<Draft, ReadError> {
     };
     let id = id(node, info)?;
     let product = product::product(node);
-    let class = class::class(node, info);
-    let kind = kind::kind(node, info, &product, class);
+    let class = class::finding_class(node, info);
+    let kind = kind::finding_type(node, info, &product, class);
     let number = finding_of_arn(&id).unwrap_or(&id);
     let mut draft = match product {
-        Product::GuardDuty => Draft::new("ocsf", "guardduty", number, &kind),
-        Product::Other(name) => Draft::of_others("ocsf", &name, number, &kind),
+        OcsfProduct::GuardDuty => Draft::new("ocsf", "guardduty", number, &kind),
+        OcsfProduct::Other(name) => Draft::new_third_party("ocsf", &name, number, &kind),
     };
     draft.class = class;
-    draft.class_sent = class::sent(node, info);
+    draft.class_sent = class::class_sent(node, info);
     draft.finding_id = Some(id.clone()).filter(|id| id != number);
     heading(&mut draft, node, info);
-    status::read(&mut draft, node);
-    place::read(&mut draft, node);
+    status::read_status(&mut draft, node);
+    location::read_location(&mut draft, node);
     techniques(&mut draft, node, info);
     traits(&mut draft, info);
-    related(&mut draft, node, info);
-    evidence::read(&mut draft, node);
-    threat::read(&mut draft, node);
-    observable::read(&mut draft, node);
+    read_related_findings(&mut draft, node, info);
+    evidence::read_evidences(&mut draft, node);
+    threat::read_threats(&mut draft, node);
+    observable::read_observables(&mut draft, node);
     Ok(draft)
 }
 
@@ -99,7 +99,7 @@ fn id(node: Node<'_>, info: Node<'_>) -> Result<String, ReadError> {
 }
 
 /// Fields that distinguish events to which the product gives no id.
-const IDENTIFYING: [&str; 18] = [
+const IDENTITY_PATHS: [&str; 18] = [
     "class_uid",
     "activity_id",
     "time",
@@ -121,7 +121,7 @@ const IDENTIFYING: [&str; 18] = [
 ];
 
 fn digest(node: Node<'_>) -> String {
-    let values: Vec<Option<&Value>> = IDENTIFYING
+    let values: Vec<Option<&Value>> = IDENTITY_PATHS
         .iter()
         .map(|path| node.path(path).value())
         .collect();
@@ -139,7 +139,7 @@ fn findings(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 }
 
 /// Returns the time with this name, or with its name in the profile "datetime".
-fn when<'a>(node: Node<'a>, key: &str) -> Node<'a> {
+fn time_field<'a>(node: Node<'a>, key: &str) -> Node<'a> {
     let number = node.at(key);
     if number.time().is_some() {
         number
@@ -150,7 +150,7 @@ fn when<'a>(node: Node<'a>, key: &str) -> Node<'a> {
 
 /// Returns the nodes at this path, through lists. OCSF spells its names in one way, so no other spelling is tried;
 /// most requested names are in no finding.
-fn each<'a>(node: Node<'a>, path: &str) -> Vec<Node<'a>> {
+fn descendants<'a>(node: Node<'a>, path: &str) -> Vec<Node<'a>> {
     let mut places = Vec::new();
     collect(node, path, &mut places);
     places
@@ -207,7 +207,7 @@ fn heading(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
         .into_iter()
         .chain(titles)
         .collect();
-    let explained = EXPLANATIONS.iter().flat_map(|path| each(node, path));
+    let explained = EXPLANATIONS.iter().flat_map(|path| descendants(node, path));
     for text in explained.filter_map(Node::text) {
         if text != draft.title && !lines.contains(&text) {
             lines.push(text);
@@ -216,18 +216,21 @@ fn heading(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
     draft.description = lines.join("\n");
     draft.remediation = advice(node);
     draft.count = node.at("count").count().unwrap_or(1);
-    draft.times.created = when(info, "created_time")
+    draft.times.created = time_field(info, "created_time")
         .time()
-        .or_else(|| when(node, "time").time());
-    draft.times.updated = when(info, "modified_time").time();
-    draft.seen(when(node, "start_time"), when(node, "end_time"));
-    draft.seen(when(info, "first_seen_time"), when(info, "last_seen_time"));
+        .or_else(|| time_field(node, "time").time());
+    draft.times.updated = time_field(info, "modified_time").time();
+    draft.set_event_times(time_field(node, "start_time"), time_field(node, "end_time"));
+    draft.set_event_times(
+        time_field(info, "first_seen_time"),
+        time_field(info, "last_seen_time"),
+    );
 }
 
 /// Returns the product's advice without duplicate lines.
 fn advice(node: Node<'_>) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
-    let told = ADVICE.iter().flat_map(|path| each(node, path));
+    let told = ADVICE.iter().flat_map(|path| descendants(node, path));
     for line in told.filter_map(Node::text) {
         if lines.len() < MAX_ADVICE && !lines.contains(&line) {
             lines.push(line);
@@ -253,7 +256,7 @@ fn traits(draft: &mut Draft, info: Node<'_>) {
     for one in info.at("traits").items() {
         let name = one.at("name").str().unwrap_or_default();
         if draft.product == "guardduty" {
-            trait_of(draft, name, one.at("values"));
+            read_trait(draft, name, one.at("values"));
             continue;
         }
         for value in one.at("values").items().filter_map(Node::text) {
@@ -264,9 +267,9 @@ fn traits(draft: &mut Draft, info: Node<'_>) {
 }
 
 /// Adds the findings of an incident and the related findings.
-fn related(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
+fn read_related_findings(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
     let gathered = findings(node).map(|one| one.at("uid"));
-    for id in gathered.chain(each(info, "related_events/uid")) {
+    for id in gathered.chain(descendants(info, "related_events/uid")) {
         draft.add_detail(DetailKind::RelatedFinding, id);
     }
 }

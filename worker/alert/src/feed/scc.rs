@@ -11,16 +11,16 @@ mod connection;
 mod entities;
 mod fields;
 mod kubernetes;
-mod place;
-mod properties;
+mod location;
 mod records;
 mod resource_name;
+mod source_properties;
 mod techniques;
 
 use super::{Draft, Node};
 use crate::envelope::describe;
-use crate::severity::{assumed, from_product};
-use crate::{Class, DetailKind, Outcome, ReadError, Severity};
+use crate::severity::{severity_from_product, severity_or_default};
+use crate::{DetailKind, FindingClass, Outcome, ReadError, Severity};
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
     let is_finding = |finding: Node<'_>| {
@@ -35,20 +35,20 @@ pub(super) fn recognises(node: Node<'_>) -> bool {
                 && finding.at("resourceName").exists()
                 && finding.at("parent").exists())
     };
-    wrapped(node).is_some_and(|(_, finding)| is_finding(finding)) || is_finding(node)
+    wrapped_finding(node).is_some_and(|(_, finding)| is_finding(finding)) || is_finding(node)
 }
 
 /// Returns the finding that is wrapped with its resource, and its key.
-fn wrapped(node: Node<'_>) -> Option<(&'static str, Node<'_>)> {
+fn wrapped_finding(node: Node<'_>) -> Option<(&'static str, Node<'_>)> {
     ["finding", "findings"]
         .into_iter()
         .map(|key| (key, node.at(key)))
         .find(|(_, finding)| finding.is_object())
 }
 
-pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
-    let nothing = Node::of(&serde_json::Value::Null);
-    let (prefix, finding, resource) = match wrapped(node) {
+pub(super) fn read_finding(node: Node<'_>) -> Result<Draft, ReadError> {
+    let nothing = Node::new(&serde_json::Value::Null);
+    let (prefix, finding, resource) = match wrapped_finding(node) {
         Some((key, finding)) => (format!("/{key}"), finding, node.at("resource")),
         None => (String::new(), node, nothing),
     };
@@ -66,7 +66,7 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
         .map(|(_, id)| id.split('/').next().unwrap_or(id))
         .filter(|id| !id.is_empty())
         .ok_or_else(|| {
-            field(
+            field_error(
                 prefix,
                 "name",
                 "organizations/…/findings/<id>",
@@ -74,7 +74,7 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
             )
         })?;
     let category = finding.at("category").text().ok_or_else(|| {
-        field(
+        field_error(
             prefix,
             "category",
             "the finding's category (a string)",
@@ -86,19 +86,19 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     draft.finding_id = name.map(str::to_owned);
     heading(&mut draft, finding, source, &category);
     state(&mut draft, finding, source);
-    place::read(&mut draft, finding, source, resource);
-    techniques::read(&mut draft, finding, source);
+    location::read_location(&mut draft, finding, source, resource);
+    techniques::read_techniques(&mut draft, finding, source);
     for one in draft.records(finding.at("access")) {
-        access::read(&mut draft, one);
+        access::read_access(&mut draft, one);
     }
-    access::data_events(&mut draft, finding);
+    access::read_data_events(&mut draft, finding);
     for connection in draft.records(finding.at("connections")) {
-        connection::read(&mut draft, connection);
+        connection::read_connection(&mut draft, connection);
     }
-    properties::read(&mut draft, source);
-    records::read(&mut draft, finding);
-    entities::read(&mut draft, finding);
-    kubernetes::read(&mut draft, finding.at("kubernetes"));
+    source_properties::read_source_properties(&mut draft, source);
+    records::read_records(&mut draft, finding);
+    entities::read_entities(&mut draft, finding);
+    kubernetes::read_kubernetes(&mut draft, finding.at("kubernetes"));
     for indicator in [finding.at("indicator"), source.at("properties")] {
         entities::indicators(&mut draft, indicator);
     }
@@ -109,8 +109,8 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
 
 /// Sets the outcome, where no call had one.
 fn outcome(draft: &mut Draft, finding: Node<'_>, category: &str) {
-    access::status(draft, finding.path("status/code"));
-    access::job_state(draft, finding.path("job/state"));
+    access::read_status(draft, finding.path("status/code"));
+    access::read_job_state(draft, finding.path("job/state"));
     if category == LOGIN_BLOCKED {
         draft.outcome = Some(Outcome::Blocked);
     }
@@ -119,7 +119,7 @@ fn outcome(draft: &mut Draft, finding: Node<'_>, category: &str) {
 /// The category of blocked log-ins, which no field reports.
 const LOGIN_BLOCKED: &str = "Initial Access: Suspicious Login Blocked";
 
-fn field(prefix: &str, key: &str, expected: &str, found: Node<'_>) -> ReadError {
+fn field_error(prefix: &str, key: &str, expected: &str, found: Node<'_>) -> ReadError {
     ReadError::Field {
         feed: "scc".to_owned(),
         path: format!("{prefix}/{key}"),
@@ -139,19 +139,19 @@ fn heading(draft: &mut Draft, finding: Node<'_>, source: Node<'_>, category: &st
     draft.remediation = [finding.at("nextSteps"), source.at("recommendation")]
         .into_iter()
         .find_map(Node::text);
-    draft.class_sent = word(finding.at("findingClass"), &CLASSES);
+    draft.class_sent = enum_word(finding.at("findingClass"), &CLASSES);
     draft.class = class(draft.class_sent.as_deref(), finding.at("parentDisplayName"));
-    if draft.class == Class::Posture {
+    if draft.class == FindingClass::Posture {
         let control = draft.kind.clone();
         draft.add_detail_text(DetailKind::Control, &control, None);
     }
-    draft.severity_sent = word(finding.at("severity"), &SEVERITIES).unwrap_or_default();
-    let priority = || from_product("scc", source.at("detectionPriority").str()?);
-    let known = from_product("scc", &draft.severity_sent).or_else(priority);
+    draft.severity_sent = enum_word(finding.at("severity"), &SEVERITIES).unwrap_or_default();
+    let priority = || severity_from_product("scc", source.at("detectionPriority").str()?);
+    let known = severity_from_product("scc", &draft.severity_sent).or_else(priority);
     (draft.severity, draft.unknown_severity) = match known {
         Some(known) => (known, false),
         None if draft.severity_sent == UNSPECIFIED => (Severity::Medium, false),
-        None => assumed("scc", &draft.severity_sent),
+        None => severity_or_default("scc", &draft.severity_sent),
     };
     times(draft, finding);
 }
@@ -167,7 +167,7 @@ fn times(draft: &mut Draft, finding: Node<'_>) {
         (Some(event), Some(created)) if created < event => "createTime",
         _ => "eventTime",
     };
-    draft.seen(finding.at(first), finding.at("eventTime"));
+    draft.set_event_times(finding.at(first), finding.at("eventTime"));
 }
 
 /// Names of the API's enumerated values by their numbers, which some clients write instead.
@@ -191,7 +191,7 @@ const STATES: [&str; 3] = ["STATE_UNSPECIFIED", "ACTIVE", "INACTIVE"];
 const MUTES: [&str; 5] = ["MUTE_UNSPECIFIED", "MUTED", "UNMUTED", "", "UNDEFINED"];
 
 /// Returns a word, or the word of its number.
-fn word(node: Node<'_>, words: &[&str]) -> Option<String> {
+fn enum_word(node: Node<'_>, words: &[&str]) -> Option<String> {
     let by_number = node
         .count()
         .filter(|_| node.number().is_some_and(|number| number.fract() == 0.0));
@@ -202,18 +202,18 @@ fn word(node: Node<'_>, words: &[&str]) -> Option<String> {
 /// Returns the class by SCC's finding class. A finding without one is a detection, unless its detector makes none.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/FindingClass>
-fn class(word: Option<&str>, detector: Node<'_>) -> Class {
+fn class(word: Option<&str>, detector: Node<'_>) -> FindingClass {
     match word.map(str::to_ascii_uppercase).as_deref() {
-        Some("THREAT" | "TOXIC_COMBINATION") => Class::Threat,
-        Some("VULNERABILITY") => Class::Vulnerability,
-        Some("MISCONFIGURATION" | "POSTURE_VIOLATION" | "CHOKEPOINT") => Class::Posture,
-        Some("SENSITIVE_DATA_RISK") => Class::SensitiveData,
+        Some("THREAT" | "TOXIC_COMBINATION") => FindingClass::Threat,
+        Some("VULNERABILITY") => FindingClass::Vulnerability,
+        Some("MISCONFIGURATION" | "POSTURE_VIOLATION" | "CHOKEPOINT") => FindingClass::Posture,
+        Some("SENSITIVE_DATA_RISK") => FindingClass::SensitiveData,
         None | Some("FINDING_CLASS_UNSPECIFIED") => match detector.str() {
-            Some("Security Health Analytics" | "Security Posture") => Class::Posture,
-            Some("Web Security Scanner") => Class::Vulnerability,
-            _ => Class::Threat,
+            Some("Security Health Analytics" | "Security Posture") => FindingClass::Posture,
+            Some("Web Security Scanner") => FindingClass::Vulnerability,
+            _ => FindingClass::Threat,
         },
-        Some(_) => Class::Other,
+        Some(_) => FindingClass::Other,
     }
 }
 
@@ -247,7 +247,7 @@ fn without_random_tail(category: &str) -> &str {
 
 fn state(draft: &mut Draft, finding: Node<'_>, source: Node<'_>) {
     let is = |key: &str, words: &[&str], wanted: &str| {
-        word(finding.at(key), words).is_some_and(|word| word.eq_ignore_ascii_case(wanted))
+        enum_word(finding.at(key), words).is_some_and(|word| word.eq_ignore_ascii_case(wanted))
     };
     draft.state.inactive = is("state", &STATES, "INACTIVE");
     draft.state.suppressed = is("mute", &MUTES, "MUTED");

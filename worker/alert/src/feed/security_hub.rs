@@ -9,9 +9,9 @@ mod class;
 mod evidence;
 mod guardduty;
 mod kind;
+mod location;
 mod network;
 mod path;
-mod place;
 mod product_fields;
 mod resource;
 mod types;
@@ -19,11 +19,11 @@ mod vulnerability;
 
 pub(super) use types::native_type;
 
-use super::control::told;
+use super::check_name::non_placeholder;
 use super::{Draft, Node};
 use crate::envelope::describe;
 use crate::severity::scales::DEFAULT;
-use crate::severity::{assumed, from_product};
+use crate::severity::{severity_from_product, severity_or_default};
 use crate::{FeedState, ReadError, Severity};
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
@@ -36,7 +36,7 @@ pub(super) fn recognises(node: Node<'_>) -> bool {
     has_product || has_shape
 }
 
-pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
+pub(super) fn read_finding(node: Node<'_>) -> Result<Draft, ReadError> {
     let Some(id) = node.at("Id").text() else {
         return Err(ReadError::Field {
             feed: "security_hub".to_owned(),
@@ -46,8 +46,8 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
         });
     };
     let mut draft = match product(node) {
-        Product::GuardDuty => guardduty::read(node, &id)?,
-        Product::Other(name) => asff::read(node, &id, &name)?,
+        HubProduct::GuardDuty => guardduty::read_guardduty(node, &id)?,
+        HubProduct::Other(name) => asff::read_asff(node, &id, &name)?,
     };
     let state = state(node);
     draft.state = FeedState {
@@ -67,19 +67,19 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
 /// Returns the product's advice with its links, which are not values of the finding.
 fn remediation(node: Node<'_>) -> Option<String> {
     let advice = node.path("Remediation/Recommendation");
-    let packages = node.each("Vulnerabilities/VulnerablePackages/Remediation");
+    let packages = node.descendants("Vulnerabilities/VulnerablePackages/Remediation");
     let mut lines: Vec<String> = Vec::new();
     let all = [advice.at("Text"), advice.at("Url")].into_iter();
     for line in all.chain(packages).chain([node.at("SourceUrl")]) {
         let text = line.text().unwrap_or_default();
-        let line = told(&text).filter(|line| !lines.iter().any(|known| known == line));
+        let line = non_placeholder(&text).filter(|line| !lines.iter().any(|known| known == line));
         lines.extend(line.map(str::to_owned));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The product of a finding.
-enum Product {
+enum HubProduct {
     GuardDuty,
     Other(String),
 }
@@ -88,7 +88,7 @@ enum Product {
 ///
 /// Only Amazon's own products are under `product/aws/`. An importer of findings chooses the name of the account's
 /// default product, so that name follows the account.
-fn product(node: Node<'_>) -> Product {
+fn product(node: Node<'_>) -> HubProduct {
     let arn = node.at("ProductArn").str();
     let path = arn
         .and_then(|arn| {
@@ -96,10 +96,10 @@ fn product(node: Node<'_>) -> Product {
             own.or_else(|| arn.split_once(":productv2/"))
         })
         .map(|(_, path)| path);
-    let name = || node.at("ProductName").str().and_then(told);
+    let name = || node.at("ProductName").str().and_then(non_placeholder);
     let name = || name().map(str::to_owned);
-    Product::Other(match path.and_then(|path| path.split_once('/')) {
-        Some(("aws", "guardduty")) => return Product::GuardDuty,
+    HubProduct::Other(match path.and_then(|path| path.split_once('/')) {
+        Some(("aws", "guardduty")) => return HubProduct::GuardDuty,
         Some(("aws", product)) => product.to_owned(),
         Some((account, "default")) => match name() {
             Some(name) => format!("{account}_{name}"),
@@ -135,7 +135,7 @@ fn severity(node: Node<'_>, product: &str) -> (Severity, bool) {
         node.path("FindingProviderFields/Severity"),
     ];
     let texts = |key: &'static str| given.into_iter().filter_map(move |one| one.at(key).text());
-    let label = texts("Label").find_map(|label| from_product("", &label));
+    let label = texts("Label").find_map(|label| severity_from_product("", &label));
     let numbers = given.map(|one| one.at("Normalized").number());
     let normalized = || {
         let mut numbers = numbers.into_iter().flatten();
@@ -145,9 +145,11 @@ fn severity(node: Node<'_>, product: &str) -> (Severity, bool) {
         return (known, false);
     }
     let mut native = NATIVE.into_iter().flat_map(texts);
-    let known = native.clone().find_map(|sent| from_product(product, &sent));
+    let known = native
+        .clone()
+        .find_map(|sent| severity_from_product(product, &sent));
     match known {
         Some(known) => (known, false),
-        None => assumed(product, &native.next().unwrap_or_default()),
+        None => severity_or_default(product, &native.next().unwrap_or_default()),
     }
 }

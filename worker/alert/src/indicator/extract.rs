@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Indicator, IndicatorKind, Role};
+use super::{Indicator, IndicatorKind, IndicatorRole};
 use crate::text::refang;
 
 /// Maximum number of values taken from one text.
@@ -29,7 +29,7 @@ static IPV4: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?-u:\b)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?-u:\b)").ok()
 });
 /// IPv4 addresses with any neighbours except more digits.
-static JOINED: LazyLock<Option<Regex>> =
+static EMBEDDED_IPV4: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[0-9]+(?:\.[0-9]+){3,}").ok());
 static IPV6: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"[0-9A-Fa-f:]+:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]*:[0-9A-Fa-f:]+").ok()
@@ -62,9 +62,9 @@ pub(super) const ALWAYS_FILES: &[&str] = &["name", "so", "py", "sh", "md", "zip"
 /// Returns the typed values in a text, including defanged ones, without duplicates, by kind and in text order.
 #[must_use]
 pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
-    let text = folded(text);
+    let text = fold_width(text);
     let text = refang(&text);
-    let mut found = Found::default();
+    let mut found = ExtractedValues::default();
     // Each pattern costs more than a search for the part that all its matches contain.
     for url in matches_with(&URL, &text, "://") {
         let raw = text.get(url).unwrap_or_default();
@@ -107,12 +107,12 @@ pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
 /// Returns addresses that are joined to a word, `203.0.113.9-based` or `host.203.0.113.9`, each with that word.
 /// [`extract`] skips them, because program versions look alike. Checks of an analyst's claims must not miss them.
 #[must_use]
-pub fn joined(text: &str) -> Vec<(String, String)> {
-    let text = folded(text);
+pub fn embedded_addresses(text: &str) -> Vec<(String, String)> {
+    let text = fold_width(text);
     let text = refang(&text);
     let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     let mut found = Vec::new();
-    for range in matches_with(&JOINED, &text, ".") {
+    for range in matches_with(&EMBEDDED_IPV4, &text, ".") {
         let (head, tail) = (text.get(..range.start), text.get(range.end..));
         let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
         // A final dot may end the sentence.
@@ -135,7 +135,7 @@ pub fn joined(text: &str) -> Vec<(String, String)> {
 }
 
 /// Returns the text with ASCII letters, digits and dots for their full-width forms.
-fn folded(text: &str) -> Cow<'_, str> {
+fn fold_width(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -148,12 +148,12 @@ fn folded(text: &str) -> Cow<'_, str> {
 }
 
 #[derive(Default)]
-struct Found {
+struct ExtractedValues {
     values: Vec<(IndicatorKind, String)>,
     seen: std::collections::HashSet<(IndicatorKind, String)>,
 }
 
-impl Found {
+impl ExtractedValues {
     fn add(&mut self, kind: IndicatorKind, text: &str) {
         if self.values.len() >= MAX_VALUES {
             return;
@@ -162,7 +162,7 @@ impl Found {
         if kind == IndicatorKind::Ip && text.parse().is_ok_and(|ip: IpAddr| ip.is_unspecified()) {
             return;
         }
-        if let Some(indicator) = Indicator::parse(kind, text, Role::Related) {
+        if let Some(indicator) = Indicator::parse(kind, text, IndicatorRole::Related) {
             let value = (kind, indicator.value);
             if self.seen.insert(value.clone()) {
                 self.values.push(value);
@@ -192,11 +192,11 @@ fn matches(pattern: &LazyLock<Option<Regex>>, text: &str, most: usize) -> Vec<Ra
         .unwrap_or_default()
 }
 
-pub(super) fn before(text: &str, at: usize) -> Option<char> {
+pub(super) fn char_before(text: &str, at: usize) -> Option<char> {
     text.get(..at).and_then(|head| head.chars().next_back())
 }
 
-pub(super) fn after(text: &str, at: usize) -> Option<char> {
+pub(super) fn char_after(text: &str, at: usize) -> Option<char> {
     text.get(at..).and_then(|tail| tail.chars().next())
 }
 
@@ -209,18 +209,19 @@ pub(super) fn ips(text: &str, most: usize) -> Vec<Range<usize>> {
     };
     found.retain(|range| {
         let next = text.get(range.end..).unwrap_or_default();
-        let is_longer = before(text, range.start).is_some_and(|c| matches!(c, '.' | '-' | '_'))
+        let is_longer = char_before(text, range.start)
+            .is_some_and(|c| matches!(c, '.' | '-' | '_'))
             || (next.starts_with('.')
-                && after(text, range.end + 1).is_some_and(|c| c.is_alphanumeric()))
+                && char_after(text, range.end + 1).is_some_and(|c| c.is_alphanumeric()))
             || next.starts_with(['-', '_']);
         !is_longer && !is_version(text, range)
     });
     if text.contains(':') {
         let v6 = matches(&IPV6, text, most).into_iter().filter(|range| {
             let candidate = text.get(range.clone()).unwrap_or_default();
-            let bounded = !before(text, range.start)
+            let bounded = !char_before(text, range.start)
                 .is_some_and(|c| c.is_alphanumeric() || c == '.')
-                && !after(text, range.end).is_some_and(|c| c.is_alphanumeric());
+                && !char_after(text, range.end).is_some_and(|c| c.is_alphanumeric());
             bounded && candidate.len() > 3 && candidate.matches(':').count() >= 2
         });
         found.extend(v6.map(|range| {
@@ -269,28 +270,28 @@ fn is_version(text: &str, range: &Range<usize>) -> bool {
 }
 
 fn domains(text: &str) -> Vec<Range<usize>> {
-    let mut found = dotted(text, MAX_VALUES);
+    let mut found = dotted_names(text, MAX_VALUES);
     found.retain(|range| {
         let name = text.get(range.clone()).unwrap_or_default();
         let in_url = text
             .get(..range.start)
             .is_some_and(|head| head.ends_with("://"));
-        let host_of_url = in_url || before(text, range.start) == Some('@');
-        let is_part = before(text, range.start)
+        let host_of_url = in_url || char_before(text, range.start) == Some('@');
+        let is_part = char_before(text, range.start)
             .is_some_and(|c| matches!(c, '/' | '\\' | '.' | '-' | '$' | '~' | '='))
             && !in_url
-            && before(text, range.start) != Some('=');
-        let goes_on = after(text, range.end)
+            && char_before(text, range.start) != Some('=');
+        let goes_on = char_after(text, range.end)
             .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '(' | '-'))
-            || (after(text, range.end) == Some('.')
-                && after(text, range.end + 1).is_some_and(char::is_alphanumeric));
+            || (char_after(text, range.end) == Some('.')
+                && char_after(text, range.end + 1).is_some_and(char::is_alphanumeric));
         !is_part && !goes_on && is_public(name) && (host_of_url || !reads_as_file(name))
     });
     found
 }
 
 /// Returns the ranges of all dotted names.
-pub(super) fn dotted(text: &str, most: usize) -> Vec<Range<usize>> {
+pub(super) fn dotted_names(text: &str, most: usize) -> Vec<Range<usize>> {
     if !text.contains('.') {
         return Vec::new();
     }

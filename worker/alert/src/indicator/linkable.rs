@@ -8,7 +8,9 @@
 
 use std::ops::Range;
 
-use super::extract::{ALWAYS_FILES, after, before, dotted, ips, is_public, reads_as_file};
+use super::extract::{
+    ALWAYS_FILES, char_after, char_before, dotted_names, ips, is_public, reads_as_file,
+};
 use super::{Indicator, IndicatorKind};
 
 /// File suffixes that are also public suffixes, at the end of a path: keys, units, headers, templates.
@@ -25,40 +27,40 @@ const FILES_IN_PATHS: [&str; 9] = [
 ];
 
 /// Returns the ranges of IPv4 addresses and domains in a text, in order and without overlaps.
-pub(crate) fn spans(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn linkable_spans(text: &str) -> Vec<Range<usize>> {
     let addresses = ips(text, usize::MAX)
         .into_iter()
         .filter(|range| text.get(range.clone()).is_some_and(|ip| ip.contains('.')));
-    let domains = dotted(text, usize::MAX)
+    let domains = dotted_names(text, usize::MAX)
         .into_iter()
-        .filter(|range| is_linked(text, range));
-    in_order(addresses.chain(domains).collect())
+        .filter(|range| is_linkable(text, range));
+    merge_spans(addresses.chain(domains).collect())
 }
 
-/// Returns the ranges like [`spans`] in a value of this kind, whose host always counts.
-pub(crate) fn spans_of_value(kind: IndicatorKind, value: &str) -> Vec<Range<usize>> {
+/// Returns the ranges like [`linkable_spans`] in a value of this kind, whose host always counts.
+pub(crate) fn linkable_spans_of_value(kind: IndicatorKind, value: &str) -> Vec<Range<usize>> {
     let mut all: Vec<_> = host(kind, value).into_iter().collect();
-    all.extend(spans(value));
-    in_order(all)
+    all.extend(linkable_spans(value));
+    merge_spans(all)
 }
 
-/// Returns the ranges like [`spans`] in a text. The hosts of the known values always count.
-pub(crate) fn spans_knowing(text: &str, known: &[Indicator]) -> Vec<Range<usize>> {
+/// Returns the ranges like [`linkable_spans`] in a text. The hosts of the known values always count.
+pub(crate) fn linkable_spans_with(text: &str, known: &[Indicator]) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let lower = text.to_ascii_lowercase();
     for one in known {
         let name = host(one.kind, &one.value).and_then(|range| one.value.get(range));
         for (start, name) in name.iter().flat_map(|name| lower.match_indices(*name)) {
             let end = start + name.len();
-            let is_part = before(text, start).is_some_and(char::is_alphanumeric)
-                || after(text, end).is_some_and(char::is_alphanumeric);
+            let is_part = char_before(text, start).is_some_and(char::is_alphanumeric)
+                || char_after(text, end).is_some_and(char::is_alphanumeric);
             if !is_part {
                 all.push(start..end);
             }
         }
     }
-    all.extend(spans(text));
-    in_order(all)
+    all.extend(linkable_spans(text));
+    merge_spans(all)
 }
 
 /// Returns the dots of an address to replace, from the last to the first: the last one, and more while the rest could
@@ -91,14 +93,14 @@ fn host(kind: IndicatorKind, value: &str) -> Option<Range<usize>> {
     value.get(range.clone())?.contains('.').then_some(range)
 }
 
-fn in_order(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
+fn merge_spans(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     spans.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     spans.dedup_by(|next, kept| next.start < kept.end);
     spans
 }
 
 /// Returns whether some program would turn the dotted name into a link.
-fn is_linked(text: &str, range: &Range<usize>) -> bool {
+fn is_linkable(text: &str, range: &Range<usize>) -> bool {
     let name = text.get(range.clone()).unwrap_or_default();
     let head = text.get(..range.start).unwrap_or_default();
     let tail = text.get(range.end..).unwrap_or_default();
@@ -139,7 +141,7 @@ mod tests {
     proptest! {
         #[test]
         fn spans_do_not_overlap(text in "[a-z0-9.:/@ -]{0,80}") {
-            let spans = spans(&text);
+            let spans = linkable_spans(&text);
             for pair in spans.windows(2) {
                 prop_assert!(pair[0].end <= pair[1].start);
             }
@@ -147,7 +149,7 @@ mod tests {
 
         #[test]
         fn a04_what_is_extracted_from_a_text_is_an_address_there(text in "[a-c./@ (-]{0,12}(com|app|io|de)[ ./()a-]{0,6}") {
-            let names: Vec<String> = spans(&text)
+            let names: Vec<String> = linkable_spans(&text)
                 .into_iter()
                 .filter_map(|span| text.get(span))
                 .map(str::to_lowercase)

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Indicator, IndicatorKind, Role, is_wallet};
-use crate::text::{redact_known, redact_url, refang, single_line, strip_hidden};
+use super::{Indicator, IndicatorKind, IndicatorRole, is_wallet};
+use crate::text::{redact_known_kinds, redact_url, refang, single_line, strip_hidden};
 
 /// Maximum length of an indicator, in bytes.
 const MAX_VALUE_BYTES: usize = 1024;
@@ -31,7 +31,7 @@ impl Indicator {
     /// Parses an indicator from the text of a feed, a tool or a person. Returns `None` where the text is not of that
     /// kind.
     #[must_use]
-    pub fn parse(kind: IndicatorKind, text: &str, role: Role) -> Option<Self> {
+    pub fn parse(kind: IndicatorKind, text: &str, role: IndicatorRole) -> Option<Self> {
         if text.len() > 4 * MAX_VALUE_BYTES {
             return None;
         }
@@ -40,7 +40,7 @@ impl Indicator {
         let (sent, text) = (text, line.as_ref());
         let name = || match hidden {
             0 => text.to_owned(),
-            _ => disguised(text, sent),
+            _ => mark_disguised(text, sent),
         };
         let value = match kind {
             IndicatorKind::Ip => ip(&refang(text)),
@@ -53,7 +53,9 @@ impl Indicator {
             IndicatorKind::Arn => matching(&ARN, name()),
             IndicatorKind::Cve => matching(&CVE, text.to_ascii_uppercase()),
             IndicatorKind::Wallet => is_wallet(text).then(|| text.to_owned()),
-            IndicatorKind::Instance => (!text.is_empty()).then(|| host(&name()).to_owned()),
+            IndicatorKind::Instance => {
+                (!text.is_empty()).then(|| without_scrape_port(&name()).to_owned())
+            }
             IndicatorKind::Principal
             | IndicatorKind::Bucket
             | IndicatorKind::Cluster
@@ -70,7 +72,7 @@ impl Indicator {
             IndicatorKind::Url => redact_url(&value),
             // These values consist of numbers that were formatted here.
             IndicatorKind::Ip | IndicatorKind::Cve => value,
-            _ => redact_known(&value).0.into_owned(),
+            _ => redact_known_kinds(&value).0.into_owned(),
         };
         (!value.is_empty() && value.len() <= MAX_VALUE_BYTES).then_some(Self { kind, value, role })
     }
@@ -78,14 +80,14 @@ impl Indicator {
 
 /// Returns a name with hidden characters as its visible part with a mark that distinguishes it from the name that it
 /// imitates.
-fn disguised(visible: &str, sent: &str) -> String {
+fn mark_disguised(visible: &str, sent: &str) -> String {
     let mut digest = crate::key::sha256(sent.trim());
     digest.truncate(16);
     format!("{visible}#hidden-{digest}")
 }
 
 /// Returns a machine without the port of its metrics scraper.
-fn host(name: &str) -> &str {
+fn without_scrape_port(name: &str) -> &str {
     match name.rsplit_once(':') {
         Some((host, port)) if !host.contains([':', '/']) && port.parse::<u16>().is_ok() => host,
         _ => name,

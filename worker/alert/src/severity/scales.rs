@@ -9,24 +9,24 @@ use super::Severity;
 
 pub(crate) use table::DEFAULT;
 pub use table::SCALES;
-use table::{PRODUCTS, WORDS, WORDS_ALONE};
+use table::{PRODUCTS, WORDS, WORDS_ONLY};
 
 /// The severity scale of one product or convention.
 #[derive(Debug, PartialEq)]
-pub struct Scale {
+pub struct SeverityScale {
     /// Name in `[[feed]]`.
     pub name: &'static str,
     /// Description for the documentation.
     pub about: &'static str,
     /// Lowest number of each severity, ascending.
-    from: &'static [(f64, Severity)],
+    thresholds: &'static [(f64, Severity)],
     /// Highest number of the scale.
-    greatest: f64,
+    max: f64,
     /// Words that are missing in [`WORDS`] or mean something else here.
     words: &'static [(&'static str, Severity)],
 }
 
-impl Scale {
+impl SeverityScale {
     /// Returns the scale with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<&'static Self> {
@@ -51,14 +51,14 @@ impl Scale {
     pub fn severity(&self, sent: &str) -> Option<Severity> {
         match sent.trim().parse::<f64>() {
             Ok(number) => self.number(number),
-            Err(_) => from_word(sent, self.words),
+            Err(_) => severity_from_word(sent, self.words),
         }
     }
 
     fn number(&self, number: f64) -> Option<Severity> {
-        let mut reached = self.from.iter().rev();
+        let mut reached = self.thresholds.iter().rev();
         reached
-            .find(|(from, _)| number >= *from && number <= self.greatest)
+            .find(|(from, _)| number >= *from && number <= self.max)
             .map(|(_, severity)| *severity)
     }
 }
@@ -67,19 +67,19 @@ impl Scale {
 ///
 /// A number without a known scale has no severity, and neither has a number outside the scale.
 #[must_use]
-pub fn from_product(product: &str, sent: &str) -> Option<Severity> {
-    Scale::for_product(product)
-        .unwrap_or(&WORDS_ALONE)
+pub fn severity_from_product(product: &str, sent: &str) -> Option<Severity> {
+    SeverityScale::for_product(product)
+        .unwrap_or(&WORDS_ONLY)
         .severity(sent)
 }
 
 /// Returns the severity of a built-in feed's value, and whether it is assumed. A number on an unknown scale is read
 /// on the default one, but counts as medium at least, as does an unknown word.
-pub(crate) fn assumed(product: &str, sent: &str) -> (Severity, bool) {
-    if let Some(known) = from_product(product, sent) {
+pub(crate) fn severity_or_default(product: &str, sent: &str) -> (Severity, bool) {
+    if let Some(known) = severity_from_product(product, sent) {
         return (known, false);
     }
-    let by_default = match Scale::for_product(product) {
+    let by_default = match SeverityScale::for_product(product) {
         Some(_) => None,
         None => DEFAULT.severity(sent),
     };
@@ -88,7 +88,7 @@ pub(crate) fn assumed(product: &str, sent: &str) -> (Severity, bool) {
 }
 
 /// Finds a word of a scale or a common word, also after its rank (`1 - Critical`) or after `SEVERITY_`.
-fn from_word(sent: &str, own: &[(&str, Severity)]) -> Option<Severity> {
+fn severity_from_word(sent: &str, own: &[(&str, Severity)]) -> Option<Severity> {
     let word: String = sent
         .chars()
         .take(64)
@@ -136,7 +136,7 @@ mod tests {
             ("cisco-asa", "2", Critical),
         ] {
             assert_eq!(
-                from_product(product, sent),
+                severity_from_product(product, sent),
                 Some(severity),
                 "{product} {sent}"
             );
@@ -166,7 +166,7 @@ mod tests {
             ("arcsight", "Very-High", Critical),
         ] {
             assert_eq!(
-                from_product(product, sent),
+                severity_from_product(product, sent),
                 Some(severity),
                 "{product} {sent}"
             );
@@ -187,15 +187,23 @@ mod tests {
             ("acme", ""),
             ("falcons nest", "10"),
         ] {
-            assert_eq!(from_product(product, sent), None, "{product} {sent}");
+            assert_eq!(
+                severity_from_product(product, sent),
+                None,
+                "{product} {sent}"
+            );
         }
     }
 
     #[test]
     fn scales_ascend_and_have_names_of_their_own() {
         for scale in SCALES {
-            assert!(scale.from.is_sorted_by(|a, b| a.0 < b.0), "{}", scale.name);
-            assert_eq!(Scale::parse(scale.name), Some(*scale));
+            assert!(
+                scale.thresholds.is_sorted_by(|a, b| a.0 < b.0),
+                "{}",
+                scale.name
+            );
+            assert_eq!(SeverityScale::parse(scale.name), Some(*scale));
         }
     }
 }

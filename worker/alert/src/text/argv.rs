@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::redact::{Known, known, replace};
+use super::redact::{SecretMatch, find_known_secrets, replace};
 
 /// Length of a joined line, in bytes. Consecutive lines overlap by some arguments.
 const LINE_BYTES: usize = 8192;
@@ -15,9 +15,9 @@ const OVERLAP: usize = 8;
 /// Length of an argument that is read, in bytes. The remainder is redacted together with the end of that part.
 const ARGUMENT_BYTES: usize = 512;
 /// Separator of arguments. It is white space for every pattern, and a line end for patterns that take the whole line.
-const BETWEEN: char = '\r';
+const ARGUMENT_SEPARATOR: char = '\r';
 /// Replacement of spaces and quotes within an argument.
-const INSIDE: char = '\u{1}';
+const WHITESPACE_STAND_IN: char = '\u{1}';
 
 /// Keys of argument lists whose program may be in a neighbouring field.
 const ARGUMENTS: [&str; 3] = ["args", "arguments", "argv"];
@@ -82,7 +82,7 @@ pub(super) fn is_arguments(key: &str) -> bool {
 
 /// Returns the program beside an argument list, from its name, path or command, as Kubernetes and SCC write it. The
 /// result is empty where no program's short options matter.
-pub(super) fn program(map: &Map<String, Value>) -> &'static str {
+pub(super) fn known_program(map: &Map<String, Value>) -> &'static str {
     if !map.keys().any(|key| is_arguments(key)) {
         return "";
     }
@@ -97,7 +97,7 @@ pub(super) fn program(map: &Map<String, Value>) -> &'static str {
         })
         .filter_map(Value::as_str)
         .filter_map(|path| {
-            let name = name_of(path);
+            let name = program_name(path);
             PROGRAMS
                 .iter()
                 .position(|program| name.eq_ignore_ascii_case(program))
@@ -109,7 +109,7 @@ pub(super) fn program(map: &Map<String, Value>) -> &'static str {
 }
 
 /// Returns the name of a program from its path.
-fn name_of(path: &str) -> &str {
+fn program_name(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     match name.split_at_checked(name.len().saturating_sub(4)) {
         Some((stem, ending)) if ending.eq_ignore_ascii_case(".exe") => stem,
@@ -127,13 +127,13 @@ pub(super) fn redact_arguments(
     // Otherwise each secret is visible in its own string.
     let may_hold = !program.is_empty()
         || items.iter().any(is_option)
-        || items.iter().take(MAX_RUNNERS + 1).any(needs_no_option);
+        || items.iter().take(MAX_RUNNERS + 1).any(takes_bare_password);
     if !may_hold {
         return 0;
     }
     let (mut first, mut count) = (0, 0);
     while let Some(rest) = items.get_mut(first..).filter(|rest| !rest.is_empty()) {
-        let line = Line::of(rest, program);
+        let line = ArgumentLine::new(rest, program);
         count += line.redact(rest, keep);
         if line.parts.len() == rest.len() {
             break;
@@ -153,9 +153,9 @@ const IMPACKET: &str = "impacket-";
 const SCRIPT: &str = ".py";
 
 /// Returns whether a program accepts a password without an option.
-fn needs_no_option(item: &Value) -> bool {
+fn takes_bare_password(item: &Value) -> bool {
     let path = item.as_str().unwrap_or_default().trim_matches('"');
-    let name = name_of(path);
+    let name = program_name(path);
     let is = |part: Option<&str>, word: &str| part.is_some_and(|it| it.eq_ignore_ascii_case(word));
     NO_OPTION.iter().any(|one| name.eq_ignore_ascii_case(one))
         || is(name.get(..IMPACKET.len()), IMPACKET)
@@ -163,14 +163,14 @@ fn needs_no_option(item: &Value) -> bool {
 }
 
 /// Arguments as one line of text.
-struct Line {
+struct ArgumentLine {
     text: String,
     /// The range of each argument.
     parts: Vec<Range<usize>>,
 }
 
-impl Line {
-    fn of(items: &[Value], program: &str) -> Self {
+impl ArgumentLine {
+    fn new(items: &[Value], program: &str) -> Self {
         let mut line = Self {
             text: program.to_owned(),
             parts: Vec::new(),
@@ -179,7 +179,7 @@ impl Line {
             if line.text.len() > LINE_BYTES {
                 break;
             }
-            line.text.push(BETWEEN);
+            line.text.push(ARGUMENT_SEPARATOR);
             let start = line.text.len();
             match item {
                 Value::String(text) => line.push(text),
@@ -200,20 +200,22 @@ impl Line {
         let is_quoted = text.len() == head.len() && text.len() > 1 && text.ends_with('"');
         let last = head.len().saturating_sub(1);
         self.text.extend(head.char_indices().map(|(at, c)| match c {
-            '"' if is_quoted && text.starts_with('"') && (at == 0 || at == last) => BETWEEN,
-            ' ' | '\t' | '\n' | '\r' | '"' | '\'' => INSIDE,
+            '"' if is_quoted && text.starts_with('"') && (at == 0 || at == last) => {
+                ARGUMENT_SEPARATOR
+            }
+            ' ' | '\t' | '\n' | '\r' | '"' | '\'' => WHITESPACE_STAND_IN,
             c => c,
         }));
     }
 
     fn redact(&self, items: &mut [Value], keep: &dyn Fn(&str) -> bool) -> usize {
-        let known = known(&self.text);
+        let known = find_known_secrets(&self.text);
         if known.is_empty() {
             return 0;
         }
         let mut count = 0;
         for (item, part) in items.iter_mut().zip(&self.parts) {
-            let Some((secret, kind)) = secret_of(&known, part) else {
+            let Some((secret, kind)) = secret_in_argument(&known, part) else {
                 continue;
             };
             let text = item
@@ -236,9 +238,12 @@ impl Line {
 }
 
 /// Returns the range within the argument at `part` that is a secret because of other arguments.
-fn secret_of(known: &[Known], part: &Range<usize>) -> Option<(Range<usize>, &'static str)> {
-    let touches = |one: &&Known| one.secret.start < part.end && part.start < one.secret.end;
-    let is_alone = |one: &&Known| part.start <= one.whole.start && one.whole.end <= part.end;
+fn secret_in_argument(
+    known: &[SecretMatch],
+    part: &Range<usize>,
+) -> Option<(Range<usize>, &'static str)> {
+    let touches = |one: &&SecretMatch| one.secret.start < part.end && part.start < one.secret.end;
+    let is_alone = |one: &&SecretMatch| part.start <= one.whole.start && one.whole.end <= part.end;
     known
         .iter()
         .filter(|one| touches(one) && !is_alone(one))

@@ -6,12 +6,14 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::indicator::{Indicator, IndicatorKind, dots, spans, spans_knowing, spans_of_value};
+use crate::indicator::{
+    Indicator, IndicatorKind, dots, linkable_spans, linkable_spans_of_value, linkable_spans_with,
+};
 
 static SCHEME: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)\b(h)tt(ps?)(://)|\b(f)t(ps?://)").ok());
 
-static FANGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+static DEFANGED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?i)\b(?P<scheme>hxxp|h\*\*p|hxtp|htxp|meow)(?P<s>s?)(?P<sep>\[://\]|\(://\)|\[?:\]?(?://|\[//\]))|\bfxp(?P<fs>s?)://|(?P<colon>\[://\]|\[:\]//|\[:\])|(?P<dot>\s?[\[({](?:\.|dot|punkt)[\])}]\s?|\\\.|\[\.|\.\])|(?P<at>\s?[\[({](?:@|at)[\])}]\s?)",
     )
@@ -22,23 +24,23 @@ static FANGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// `hxxp://`.
 #[must_use]
 pub fn defang(text: &str) -> String {
-    without_fangs(text, &spans(text))
+    defang_spans(text, &linkable_spans(text))
 }
 
 /// Returns a value of this kind, defanged. The host of a domain, URL, mail address or IP address is defanged even
 /// where it could be a file (`login.zip`).
 #[must_use]
 pub fn defang_value(kind: IndicatorKind, value: &str) -> String {
-    without_fangs(value, &spans_of_value(kind, value))
+    defang_spans(value, &linkable_spans_of_value(kind, value))
 }
 
 /// Defangs a text like [`defang`]. A name that could be a file counts as an address where it is one of these values.
 #[must_use]
-pub fn defang_knowing(text: &str, known: &[Indicator]) -> String {
-    without_fangs(text, &spans_knowing(text, known))
+pub fn defang_with(text: &str, known: &[Indicator]) -> String {
+    defang_spans(text, &linkable_spans_with(text, known))
 }
 
-fn without_fangs(text: &str, spans: &[Range<usize>]) -> String {
+fn defang_spans(text: &str, spans: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut done = 0;
     for span in spans {
@@ -70,12 +72,13 @@ pub fn refang(text: &str) -> Cow<'_, str> {
     let is_marked = text
         .bytes()
         .any(|byte| matches!(byte, b'[' | b'(' | b'{' | b'\\' | b']' | b'*'));
-    let has_scheme =
-        || text.contains("://") && lower_has(text, &["xx", "xtp", "txp", "meow", "fxp"]);
+    let has_scheme = || {
+        text.contains("://") && contains_ignoring_case(text, &["xx", "xtp", "txp", "meow", "fxp"])
+    };
     if !is_marked && !has_scheme() {
         return Cow::Borrowed(text);
     }
-    let Some(fangs) = FANGS.as_ref() else {
+    let Some(fangs) = DEFANGED.as_ref() else {
         return Cow::Borrowed(text);
     };
     fangs.replace_all(text, |found: &Captures<'_>| {
@@ -94,7 +97,7 @@ pub fn refang(text: &str) -> Cow<'_, str> {
     })
 }
 
-fn lower_has(text: &str, needles: &[&str]) -> bool {
+fn contains_ignoring_case(text: &str, needles: &[&str]) -> bool {
     let lower = text.to_ascii_lowercase();
     needles.iter().any(|needle| lower.contains(needle))
 }
@@ -107,7 +110,7 @@ mod tests {
 
     #[test]
     fn patterns_compile() {
-        assert!(SCHEME.is_some() && FANGS.is_some());
+        assert!(SCHEME.is_some() && DEFANGED.is_some());
     }
 
     #[test]
@@ -206,17 +209,25 @@ mod tests {
     #[test]
     fn a04_a_file_in_a_text_is_an_address_where_it_is_a_typed_one() {
         let known = [
-            Indicator::new(IndicatorKind::Domain, "login.app", crate::Role::Remote),
+            Indicator::new(
+                IndicatorKind::Domain,
+                "login.app",
+                crate::IndicatorRole::Remote,
+            ),
             Indicator::new(
                 IndicatorKind::Url,
                 "https://update.zip/x",
-                crate::Role::Remote,
+                crate::IndicatorRole::Remote,
             ),
-            Indicator::new(IndicatorKind::File, "setup.sh", crate::Role::Related),
+            Indicator::new(
+                IndicatorKind::File,
+                "setup.sh",
+                crate::IndicatorRole::Related,
+            ),
         ];
         let text = "Far end Login.app, update.zip and setup.sh; mylogin.app is none";
         assert_eq!(
-            defang_knowing(text, &known),
+            defang_with(text, &known),
             "Far end Login[.]app, update[.]zip and setup.sh; mylogin.app is none"
         );
         assert_eq!(defang(text), text);
@@ -239,7 +250,7 @@ mod tests {
         #[test]
         fn what_is_spared_has_no_fangs(text in "([hHfFmMxXtTpPeosSoOwWdDaA*]{1,4}|[\\[\\](){}:/\\\\.@* -]|://|hxxp|FXP|meow|[a-z]){0,10}") {
             if matches!(refang(&text), Cow::Borrowed(_)) {
-                prop_assert!(!FANGS.as_ref().unwrap().is_match(&text), "{text:?}");
+                prop_assert!(!DEFANGED.as_ref().unwrap().is_match(&text), "{text:?}");
             }
         }
     }

@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::runs::Alphabet;
+use super::character_runs::Alphabet;
 
 /// Minimum length of a token. Vendors' unlabelled keys have 20 characters or more.
-const SHORTEST: usize = 20;
+const MIN_TOKEN_CHARS: usize = 20;
 
 /// Parts of a text that may look random and are kept.
-static KEEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+static ALLOWED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)
           \barn:aws[a-z-]*:[^\s\x22',;]+                        # Amazon resource names
@@ -34,14 +34,14 @@ static KEEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static TOKENS: Alphabet = Alphabet::alphanumeric_and(b"+/=_~.-");
 
 /// Returns the byte ranges of tokens that look like unknown secrets.
-pub(super) fn secrets(text: &str) -> Vec<std::ops::Range<usize>> {
+pub(super) fn find_random_tokens(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
-    let Some(keep) = KEEP.as_ref() else {
+    let Some(keep) = ALLOWED.as_ref() else {
         return found;
     };
     let mut kept: Option<Vec<std::ops::Range<usize>>> = None;
-    for candidate in TOKENS.runs(text, SHORTEST) {
-        for range in suspicious(text.get(candidate.clone()).unwrap_or_default()) {
+    for candidate in TOKENS.runs(text, MIN_TOKEN_CHARS) {
+        for range in random_parts(text.get(candidate.clone()).unwrap_or_default()) {
             let range = candidate.start + range.start..candidate.start + range.end;
             let kept =
                 kept.get_or_insert_with(|| keep.find_iter(text).map(|m| m.range()).collect());
@@ -60,7 +60,7 @@ pub(super) fn secrets(text: &str) -> Vec<std::ops::Range<usize>> {
 }
 
 /// Returns the whole token if it looks random, else its parts that do.
-fn suspicious(token: &str) -> Vec<std::ops::Range<usize>> {
+fn random_parts(token: &str) -> Vec<std::ops::Range<usize>> {
     let trimmed = token.trim_end_matches(['.', '-', '/']);
     // A path, a URL's path, a dotted name or `name=value` is judged by its parts, a base64 key as a whole.
     let has_parts = trimmed.starts_with('/')
@@ -82,15 +82,15 @@ fn suspicious(token: &str) -> Vec<std::ops::Range<usize>> {
 
 fn is_random(token: &str) -> bool {
     let length = token.len();
-    if length < SHORTEST || token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if length < MIN_TOKEN_CHARS || token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return false;
     }
-    let Classes {
+    let CharacterClasses {
         lower,
         upper,
         digits,
         changes,
-    } = Classes::of(token);
+    } = CharacterClasses::new(token);
     let rate = changes as f64 / (length - 1) as f64;
     // Entropy is computed last, because few names get that far.
     if lower > 0 && upper > 0 && digits > 0 {
@@ -137,15 +137,15 @@ fn is_camel_case(token: &str) -> bool {
 
 /// Counts of the character classes of a token, and of changes between them.
 #[derive(Default)]
-struct Classes {
+struct CharacterClasses {
     lower: usize,
     upper: usize,
     digits: usize,
     changes: usize,
 }
 
-impl Classes {
-    fn of(token: &str) -> Self {
+impl CharacterClasses {
+    fn new(token: &str) -> Self {
         let mut classes = Self::default();
         let mut previous = None;
         for byte in token.bytes() {
@@ -193,6 +193,6 @@ mod tests {
 
     #[test]
     fn patterns_compile() {
-        assert!(KEEP.is_some());
+        assert!(ALLOWED.is_some());
     }
 }

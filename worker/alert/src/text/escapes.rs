@@ -11,7 +11,7 @@ static ESCAPES: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\\+(?:[bfnrt]|u[0-9A-Fa-f]{4})|%[0-9A-Fa-f]{2}").ok());
 
 /// Returns the text with white space for escapes, at unchanged byte offsets, or `None` where it has no escape.
-pub(super) fn blanked(text: &str) -> Option<String> {
+pub(super) fn blank_escapes(text: &str) -> Option<String> {
     let blanked = ESCAPES.as_ref()?.replace_all(text, |found: &Captures<'_>| {
         let escape = found.get(0).map_or("", |found| found.as_str());
         let last = if escape.ends_with(['n', 'r']) {
@@ -38,7 +38,7 @@ mod tests {
             (r"\u0022a%2Fb%zz\x", r"      a   b%zz\x"),
             (r#"\"a\" \\ 100% 5%"#, r#"\"a\" \\ 100% 5%"#),
         ] {
-            assert_eq!(blanked(text).as_deref().unwrap_or(text), without);
+            assert_eq!(blank_escapes(text).as_deref().unwrap_or(text), without);
             assert_eq!(text.len(), without.len());
         }
     }

@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
-use super::runs::Alphabet;
+use super::character_runs::Alphabet;
 
 /// `gap` between words also matches replacements of spaces where none are allowed, as in role session names.
 static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
@@ -70,27 +70,27 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
 
 /// Characters of both base64 alphabets, and the minimum length of a token.
 static DIGITS: Alphabet = Alphabet::alphanumeric_and(b"+/_-");
-const LEAST_DIGITS: usize = 24;
+const MIN_BASE64_DIGITS: usize = 24;
 
 /// Minimum number of tag characters that make a word.
-const LEAST_TAGS: usize = 4;
+const MIN_TAG_CHARACTERS: usize = 4;
 
 /// Minimum run of zero-width characters that is not accidental.
-const LEAST_RUN: usize = 8;
+const MIN_ZERO_WIDTH_RUN: usize = 8;
 
 /// Returns whether the text addresses the analyst.
 #[must_use]
-pub fn instructions(text: &str) -> bool {
+pub fn has_instructions(text: &str) -> bool {
     if text.len() < 6 {
         return false;
     }
-    let seen = visible(text);
-    matches(&seen) || encoded(&seen) || conceals(text)
+    let seen = reveal_hidden(text);
+    matches_phrase(&seen) || has_encoded_instructions(&seen) || has_concealed_text(text)
 }
 
 /// Returns whether the text carries an invisible one: letters as tag characters (except region flags, which begin
 /// with a black flag), or bytes as a run of zero-width characters.
-fn conceals(text: &str) -> bool {
+fn has_concealed_text(text: &str) -> bool {
     if text.is_ascii() {
         return false;
     }
@@ -104,14 +104,14 @@ fn conceals(text: &str) -> bool {
         }
         let is_unseen = !character.is_ascii() && super::hidden::is_hidden(character);
         run = if is_unseen && !in_flag { run + 1 } else { 0 };
-        if tags >= LEAST_TAGS || run >= LEAST_RUN {
+        if tags >= MIN_TAG_CHARACTERS || run >= MIN_ZERO_WIDTH_RUN {
             return true;
         }
     }
     false
 }
 
-fn matches(text: &str) -> bool {
+fn matches_phrase(text: &str) -> bool {
     TRIGGER
         .as_ref()
         .is_none_or(|trigger| trigger.is_match(text))
@@ -122,7 +122,7 @@ fn matches(text: &str) -> bool {
 
 /// Returns the text as a machine may read it: tag characters become the letters they mean, and other hidden ones are
 /// removed.
-fn visible(text: &str) -> Cow<'_, str> {
+fn reveal_hidden(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -141,8 +141,8 @@ fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns whether a base64 token decodes to such text; its padding may be missing.
-fn encoded(text: &str) -> bool {
-    DIGITS.runs(text, LEAST_DIGITS).take(16).any(|token| {
+fn has_encoded_instructions(text: &str) -> bool {
+    DIGITS.runs(text, MIN_BASE64_DIGITS).take(16).any(|token| {
         let digits = text.get(token).unwrap_or_default().bytes();
         let standard: Vec<u8> = digits
             .map(|digit| match digit {
@@ -155,7 +155,7 @@ fn encoded(text: &str) -> bool {
             .decode(standard)
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
-            .is_some_and(|inner| matches(&inner))
+            .is_some_and(|inner| matches_phrase(&inner))
     })
 }
 
@@ -215,7 +215,7 @@ mod tests {
             "a\u{e0068}\u{e0065}\u{e006c}\u{e006c}\u{e006f}b",
             "a\u{200b}\u{200c}\u{200b}\u{200b}\u{200c}\u{200c}\u{200b}\u{200c}\u{200b}b",
         ] {
-            assert!(instructions(text), "{text:?}");
+            assert!(has_instructions(text), "{text:?}");
         }
     }
 
@@ -238,7 +238,7 @@ mod tests {
             "a flag \u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f} and a family 👨\u{200d}👩\u{200d}👧",
             "<a href=x> | <b>",
         ] {
-            assert!(!instructions(text), "{text:?}");
+            assert!(!has_instructions(text), "{text:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::{Regex, RegexSet};
 
-use super::secrets::{Kind, SECRET_KEY, SECRETS};
+use super::secrets::{SECRET_KEY, SECRETS, SecretPattern};
 use super::{entropy, escapes};
 use crate::key::sha256;
 
@@ -29,14 +29,14 @@ static TRIGGERS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
 });
 
 /// The patterns, each compiled when a text first needs it; most never are.
-static KNOWN: LazyLock<Vec<OnceLock<Option<Regex>>>> =
+static COMPILED_PATTERNS: LazyLock<Vec<OnceLock<Option<Regex>>>> =
     LazyLock::new(|| SECRETS.iter().map(|_| OnceLock::new()).collect());
 
 static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SECRET_KEY).ok());
 
 /// Returns the pattern with ASCII classes and boundaries. Secrets are ASCII, and Unicode classes cost ten times as
 /// much.
-fn ascii(pattern: &str) -> String {
+fn to_ascii_pattern(pattern: &str) -> String {
     pattern
         .replace(r"\b", r"(?-u:\b)")
         .replace(r"\s", r"[\t\n\r ]")
@@ -47,17 +47,17 @@ fn ascii(pattern: &str) -> String {
 /// Returns the text without secrets, and the number of redactions.
 #[must_use]
 pub fn redact(text: &str) -> (Cow<'_, str>, usize) {
-    redact_keeping(text, &|_| false)
+    redact_except(text, &|_| false)
 }
 
 /// Redacts a text like [`redact`], but keeps random-looking tokens for which `keep` holds. Known kinds are always
 /// redacted.
-pub(super) fn redact_keeping<'a>(
+pub(super) fn redact_except<'a>(
     text: &'a str,
     keep: &dyn Fn(&str) -> bool,
 ) -> (Cow<'a, str>, usize) {
-    let (known, mut count) = redact_known(text);
-    let random: Vec<(Range<usize>, &str)> = entropy::secrets(&known)
+    let (known, mut count) = redact_known_kinds(text);
+    let random: Vec<(Range<usize>, &str)> = entropy::find_random_tokens(&known)
         .into_iter()
         .filter(|range| known.get(range.clone()).is_some_and(|token| !keep(token)))
         .map(|range| (range, RANDOM))
@@ -71,13 +71,13 @@ pub(super) fn redact_keeping<'a>(
 
 /// Returns a URL without secrets. The host is kept, however random its name, because it is the far end.
 pub(crate) fn redact_url(url: &str) -> String {
-    let (known, _) = redact_known(url);
+    let (known, _) = redact_known_kinds(url);
     let authority = known.find("://").map_or(0, |at| at + 3);
     let rest = known.get(authority..).unwrap_or_default();
     let length = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let user = rest.get(..length).and_then(|it| it.rfind('@'));
     let host = authority + user.unwrap_or(0)..authority + length;
-    let random: Vec<(Range<usize>, &str)> = entropy::secrets(&known)
+    let random: Vec<(Range<usize>, &str)> = entropy::find_random_tokens(&known)
         .into_iter()
         .filter(|range| range.end <= host.start || host.end <= range.start)
         .map(|range| (range, RANDOM))
@@ -86,8 +86,8 @@ pub(crate) fn redact_url(url: &str) -> String {
 }
 
 /// Returns the text without secrets of known kinds.
-pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
-    let ranges = merged(known(text));
+pub(crate) fn redact_known_kinds(text: &str) -> (Cow<'_, str>, usize) {
+    let ranges = merge_matches(find_known_secrets(text));
     if ranges.is_empty() {
         return (Cow::Borrowed(text), 0);
     }
@@ -96,7 +96,7 @@ pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
 
 /// A secret of a known kind.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct SecretMatch {
     /// The whole match: the secret and the words before it.
     pub(super) whole: Range<usize>,
     /// The secret.
@@ -108,25 +108,25 @@ pub(super) struct Known {
 }
 
 /// Returns the secrets of known kinds in a text; they may overlap.
-pub(super) fn known(text: &str) -> Vec<Known> {
+pub(super) fn find_known_secrets(text: &str) -> Vec<SecretMatch> {
     // The shortest match of any pattern is `pwd=abcdef`.
     let triggers = TRIGGERS.as_ref().filter(|_| text.len() >= 8);
     let Some(triggers) = triggers.filter(|triggers| triggers.is_match(text)) else {
         return Vec::new();
     };
     let mut found = Vec::new();
-    let blanked = escapes::blanked(text);
+    let blanked = escapes::blank_escapes(text);
     for order in triggers.matches(text) {
-        let Some(cell) = KNOWN.get(order) else {
+        let Some(cell) = COMPILED_PATTERNS.get(order) else {
             continue;
         };
-        let pattern = |kind: &Kind| Regex::new(&ascii(kind.2)).ok();
+        let pattern = |kind: &SecretPattern| Regex::new(&to_ascii_pattern(kind.2)).ok();
         let pattern = cell.get_or_init(|| SECRETS.get(order).and_then(pattern));
         let Some(pattern) = pattern else { continue };
-        find(text, pattern, order, &mut found);
+        find_kind(text, pattern, order, &mut found);
         // In the original text a value continues after an escape; in the blanked text a word begins there.
         if let Some(blanked) = &blanked {
-            find(blanked, pattern, order, &mut found);
+            find_kind(blanked, pattern, order, &mut found);
         }
     }
     found
@@ -134,10 +134,10 @@ pub(super) fn known(text: &str) -> Vec<Known> {
 
 /// Maximum number of passes over a text for secrets within harmless values. Each such value may reach to the end of
 /// the text.
-const MOST_AGAIN: usize = 4;
+const MAX_RESCANS: usize = 4;
 
 /// Finds the secrets of one kind.
-fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
+fn find_kind(text: &str, pattern: &Regex, order: usize, found: &mut Vec<SecretMatch>) {
     let (mut from, mut again) = (0, 0);
     while let Some(captures) = pattern.captures_at(text, from) {
         let Some(whole) = captures.get(0) else { return };
@@ -151,13 +151,13 @@ fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
         if is_harmless(secret.as_str()) {
             // Quotes may contain another secret. Where nothing precedes it, the same match would be found again.
             let inner = group.filter(|group| group.start() > whole.start());
-            if let Some(inner) = inner.filter(|_| again <= MOST_AGAIN * text.len()) {
+            if let Some(inner) = inner.filter(|_| again <= MAX_RESCANS * text.len()) {
                 again += inner.len();
                 from = inner.start();
             }
             continue;
         }
-        found.push(Known {
+        found.push(SecretMatch {
             whole: whole.range(),
             secret: secret.range(),
             order,
@@ -168,9 +168,9 @@ fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
 
 /// Returns the ranges in order, with overlapping ones merged. A cookie header that contains a token of a known kind
 /// is redacted whole.
-fn merged(mut found: Vec<Known>) -> Vec<(Range<usize>, &'static str)> {
+fn merge_matches(mut found: Vec<SecretMatch>) -> Vec<(Range<usize>, &'static str)> {
     found.sort_by_key(|one| one.secret.start);
-    let mut merged: Vec<Known> = Vec::with_capacity(found.len());
+    let mut merged: Vec<SecretMatch> = Vec::with_capacity(found.len());
     for next in found {
         match merged.last_mut() {
             Some(last) if next.secret.start < last.secret.end => {
@@ -199,7 +199,7 @@ pub(super) fn is_secret_key(key: &str) -> bool {
     ends_like_secret(key)
         && KEY
             .as_ref()
-            .is_some_and(|pattern| pattern.is_match(&words(key)))
+            .is_some_and(|pattern| pattern.is_match(&snake_case(key)))
 }
 
 /// Returns whether a key has a suffix of a secret's name. This cheap test spares most keys the pattern.
@@ -225,7 +225,7 @@ fn ends_like_secret(key: &str) -> bool {
 }
 
 /// Splits camelCase and PascalCase into words: `clientSecret` is `client_secret`.
-pub(super) fn words(key: &str) -> String {
+pub(super) fn snake_case(key: &str) -> String {
     let mut words = String::with_capacity(key.len() + 4);
     let mut previous = '_';
     for character in key.chars() {
@@ -301,7 +301,7 @@ pub(super) fn replace(text: &str, ranges: &[(Range<usize>, &str)]) -> String {
         out.push_str(text.get(done..range.start).unwrap_or_default());
         out.push_str("[redacted:");
         out.push_str(name);
-        if is_place(text, range, name) {
+        if is_url_path(text, range, name) {
             let mut digest = sha256(text.get(range.clone()).unwrap_or_default());
             digest.truncate(16);
             out.push('~');
@@ -316,7 +316,7 @@ pub(super) fn replace(text: &str, ranges: &[(Range<usize>, &str)]) -> String {
 
 /// Returns whether the secret is part of a URL's location: after its host, and random, so that its fingerprint
 /// reveals nothing. A signature or a code in the query does not change the location.
-fn is_place(text: &str, range: &Range<usize>, name: &str) -> bool {
+fn is_url_path(text: &str, range: &Range<usize>, name: &str) -> bool {
     let start = text.ceil_char_boundary(range.start.saturating_sub(MAX_URL_BYTES));
     let before = text.get(start..range.start).unwrap_or_default();
     let Some((_, rest)) = before
@@ -326,7 +326,8 @@ fn is_place(text: &str, range: &Range<usize>, name: &str) -> bool {
     else {
         return false;
     };
-    let is_random = || !entropy::secrets(text.get(range.clone()).unwrap_or_default()).is_empty();
+    let is_random =
+        || !entropy::find_random_tokens(text.get(range.clone()).unwrap_or_default()).is_empty();
     rest.contains(['/', '?', '#'])
         && (name == RANDOM || (!rest.contains(['?', '#', ';', '=']) && is_random()))
 }

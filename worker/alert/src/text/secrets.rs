@@ -11,14 +11,14 @@ mod commands;
 /// A kind of secret: name of the mark, trigger, and pattern. The trigger is a short part of every such secret,
 /// ignoring case, by which one cheap search selects the patterns for a text (a test compares both). Order matters
 /// only for overlaps: the first kind names the mark.
-pub(super) type Kind = (&'static str, &'static str, &'static str);
+pub(super) type SecretPattern = (&'static str, &'static str, &'static str);
 
 /// All kinds.
-pub(super) static SECRETS: LazyLock<Vec<Kind>> =
+pub(super) static SECRETS: LazyLock<Vec<SecretPattern>> =
     LazyLock::new(|| [TOKENS, commands::SECRETS].concat());
 
 /// Vendors' tokens, and secrets in URLs and headers.
-const TOKENS: &[Kind] = &[
+const TOKENS: &[SecretPattern] = &[
     // Keys in blocks.
     (
         "private_key",

@@ -7,17 +7,17 @@ use opentelemetry::trace::{SpanId, TraceId, TraceState};
 use super::TraceContext;
 
 /// Maximum length of a header. A later version of `traceparent` may be longer than the 55 bytes of this one.
-const MOST_BYTES: usize = 256;
+const MAX_HEADER_BYTES: usize = 256;
 /// Maximum length of a state, which is the minimum that W3C requires, and maximum number of its members.
-const MOST_STATE_BYTES: usize = 512;
-const MOST_MEMBERS: usize = 32;
+const MAX_STATE_BYTES: usize = 512;
+const MAX_STATE_MEMBERS: usize = 32;
 
 impl TraceContext {
     /// Parses the headers `traceparent` and `tracestate`. A malformed or too long state is left out.
     #[must_use]
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let text = traceparent.trim();
-        if text.len() > MOST_BYTES {
+        if text.len() > MAX_HEADER_BYTES {
             return None;
         }
         let mut parts = text.split('-');
@@ -40,7 +40,7 @@ impl TraceContext {
     /// Parses AWS X-Ray's header: `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
     #[must_use]
     pub fn parse_xray(header: &str) -> Option<Self> {
-        if header.len() > MOST_BYTES {
+        if header.len() > MAX_HEADER_BYTES {
             return None;
         }
         let field = |name: &str| {
@@ -60,7 +60,7 @@ impl TraceContext {
     /// Returns the context in a message's attributes: `traceparent` of the deliverer, of a CloudEvent or of a Pub/Sub
     /// client, or X-Ray's. The first well-formed one counts.
     #[must_use]
-    pub fn of_attributes(attributes: &BTreeMap<String, String>) -> Option<Self> {
+    pub fn from_attributes(attributes: &BTreeMap<String, String>) -> Option<Self> {
         let named = |wanted: &str| {
             let mut all = attributes.iter();
             let found = all.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -97,8 +97,8 @@ fn is_state(state: &str) -> bool {
         let pair = member.split_once('=');
         pair.is_some_and(|(key, value)| !key.trim().is_empty() && !value.is_empty())
     };
-    state.len() <= MOST_STATE_BYTES
+    state.len() <= MAX_STATE_BYTES
         && state.bytes().all(|byte| (b' '..=b'~').contains(&byte))
-        && state.split(',').count() <= MOST_MEMBERS
+        && state.split(',').count() <= MAX_STATE_MEMBERS
         && state.split(',').all(has_value)
 }

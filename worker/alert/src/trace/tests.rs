@@ -88,7 +88,7 @@ fn the_first_well_formed_context_of_a_message_counts() {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        TraceContext::of_attributes(&attributes).map(|context| context.traceparent())
+        TraceContext::from_attributes(&attributes).map(|context| context.traceparent())
     };
     let other = "00-11111111111111111111111111111111-2222222222222222-00";
     let xray = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
@@ -110,21 +110,21 @@ fn the_first_well_formed_context_of_a_message_counts() {
 
 #[test]
 fn every_worker_finds_the_same_trace_of_a_case_and_each_revision_is_a_triage_of_its_own() {
-    let one = CaseTrace::of("k3f9-x2mq-7d1w", 1, None);
-    assert_eq!(one, CaseTrace::of("k3f9-x2mq-7d1w", 1, None));
+    let one = CaseTrace::new("k3f9-x2mq-7d1w", 1, None);
+    assert_eq!(one, CaseTrace::new("k3f9-x2mq-7d1w", 1, None));
     assert_ne!(
         one.trace_id,
-        CaseTrace::of("k3f9-x2mq-7d1w", 2, None).trace_id
+        CaseTrace::new("k3f9-x2mq-7d1w", 2, None).trace_id
     );
     assert_ne!(
         one.trace_id,
-        CaseTrace::of("k3f9-x2mq-7d1x", 1, None).trace_id
+        CaseTrace::new("k3f9-x2mq-7d1x", 1, None).trace_id
     );
     let context = TraceContext::parse(PARENT, None).unwrap();
-    let goes_on = CaseTrace::of("k3f9-x2mq-7d1w", 1, Some(&context));
+    let goes_on = CaseTrace::new("k3f9-x2mq-7d1w", 1, Some(&context));
     assert_eq!(goes_on.trace_id, context.trace_id());
     assert_eq!((goes_on.intake, goes_on.triage), (one.intake, one.triage));
-    assert_eq!(CaseTrace::of("k3f9-x2mq-7d1w", 2, None).intake, None);
+    assert_eq!(CaseTrace::new("k3f9-x2mq-7d1w", 2, None).intake, None);
     assert_eq!(
         goes_on.traceparent(true),
         format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", one.triage)
@@ -133,24 +133,27 @@ fn every_worker_finds_the_same_trace_of_a_case_and_each_revision_is_a_triage_of_
 
 #[test]
 fn every_worker_finds_the_same_span_of_a_step_and_each_step_of_each_triage_has_its_own() {
-    let case = |id, revision| CaseTrace::of(id, revision, None);
+    let case = |id, revision| CaseTrace::new(id, revision, None);
     let one = case("k3f9-x2mq-7d1w", 1);
-    assert_eq!(one.step("s1"), case("k3f9-x2mq-7d1w", 1).step("s1"));
+    assert_eq!(
+        one.step_span_id("s1"),
+        case("k3f9-x2mq-7d1w", 1).step_span_id("s1")
+    );
     let context = TraceContext::parse(PARENT, None).unwrap();
-    let goes_on = CaseTrace::of("k3f9-x2mq-7d1w", 1, Some(&context));
-    assert_eq!(one.step("s1"), goes_on.step("s1"));
+    let goes_on = CaseTrace::new("k3f9-x2mq-7d1w", 1, Some(&context));
+    assert_eq!(one.step_span_id("s1"), goes_on.step_span_id("s1"));
     let others = [
-        one.step("s2"),
-        case("k3f9-x2mq-7d1w", 2).step("s1"),
-        case("k3f9-x2mq-7d1x", 1).step("s1"),
+        one.step_span_id("s2"),
+        case("k3f9-x2mq-7d1w", 2).step_span_id("s1"),
+        case("k3f9-x2mq-7d1x", 1).step_span_id("s1"),
         one.triage,
     ];
-    assert!(others.iter().all(|other| *other != one.step("s1")));
+    assert!(others.iter().all(|other| *other != one.step_span_id("s1")));
 }
 
 #[test]
 fn a_ratio_of_all_traces_is_recorded() {
-    let traces = (0..2_000).map(|number| CaseTrace::of(&number.to_string(), 1, None));
+    let traces = (0..2_000).map(|number| CaseTrace::new(&number.to_string(), 1, None));
     let tenth = traces.clone().filter(|trace| trace.is_sampled(0.1)).count();
     assert!((120..280).contains(&tenth), "{tenth}");
     assert!(

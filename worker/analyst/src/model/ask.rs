@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use nightshift_engine::allowance::{Allowance, Leave};
+use nightshift_engine::case_budget::{CaseBudget, RequestReservation};
 use nightshift_engine::limits::Cost;
 use nightshift_engine::port::{Answer, NoAnswer};
 use nightshift_engine::question::AskError;
@@ -16,42 +16,43 @@ use tokio::time::Instant;
 
 use super::compaction;
 use super::prompts::Prompts;
-use super::pseudonyms::Mask;
+use super::pseudonyms::Pseudonymizer;
 use super::repair;
-use nightshift_llm::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, Failure, Usage};
+use nightshift_llm::chat::{ChatAnswer, ChatError, ChatFailure, ChatModel, ChatRequest, Usage};
 
 /// Maximum length, in characters, of an error text in a journal.
-const WHAT: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 
 /// Grace after a request's deadline. Models end at the deadline and report their usage. One that does not is
 /// abandoned and charged with the maximum cost of the request.
-const LATE: Duration = Duration::from_secs(1);
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// State of one question.
-pub(super) struct Asking<'a> {
+pub(super) struct ModelQuestion<'a> {
     pub(super) model: &'a dyn ChatModel,
     /// Prompts for repairs.
     pub(super) prompts: &'a Prompts,
     /// Pseudonyms of the request.
-    pub(super) mask: Option<&'a Mask>,
+    pub(super) pseudonymizer: Option<&'a Pseudonymizer>,
     /// Tokens of the parts of a request that cannot be shortened: system text and tools.
-    pub(super) fixed: u64,
+    pub(super) fixed_tokens: u64,
     /// Budget of the case.
-    pub(super) allowance: &'a Allowance,
+    pub(super) budget: &'a CaseBudget,
 }
 
 /// Parser of an answer: returns a value, or the problems of the answer.
-pub(super) type Read<'a, T> = &'a (dyn Fn(&ChatAnswer) -> Result<T, Vec<String>> + Send + Sync);
+pub(super) type AnswerParser<'a, T> =
+    &'a (dyn Fn(&ChatAnswer) -> Result<T, Vec<String>> + Send + Sync);
 
-impl Asking<'_> {
+impl ModelQuestion<'_> {
     /// Asks until an answer can be parsed or no attempt is left.
     pub(super) async fn ask<T>(
         &self,
         mut request: ChatRequest,
-        read: Read<'_, T>,
+        read: AnswerParser<'_, T>,
     ) -> Result<Answer<T>, NoAnswer> {
         let mut cost = Cost::default();
-        match self.tries(&mut request, read, &mut cost).await {
+        match self.ask_with_repair(&mut request, read, &mut cost).await {
             Ok((value, model)) => Ok(Answer {
                 value,
                 cost,
@@ -61,14 +62,14 @@ impl Asking<'_> {
         }
     }
 
-    async fn tries<T>(
+    async fn ask_with_repair<T>(
         &self,
         request: &mut ChatRequest,
-        read: Read<'_, T>,
+        read: AnswerParser<'_, T>,
         cost: &mut Cost,
     ) -> Result<(T, String), AskError> {
-        let said = self.whole(request, cost).await?;
-        let answer = self.shown(&said);
+        let said = self.request_untruncated(request, cost).await?;
+        let answer = self.unmask(&said);
         if let Ok(value) = read(&answer) {
             return Ok((value, said.model));
         }
@@ -76,8 +77,8 @@ impl Asking<'_> {
         let problems = read(&said).err().unwrap_or_default();
         repair::ask_again(&mut request.messages, &answer, &problems, self.prompts)
             .map_err(|what| AskError::Unavailable { what })?;
-        let second = self.whole(request, cost).await?;
-        let second = self.shown(&second);
+        let second = self.request_untruncated(request, cost).await?;
+        let second = self.unmask(&second);
         read(&second)
             .map(|value| (value, second.model.clone()))
             .map_err(|problems| {
@@ -88,22 +89,22 @@ impl Asking<'_> {
                     };
                 }
                 AskError::Malformed {
-                    what: brief(&repair::places(&problems)),
+                    what: shorten_error(&repair::problem_locations(&problems)),
                 }
             })
     }
 
     /// Returns the answer with the hidden values restored.
-    fn shown<'a>(&self, said: &'a ChatAnswer) -> Cow<'a, ChatAnswer> {
-        match self.mask {
-            Some(mask) => Cow::Owned(mask.answer(said.clone())),
+    fn unmask<'a>(&self, said: &'a ChatAnswer) -> Cow<'a, ChatAnswer> {
+        match self.pseudonymizer {
+            Some(mask) => Cow::Owned(mask.unmask_answer(said.clone())),
             None => Cow::Borrowed(said),
         }
     }
 
     /// Returns a complete answer, in the model's words. A truncated answer gets twice the room, then a request for a
     /// shorter one. A prompt that was too long is shortened once, because our token count is an estimate.
-    async fn whole(
+    async fn request_untruncated(
         &self,
         request: &mut ChatRequest,
         cost: &mut Cost,
@@ -113,29 +114,29 @@ impl Asking<'_> {
         let mut may_raise = request.max_output_tokens < most;
         let mut may_shrink = true;
         loop {
-            let leave = self.leave(request).await?;
-            let (result, one) = self.once(request).await;
+            let leave = self.reserve(request).await?;
+            let (result, one) = self.send(request).await;
             leave.settle(one);
             *cost += one;
             let error = match result {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            if error.failure == Failure::ContextTooLong && may_shrink {
+            if error.failure == ChatFailure::ContextTooLong && may_shrink {
                 may_shrink = false;
-                if compaction::shrink(&mut request.messages, self.fixed) {
+                if compaction::shrink(&mut request.messages, self.fixed_tokens) {
                     continue;
                 }
             }
-            if error.failure != Failure::Truncated {
+            if error.failure != ChatFailure::Truncated {
                 return Err(ask_error(&error));
             }
             if may_raise {
                 may_raise = false;
                 request.max_output_tokens = request.max_output_tokens.saturating_mul(2).min(most);
-            } else if may_ask_for_less && !was_silent(error.usage) {
+            } else if may_ask_for_less && !is_reasoning_only(error.usage) {
                 may_ask_for_less = false;
-                repair::ask_for_less(&mut request.messages, self.prompts)
+                repair::ask_for_shorter(&mut request.messages, self.prompts)
                     .map_err(|what| AskError::Unavailable { what })?;
             } else {
                 return Err(ask_error(&error));
@@ -145,9 +146,9 @@ impl Asking<'_> {
 
     /// Waits until the caps of the case have room for the maximum cost of this request beside those that run. The
     /// wait does not count as time of the question.
-    async fn leave(&self, request: &mut ChatRequest) -> Result<Leave, AskError> {
+    async fn reserve(&self, request: &mut ChatRequest) -> Result<RequestReservation, AskError> {
         let begun = Instant::now();
-        let leave = self.allowance.leave(self.most(request)).await;
+        let leave = self.budget.reserve_request(self.max_cost(request)).await;
         request.deadline += begun.elapsed();
         leave.map_err(|cap| AskError::Unavailable {
             what: format!("the case has spent its cap of {}", cap.as_str()),
@@ -155,11 +156,11 @@ impl Asking<'_> {
     }
 
     /// Returns the maximum cost of a request: the prompt by our count, plus the maximum reasoning and answer.
-    fn most(&self, request: &ChatRequest) -> Cost {
+    fn max_cost(&self, request: &ChatRequest) -> Cost {
         let traits = self.model.traits();
         let price = traits.price;
-        let input_tokens = self.fixed + compaction::said(&request.messages);
-        let output_tokens = u64::from(traits.most_output(request.max_output_tokens));
+        let input_tokens = self.fixed_tokens + compaction::conversation_tokens(&request.messages);
+        let output_tokens = u64::from(traits.max_answer_tokens(request.max_output_tokens));
         Cost {
             usd: usd(input_tokens, price.input) + usd(output_tokens, price.output),
             input_tokens,
@@ -170,10 +171,11 @@ impl Asking<'_> {
     }
 
     /// Sends one request within its deadline, and returns its cost in any case.
-    async fn once(&self, request: &ChatRequest) -> (Result<ChatAnswer, ChatError>, Cost) {
-        let masked = self.mask.map(|mask| mask.request(request));
+    async fn send(&self, request: &ChatRequest) -> (Result<ChatAnswer, ChatError>, Cost) {
+        let masked = self.pseudonymizer.map(|mask| mask.mask_request(request));
         let request = masked.as_ref().unwrap_or(request);
-        let asked = tokio::time::timeout_at(request.deadline + LATE, self.model.chat(request));
+        let asked =
+            tokio::time::timeout_at(request.deadline + GRACE_PERIOD, self.model.chat(request));
         match asked.await {
             Ok(Ok(answer)) => {
                 let cost = cost(answer.usage, answer.usd, answer.requests);
@@ -186,15 +188,15 @@ impl Asking<'_> {
             Err(_) => {
                 let name = self.model.traits().name.clone();
                 let what = "the time for the question is over";
-                let error = ChatError::new(name, Failure::Timeout, what);
-                (Err(error), self.most(request))
+                let error = ChatError::new(name, ChatFailure::Timeout, what);
+                (Err(error), self.max_cost(request))
             }
         }
     }
 }
 
 /// Returns whether the answer was all reasoning. A request for a shorter answer does not help then.
-const fn was_silent(usage: Usage) -> bool {
+const fn is_reasoning_only(usage: Usage) -> bool {
     usage.reasoning_tokens > 0 && usage.reasoning_tokens >= usage.output_tokens
 }
 
@@ -216,19 +218,19 @@ fn usd(tokens: u64, per_million: f64) -> f64 {
     tokens as f64 * per_million / 1_000_000.0
 }
 
-fn brief(text: &str) -> String {
-    super::wire::line(text, WHAT)
+fn shorten_error(text: &str) -> String {
+    super::answer_json::clean_line(text, MAX_ERROR_CHARS)
 }
 
 /// Converts a model's error to the engine's.
 fn ask_error(error: &ChatError) -> AskError {
-    let what = brief(&error.to_string());
+    let what = shorten_error(&error.to_string());
     match error.failure {
         failure if failure.is_refusal() => AskError::Refused { what },
-        Failure::Truncated => AskError::Truncated { what },
-        Failure::Timeout => AskError::Timeout { what },
-        Failure::Malformed => AskError::Malformed { what },
-        Failure::NoTurn => AskError::NoTurn { what },
+        ChatFailure::Truncated => AskError::Truncated { what },
+        ChatFailure::Timeout => AskError::Timeout { what },
+        ChatFailure::Malformed => AskError::Malformed { what },
+        ChatFailure::NoTurn => AskError::NoTurn { what },
         failure if failure.is_outage() => AskError::Down { what },
         _ => AskError::Unavailable { what },
     }

@@ -4,45 +4,45 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
-use nightshift_alert::{Alert, Indicator, Role, Severity, Technique, indicator};
+use nightshift_alert::{Alert, Indicator, IndicatorRole, Severity, Technique, indicator};
 use nightshift_engine::catalogue::{ActionChoice, ActionTemplate};
-use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Verdict, VerdictReason};
 use nightshift_engine::port::{Answer, NoAnswer};
 use nightshift_engine::question::ConcludeQuestion;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::frame::{About, Frame, kept, user};
+use super::answer_json::{self, MAX_ENTRIES, MAX_SENTENCE_CHARS, clean_line, clean_lines};
 use super::prompts::Prompt;
-use super::render::{self, Results};
-use super::wire::{self, MOST_ENTRIES, SENTENCE, line, lines};
+use super::render::{self, ResultRenderer};
+use super::request_builder::{PromptContext, RequestBuilder, text_part, user_message};
 use super::{ModelAnalyst, parse, schema};
-use nightshift_llm::chat::{Asked, ChatAnswer, Part};
+use nightshift_llm::chat::{ChatAnswer, ChatPart, QuestionKind};
 
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &ConcludeQuestion,
 ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
-    let about = About {
-        setting: &question.setting,
+    let about = PromptContext {
+        question: &question.context,
         alert: &question.alert,
-        past: question.past.as_ref(),
+        past_cases: question.past.as_ref(),
         steps: &question.steps,
         step: None,
         tools: &question.tools,
     };
-    let frame = Frame::new(analyst, Asked::Conclude, &about)?;
-    let mut parts = frame.opening(false);
+    let frame = RequestBuilder::new(analyst, QuestionKind::Conclude, &about)?;
+    let mut parts = frame.opening_parts(false);
     let results = results(&frame, question, &parts);
-    parts.push(Part::text(format!(
+    parts.push(ChatPart::text(format!(
         "\n{}",
         frame.fence.block("results", &results)
     )));
     let case = frame.fence.block("case", &case(question));
-    parts.push(kept(case, true));
+    parts.push(text_part(case, true));
     if !question.problems.is_empty() {
-        let problems = render::lines(question.problems.iter().map(|problem| json!(problem)));
-        parts.push(Part::text(frame.fence.block("problems", &problems)));
+        let problems = render::json_lines(question.problems.iter().map(|problem| json!(problem)));
+        parts.push(ChatPart::text(frame.fence.block("problems", &problems)));
     }
     let own = frame.prompt(
         Prompt::Conclude,
@@ -51,29 +51,31 @@ pub(super) async fn ask(
             has_problems => !question.problems.is_empty(),
         },
     )?;
-    parts.push(Part::text(format!("\n{own}")));
-    let request = frame.request(vec![user(parts)], Some(&schema::CONCLUDE), false);
+    parts.push(ChatPart::text(format!("\n{own}")));
+    let request = frame.request(vec![user_message(parts)], Some(&schema::CONCLUDE), false);
     frame
-        .ask(request, &|answer| read(answer, &question.alert))
+        .ask(request, &|answer| parse_conclusion(answer, &question.alert))
         .await
 }
 
 /// Returns the objective and all steps, with their purpose, outcome and calls.
-fn results(frame: &Frame<'_>, question: &ConcludeQuestion, before: &[Part]) -> String {
+fn results(frame: &RequestBuilder<'_>, question: &ConcludeQuestion, before: &[ChatPart]) -> String {
     let calls = question.steps.iter().flat_map(|view| &view.calls);
-    let room = frame.room(before) / 4 * 3;
-    let mut results = Results::within(calls, frame.most_result, room);
-    let mut out = vec![render::lines([json!({"objective": *question.objective})])];
+    let room = frame.remaining_tokens(before) / 4 * 3;
+    let mut results = ResultRenderer::with_budget(calls, frame.max_result_tokens, room);
+    let mut out = vec![render::json_lines([
+        json!({"objective": *question.objective}),
+    ])];
     for view in &question.steps {
-        let mut step = render::step(&view.step, view.step.status.as_str());
+        let mut step = render::step_fields(&view.step, view.step.status.as_str());
         step.insert("outcome".to_owned(), json!(view.step.outcome));
         step.insert("summary".to_owned(), json!(view.step.summary));
         step.retain(|_, value| !value.is_null());
-        out.push(render::lines([Value::Object(step)]));
+        out.push(render::json_lines([Value::Object(step)]));
         out.extend(
             view.calls
                 .iter()
-                .map(|call| results.of(call, &frame.desk.tools.names)),
+                .map(|call| results.render_call(call, &frame.cached.tools.names)),
         );
     }
     out.join("\n")
@@ -86,7 +88,7 @@ fn case(question: &ConcludeQuestion) -> String {
         map.insert("insights".to_owned(), json!(question.insights));
     }
     map.insert("cleared".to_owned(), json!(question.may_be_benign()));
-    if let Some(why) = &question.held_up {
+    if let Some(why) = &question.hold_reason {
         map.insert("held_up".to_owned(), json!(why));
     }
     let facts: Vec<Value> = question
@@ -101,7 +103,7 @@ fn case(question: &ConcludeQuestion) -> String {
         map.insert("clearing".to_owned(), Value::Array(facts));
     }
     map.insert("actions".to_owned(), json!(actions(question)));
-    render::lines([Value::Object(map)])
+    render::json_lines([Value::Object(map)])
 }
 
 /// Returns the ids of the actions that may be advised here, by the kinds of values that they are about.
@@ -122,7 +124,7 @@ fn actions(question: &ConcludeQuestion) -> BTreeMap<String, BTreeSet<&str>> {
 }
 
 /// Placeholders that are filled in without a choice.
-const OF_THE_ALERT: [&str; 5] = ["account", "region", "resource", "product", "scope"];
+const ALERT_PLACEHOLDERS: [&str; 5] = ["account", "region", "resource", "product", "scope"];
 
 /// Returns the kinds of values that an action is about.
 fn placeholders(action: &ActionTemplate) -> Vec<&str> {
@@ -139,54 +141,54 @@ fn placeholders(action: &ActionTemplate) -> Vec<&str> {
                 name
             }
         })
-        .filter(|name| !OF_THE_ALERT.contains(name))
+        .filter(|name| !ALERT_PLACEHOLDERS.contains(name))
         .collect();
     names.dedup();
     names
 }
 
 #[derive(Deserialize)]
-struct Wire {
-    findings: Vec<wire::Finding>,
+struct ConclusionJson {
+    findings: Vec<answer_json::FindingJson>,
     verdict: Verdict,
     leaning: Leaning,
-    reason: Reason,
+    reason: VerdictReason,
     severity: Severity,
     gaps: Vec<String>,
     would_decide: Vec<String>,
-    actions: Vec<Action>,
+    actions: Vec<ActionJson>,
     techniques: Vec<String>,
     meaning: String,
 }
 
 #[derive(Deserialize)]
-struct Action {
+struct ActionJson {
     id: String,
     values: Vec<String>,
 }
 
-fn read(answer: &ChatAnswer, alert: &Alert) -> Result<ConclusionDraft, Vec<String>> {
-    let wire: Wire = parse::read(answer, &schema::CONCLUDE)?;
+fn parse_conclusion(answer: &ChatAnswer, alert: &Alert) -> Result<ConclusionDraft, Vec<String>> {
+    let wire: ConclusionJson = parse::parse_answer(answer, &schema::CONCLUDE)?;
     Ok(ConclusionDraft {
         verdict: wire.verdict,
         leaning: wire.leaning,
         reason: wire.reason,
         assessed_severity: wire.severity,
-        findings: wire::findings(wire.findings, "/findings")?,
-        gaps: lines(wire.gaps),
+        findings: answer_json::findings(wire.findings, "/findings")?,
+        gaps: clean_lines(wire.gaps),
         not_covered: Vec::new(),
-        would_decide: lines(wire.would_decide),
+        would_decide: clean_lines(wire.would_decide),
         actions: wire
             .actions
             .into_iter()
-            .take(MOST_ENTRIES)
+            .take(MAX_ENTRIES)
             .map(|action| choice(&action, alert))
             .collect(),
-        meaning: line(&wire.meaning, SENTENCE),
+        meaning: clean_line(&wire.meaning, MAX_SENTENCE_CHARS),
         techniques: wire
             .techniques
             .iter()
-            .take(MOST_ENTRIES)
+            .take(MAX_ENTRIES)
             .filter_map(|id| technique(id))
             .collect(),
     })
@@ -194,8 +196,8 @@ fn read(answer: &ChatAnswer, alert: &Alert) -> Result<ConclusionDraft, Vec<Strin
 
 /// Converts the values to indicators: those of the alert, else what a parser finds in them. The engine takes only
 /// values that the case knows.
-fn choice(action: &Action, alert: &Alert) -> ActionChoice {
-    let indicators = action.values.iter().take(MOST_ENTRIES).flat_map(|value| {
+fn choice(action: &ActionJson, alert: &Alert) -> ActionChoice {
+    let indicators = action.values.iter().take(MAX_ENTRIES).flat_map(|value| {
         let known: Vec<Indicator> = alert
             .indicators
             .iter()
@@ -207,11 +209,11 @@ fn choice(action: &Action, alert: &Alert) -> ActionChoice {
         }
         indicator::extract(value)
             .into_iter()
-            .map(|(kind, value)| Indicator::new(kind, value, Role::Related))
+            .map(|(kind, value)| Indicator::new(kind, value, IndicatorRole::Related))
             .collect()
     });
     ActionChoice {
-        id: line(&action.id, 80),
+        id: clean_line(&action.id, 80),
         indicators: indicators.collect(),
     }
 }

@@ -12,44 +12,44 @@ use serde_json::Value;
 
 use super::fence::Fence;
 use super::render;
-use nightshift_llm::chat::{CallPart, ChatMessage, Part, Role};
+use nightshift_llm::chat::{ChatMessage, ChatPart, ChatRole, ToolCallPart};
 
 /// The part of an answer that the journal keeps for the model's next turn.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Memo {
+pub(super) struct TurnMemo {
     /// Version of the format; a memo of another version is ignored.
     version: u32,
     /// Last part of the question, which changes from turn to turn. It is repeated in its place, so that a
     /// conversation only grows. Some providers accept sealed reasoning only after the same preceding text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     news: String,
-    parts: Vec<Part>,
+    parts: Vec<ChatPart>,
 }
 
-const VERSION: u32 = 1;
+const MEMO_VERSION: u32 = 1;
 
-impl Memo {
+impl TurnMemo {
     /// Creates the memo of an answer to a question that ended with `news`, in the journal's form.
-    pub(super) fn of(news: &str, parts: Vec<Part>) -> Option<Value> {
+    pub(super) fn encode(news: &str, parts: Vec<ChatPart>) -> Option<Value> {
         serde_json::to_value(Self {
-            version: VERSION,
+            version: MEMO_VERSION,
             news: news.to_owned(),
             parts,
         })
         .ok()
     }
 
-    fn read(value: &Value) -> Option<Self> {
+    fn decode(value: &Value) -> Option<Self> {
         Self::deserialize(value)
             .ok()
-            .filter(|memo| memo.version == VERSION && !memo.parts.is_empty())
+            .filter(|memo| memo.version == MEMO_VERSION && !memo.parts.is_empty())
     }
 
-    fn calls(&self) -> Vec<&CallPart> {
+    fn calls(&self) -> Vec<&ToolCallPart> {
         self.parts
             .iter()
             .filter_map(|part| match part {
-                Part::Call(call) => Some(call),
+                ChatPart::Call(call) => Some(call),
                 _ => None,
             })
             .collect()
@@ -59,39 +59,39 @@ impl Memo {
 /// A turn of the model: its answer, and the calls that followed.
 pub(super) struct Exchange<'a> {
     pub(super) turn: u32,
-    memo: Memo,
+    memo: TurnMemo,
     calls: Vec<&'a CallView>,
 }
 
 /// Calls of a step, separated by their origin.
-pub(super) struct Turns<'a> {
+pub(super) struct StepTurns<'a> {
     /// Calls that the first message describes.
-    pub(super) told: Vec<&'a CallView>,
+    pub(super) initial_calls: Vec<&'a CallView>,
     /// Calls that the model made itself.
-    pub(super) made: Vec<Exchange<'a>>,
+    pub(super) exchanges: Vec<Exchange<'a>>,
 }
 
-impl<'a> Turns<'a> {
+impl<'a> StepTurns<'a> {
     /// Separates the calls of this question's step. `native` says whether the model makes tool calls, instead of
     /// writing them as text.
-    pub(super) fn of(question: &'a TurnQuestion, native: bool) -> Self {
+    pub(super) fn from_question(question: &'a TurnQuestion, native: bool) -> Self {
         let mut by_turn: BTreeMap<u32, Vec<&CallView>> = BTreeMap::new();
         for view in &question.step.calls {
             by_turn.entry(view.turn).or_default().push(view);
         }
         let mut turns = Self {
-            told: Vec::new(),
-            made: Vec::new(),
+            initial_calls: Vec::new(),
+            exchanges: Vec::new(),
         };
         for (turn, calls) in by_turn {
             let memo = question
                 .memos
                 .get(&turn)
-                .and_then(|memo| Memo::read(memo))
-                .filter(|memo| fits(memo, &calls, native));
+                .and_then(|memo| TurnMemo::decode(memo))
+                .filter(|memo| matches_calls(memo, &calls, native));
             match memo {
-                Some(memo) => turns.made.push(Exchange { turn, memo, calls }),
-                None => turns.told.extend(calls),
+                Some(memo) => turns.exchanges.push(Exchange { turn, memo, calls }),
+                None => turns.initial_calls.extend(calls),
             }
         }
         turns
@@ -99,7 +99,7 @@ impl<'a> Turns<'a> {
 }
 
 /// Returns whether every call of the memo has its result, in a form that the model takes.
-fn fits(memo: &Memo, calls: &[&CallView], native: bool) -> bool {
+fn matches_calls(memo: &TurnMemo, calls: &[&CallView], native: bool) -> bool {
     let made = memo.calls().len();
     if native && made > 0 {
         made == calls.len()
@@ -115,7 +115,7 @@ impl Exchange<'_> {
     }
 
     /// Returns the number of calls.
-    pub(super) const fn many(&self) -> usize {
+    pub(super) const fn call_count(&self) -> usize {
         self.calls.len()
     }
 
@@ -126,8 +126,8 @@ impl Exchange<'_> {
             made.iter()
                 .zip(&self.calls)
                 .map(|(call, view)| {
-                    let (text, is_error) = render::result(view, fence, most);
-                    Part::Result {
+                    let (text, is_error) = render::render_result(view, fence, most);
+                    ChatPart::Result {
                         id: call.id.clone(),
                         name: call.name.clone(),
                         text: text.into(),
@@ -137,18 +137,18 @@ impl Exchange<'_> {
                 .collect()
         } else {
             let results = self.calls.iter().zip(1..).map(|(view, number)| {
-                let (text, _) = render::result(view, fence, most);
+                let (text, _) = render::render_result(view, fence, most);
                 format!("Call {number}:\n{text}")
             });
-            vec![Part::text(results.collect::<String>())]
+            vec![ChatPart::text(results.collect::<String>())]
         };
         [
             ChatMessage {
-                role: Role::Assistant,
+                role: ChatRole::Assistant,
                 parts: self.memo.parts.clone(),
             },
             ChatMessage {
-                role: Role::User,
+                role: ChatRole::User,
                 parts,
             },
         ]

@@ -7,95 +7,108 @@ use nightshift_engine::question::{DecideQuestion, Decision, Judgement};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::frame::{About, Frame, kept, user};
+use super::answer_json::{self, MAX_SENTENCE_CHARS, MAX_SUMMARY_CHARS, clean_line};
 use super::prompts::Prompt;
-use super::render::{self, Results};
+use super::render::{self, ResultRenderer};
+use super::request_builder::{PromptContext, RequestBuilder, text_part, user_message};
 use super::tools::ToolNames;
-use super::wire::{self, SENTENCE, SUMMARY, line};
 use super::{ModelAnalyst, parse, schema};
-use nightshift_llm::chat::{Asked, ChatAnswer, Part};
+use nightshift_llm::chat::{ChatAnswer, ChatPart, QuestionKind};
 
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &DecideQuestion,
 ) -> Result<Answer<Decision>, NoAnswer> {
-    let about = About {
-        setting: &question.setting,
+    let about = PromptContext {
+        question: &question.context,
         alert: &question.alert,
-        past: question.past.as_ref(),
+        past_cases: question.past.as_ref(),
         steps: &question.steps,
         step: None,
         tools: &question.tools,
     };
-    let frame = Frame::new(analyst, Asked::Decide, &about)?;
-    let names = &frame.desk.tools.names;
-    let mut parts = frame.opening(true);
+    let frame = RequestBuilder::new(analyst, QuestionKind::Decide, &about)?;
+    let names = &frame.cached.tools.names;
+    let mut parts = frame.opening_parts(true);
     parts.extend(actions(&frame, question, &parts));
     if !question.insights.is_empty() {
         let insights = question.insights.iter();
-        let learned = render::lines(insights.map(|insight| json!({"insight": insight})));
-        parts.push(Part::text(frame.fence.block("learned", &learned)));
+        let learned = render::json_lines(insights.map(|insight| json!({"insight": insight})));
+        parts.push(ChatPart::text(frame.fence.block("learned", &learned)));
     }
     let own = frame.prompt(
         Prompt::Decide,
         context! {
             steps_left => question.steps_left,
-            left => render::left(&question.setting.left),
+            left => render::describe_budget(&question.context.remaining),
         },
     )?;
-    parts.push(Part::text(format!("\n{own}")));
-    let request = frame.request(vec![user(parts)], Some(&schema::DECIDE), false);
+    parts.push(ChatPart::text(format!("\n{own}")));
+    let request = frame.request(vec![user_message(parts)], Some(&schema::DECIDE), false);
     let has_open = question
         .steps
         .iter()
         .any(|view| !view.step.status.is_terminal());
     frame
-        .ask(request, &|answer| read(answer, names, has_open))
+        .ask(request, &|answer| parse_decision(answer, names, has_open))
         .await
 }
 
 /// Returns the objective, then each action with its results and outcome in a block of its own, so that the next
 /// request shares all of them.
-fn actions(frame: &Frame<'_>, question: &DecideQuestion, before: &[Part]) -> Vec<Part> {
-    let objective = frame
-        .fence
-        .block("objective", &render::lines([json!(*question.objective)]));
-    let mut parts = vec![Part::text(format!("\nThe objective:\n{objective}"))];
+fn actions(
+    frame: &RequestBuilder<'_>,
+    question: &DecideQuestion,
+    before: &[ChatPart],
+) -> Vec<ChatPart> {
+    let objective = frame.fence.block(
+        "objective",
+        &render::json_lines([json!(*question.objective)]),
+    );
+    let mut parts = vec![ChatPart::text(format!("\nThe objective:\n{objective}"))];
     let calls = question.steps.iter().flat_map(|view| &view.calls);
-    let mut results = Results::within(calls, frame.most_result, frame.room(before));
+    let mut results = ResultRenderer::with_budget(
+        calls,
+        frame.max_result_tokens,
+        frame.remaining_tokens(before),
+    );
     let many = question.steps.len();
     for (index, view) in question.steps.iter().enumerate() {
         let step = &view.step;
-        let mut lines = vec![render::lines([
+        let mut lines = vec![render::json_lines([
             json!({"id": step.id, "description": step.description, "expected": step.expected}),
         ])];
         for call in &view.calls {
-            lines.push(results.of(call, &frame.desk.tools.names));
+            lines.push(results.render_call(call, &frame.cached.tools.names));
         }
         let block = frame
             .fence
             .block(&format!("actions {}", step.id), &lines.join("\n"));
-        parts.push(kept(format!("\n{block}"), index + 1 == many));
+        parts.push(text_part(format!("\n{block}"), index + 1 == many));
         let judged = if step.status.is_terminal() {
             let line = json!({"id": step.id, "outcome": step.outcome, "summary": step.summary});
-            frame.fence.block("judged", &render::lines([line]))
+            frame.fence.block("judged", &render::json_lines([line]))
         } else {
             format!("{} is `running`: judge it.\n", step.id)
         };
-        parts.push(Part::text(judged));
+        parts.push(ChatPart::text(judged));
     }
     parts
 }
 
 #[derive(Deserialize)]
-struct Wire {
-    judgement: Option<wire::Outcome>,
+struct DecisionJson {
+    judgement: Option<answer_json::StepResultJson>,
     reasoning: String,
-    next: Option<wire::Step>,
+    next: Option<answer_json::StepJson>,
 }
 
-fn read(answer: &ChatAnswer, names: &ToolNames, has_open: bool) -> Result<Decision, Vec<String>> {
-    let wire: Wire = parse::read(answer, &schema::DECIDE)?;
+fn parse_decision(
+    answer: &ChatAnswer,
+    names: &ToolNames,
+    has_open: bool,
+) -> Result<Decision, Vec<String>> {
+    let wire: DecisionJson = parse::parse_answer(answer, &schema::DECIDE)?;
     if has_open && wire.judgement.is_none() {
         return Err(vec![
             "/judgement: is null, but the last action is not judged yet".to_owned(),
@@ -105,14 +118,14 @@ fn read(answer: &ChatAnswer, names: &ToolNames, has_open: bool) -> Result<Decisi
         None => None,
         Some(outcome) => Some(Judgement {
             outcome: outcome.outcome,
-            summary: line(&outcome.summary, SUMMARY),
-            findings: wire::findings(outcome.findings, "/judgement/findings")?,
+            summary: clean_line(&outcome.summary, MAX_SUMMARY_CHARS),
+            findings: answer_json::findings(outcome.findings, "/judgement/findings")?,
         }),
     };
     Ok(Decision {
         objective: String::new(),
         source: String::new(),
-        reasoning: line(&wire.reasoning, SENTENCE),
+        reasoning: clean_line(&wire.reasoning, MAX_SENTENCE_CHARS),
         judgement,
         next: wire.next.and_then(|step| step.draft(names)),
     })

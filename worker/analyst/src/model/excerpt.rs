@@ -9,31 +9,31 @@ use nightshift_alert::JsonText;
 use nightshift_engine::evidence::Evidence;
 use serde_json::{Map, Value, json};
 
-use super::tokens::{head, tokens};
+use super::tokens::{head_length, tokens};
 
 /// Maximum size of one field, in bytes (attacks.md, 10).
-pub(super) const FIELD_BYTES: usize = 8 * 1024;
+pub(super) const MAX_FIELD_BYTES: usize = 8 * 1024;
 
 /// Distance in bytes within which a cut looks back for the end of a row.
 const ROW_LOOK_BACK: usize = 512;
 
 /// Requested part of a result.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Look<'a> {
+pub(super) struct ExcerptRange<'a> {
     /// Text that shown rows and fields must hold.
     pub(super) filter: Option<&'a str>,
     /// First character to show.
     pub(super) offset: usize,
 }
 
-impl<'a> Look<'a> {
+impl<'a> ExcerptRange<'a> {
     /// Returns whether this is more than the first part.
-    pub(super) const fn is_further(&self) -> bool {
+    pub(super) const fn is_follow_up(&self) -> bool {
         self.filter.is_some() || self.offset > 0
     }
 
     /// Reads the arguments of `evidence_read`.
-    pub(super) fn of(arguments: &'a Map<String, Value>) -> Self {
+    pub(super) fn from_arguments(arguments: &'a Map<String, Value>) -> Self {
         let offset = arguments.get("offset").and_then(Value::as_u64);
         Self {
             filter: arguments
@@ -51,11 +51,11 @@ pub(super) fn compact(value: &Value) -> String {
 }
 
 /// Returns the requested part of the evidence's answer, within `most` tokens.
-pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String {
+pub(super) fn excerpt(evidence: &Evidence, look: ExcerptRange<'_>, most: u64) -> String {
     let id = evidence.id;
     let text = match look.filter {
-        None => whole(&evidence.body),
-        Some(filter) => match holding(&evidence.body.value(), &filter.to_lowercase(), false) {
+        None => full_text(&evidence.body),
+        Some(filter) => match filter_value(&evidence.body.value(), &filter.to_lowercase(), false) {
             Some(part) => compact(&part).into(),
             None => {
                 return json!({"evidence": id, "filter": filter, "note": "nothing in it holds this text"})
@@ -71,7 +71,7 @@ pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String 
     if rest.is_empty() && look.offset > 0 {
         return format!("[{id} ends before character {}]", look.offset);
     }
-    let end = row_end(rest, head(rest, most));
+    let end = row_end(rest, head_length(rest, most));
     let shown = rest.get(..end).unwrap_or_default();
     if end == rest.len() {
         return shown.to_owned();
@@ -89,16 +89,19 @@ pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String 
 }
 
 /// Returns the tokens of the complete answer.
-pub(super) fn size(evidence: &Evidence) -> u64 {
-    tokens(&whole(&evidence.body))
+pub(super) fn answer_tokens(evidence: &Evidence) -> u64 {
+    tokens(&full_text(&evidence.body))
 }
 
 /// Returns the complete answer as compact JSON with bounded texts. Most answers have no long text and are returned as
 /// they are.
-fn whole(body: &JsonText) -> Cow<'_, str> {
+fn full_text(body: &JsonText) -> Cow<'_, str> {
     let text = body.as_str();
-    let is_bounded = text.len() <= FIELD_BYTES
-        || !text.contains("\\\"") && text.split('"').all(|between| between.len() <= FIELD_BYTES);
+    let is_bounded = text.len() <= MAX_FIELD_BYTES
+        || !text.contains("\\\"")
+            && text
+                .split('"')
+                .all(|between| between.len() <= MAX_FIELD_BYTES);
     if is_bounded {
         Cow::Borrowed(text)
     } else {
@@ -117,12 +120,12 @@ fn row_end(text: &str, end: usize) -> usize {
 }
 
 /// Returns the rows and fields that hold the text: a row of a list whole, an object without its other fields.
-fn holding(value: &Value, wanted: &str, is_row: bool) -> Option<Value> {
+fn filter_value(value: &Value, wanted: &str, is_row: bool) -> Option<Value> {
     match value {
         Value::Array(rows) => {
             let rows: Vec<Value> = rows
                 .iter()
-                .filter_map(|row| holding(row, wanted, true))
+                .filter_map(|row| filter_value(row, wanted, true))
                 .collect();
             (!rows.is_empty()).then_some(Value::Array(rows))
         }
@@ -133,7 +136,7 @@ fn holding(value: &Value, wanted: &str, is_row: bool) -> Option<Value> {
                     if key.to_lowercase().contains(wanted) {
                         return Some((key.clone(), inner.clone()));
                     }
-                    Some((key.clone(), holding(inner, wanted, false)?))
+                    Some((key.clone(), filter_value(inner, wanted, false)?))
                 })
                 .collect();
             if kept.is_empty() {
@@ -150,9 +153,9 @@ fn holding(value: &Value, wanted: &str, is_row: bool) -> Option<Value> {
     }
 }
 
-/// Returns the value, or a copy whose texts are cut at [`FIELD_BYTES`].
+/// Returns the value, or a copy whose texts are cut at [`MAX_FIELD_BYTES`].
 fn bounded(value: &Value) -> Cow<'_, Value> {
-    if fits(value) {
+    if is_within_limits(value) {
         return Cow::Borrowed(value);
     }
     let mut copy = value.clone();
@@ -160,13 +163,13 @@ fn bounded(value: &Value) -> Cow<'_, Value> {
     Cow::Owned(copy)
 }
 
-fn fits(value: &Value) -> bool {
+fn is_within_limits(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.len() <= FIELD_BYTES,
-        Value::Array(list) => list.iter().all(fits),
+        Value::String(text) => text.len() <= MAX_FIELD_BYTES,
+        Value::Array(list) => list.iter().all(is_within_limits),
         Value::Object(map) => map
             .iter()
-            .all(|(key, value)| key.len() <= FIELD_BYTES && fits(value)),
+            .all(|(key, value)| key.len() <= MAX_FIELD_BYTES && is_within_limits(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
@@ -180,7 +183,7 @@ fn shorten(value: &mut Value) {
         }
         Value::Array(list) => list.iter_mut().for_each(shorten),
         Value::Object(map) => {
-            map.retain(|key, _| key.len() <= FIELD_BYTES);
+            map.retain(|key, _| key.len() <= MAX_FIELD_BYTES);
             map.values_mut().for_each(shorten);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -189,10 +192,10 @@ fn shorten(value: &mut Value) {
 
 /// Returns the text of a field, cut where it is too long.
 pub(super) fn bounded_text(text: &str) -> Cow<'_, str> {
-    if text.len() <= FIELD_BYTES {
+    if text.len() <= MAX_FIELD_BYTES {
         return Cow::Borrowed(text);
     }
-    let end = text.floor_char_boundary(FIELD_BYTES - 3);
+    let end = text.floor_char_boundary(MAX_FIELD_BYTES - 3);
     Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default()))
 }
 
@@ -228,17 +231,17 @@ mod tests {
 
     #[test]
     fn texts_of_an_answer_are_bounded_however_they_are_written() {
-        let long = "x".repeat(FIELD_BYTES + 1);
-        let quoted = "say \"x\" ".repeat(FIELD_BYTES / 8);
+        let long = "x".repeat(MAX_FIELD_BYTES + 1);
+        let quoted = "say \"x\" ".repeat(MAX_FIELD_BYTES / 8);
         let key: Map<String, Value> = [(long.clone(), json!(1))].into_iter().collect();
         for body in [
             json!({"short": "a \\ and \" and é", "list": [null, 1.5, "x"]}),
             json!({"a": 1, "long": long}),
             json!([[quoted]]),
             Value::Object(key),
-            json!("x".repeat(FIELD_BYTES)),
+            json!("x".repeat(MAX_FIELD_BYTES)),
         ] {
-            assert_eq!(whole(&JsonText::from(&body)), compact(&body));
+            assert_eq!(full_text(&JsonText::from(&body)), compact(&body));
         }
     }
 
@@ -252,7 +255,7 @@ mod tests {
         while read.len() < whole.len() {
             let shown = excerpt(
                 &all,
-                Look {
+                ExcerptRange {
                     filter: None,
                     offset,
                 },
@@ -269,7 +272,7 @@ mod tests {
         assert!(looks > 3);
         let next = excerpt(
             &all,
-            Look {
+            ExcerptRange {
                 filter: None,
                 offset,
             },
@@ -281,14 +284,14 @@ mod tests {
     #[test]
     fn a_filter_leaves_the_rows_that_hold_the_text() {
         let all = evidence(rows(200));
-        let look = Look {
+        let look = ExcerptRange {
             filter: Some("ACTION19"),
             offset: 0,
         };
         let shown: Value = serde_json::from_str(&excerpt(&all, look, 10_000)).unwrap();
         assert_eq!(shown["rows"].as_array().unwrap().len(), 11);
         assert_eq!(shown["rows"][0]["ip"], "198.51.100.7", "a row is whole");
-        let none = Look {
+        let none = ExcerptRange {
             filter: Some("nobody"),
             offset: 0,
         };
@@ -298,7 +301,7 @@ mod tests {
     #[test]
     fn a17_a_field_of_a_megabyte_is_cut() {
         let text = compact(&json!({"a": "é".repeat(1 << 20), "b": 1}));
-        assert!(text.len() < FIELD_BYTES + 64, "{}", text.len());
+        assert!(text.len() < MAX_FIELD_BYTES + 64, "{}", text.len());
         assert!(text.ends_with(r#"…","b":1}"#), "the rest stays");
     }
 }

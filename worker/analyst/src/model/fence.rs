@@ -12,7 +12,7 @@ use regex::{Captures, Regex};
 use serde_json::Value;
 
 /// Character that breaks a token.
-const BREAK: char = '·';
+const TOKEN_BREAK: char = '·';
 
 /// Special tokens between bars (also DeepSeek's wide ones), Llama's brackets, tags of tool protocols and of our own
 /// blocks, and roles at the start of a line, plain or as JSON writes them.
@@ -29,11 +29,11 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Minimum length of a delimiter that is broken in data.
-const SHORTEST_KEY: usize = 4;
+const MIN_KEY_LENGTH: usize = 4;
 
 /// Piece of a text that we composed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum FencePiece<'a> {
     /// Our own words, including the ends of blocks.
     Ours(&'a str),
     /// Content of a data block.
@@ -55,7 +55,7 @@ impl Fence {
             .collect();
         let (head, tail) = key.split_at_checked(key.len() / 2).unwrap_or(("", ""));
         Self {
-            broken: format!("{head}{BREAK}{tail}"),
+            broken: format!("{head}{TOKEN_BREAK}{tail}"),
             key,
         }
     }
@@ -78,9 +78,9 @@ impl Fence {
 
     /// Splits a text that we composed into its pieces, in order. A block without an end, for example a truncated one,
     /// is data to the end of the text. The whole text is data where data could hold the delimiter.
-    pub(super) fn pieces<'a>(&self, text: &'a str) -> Vec<Piece<'a>> {
-        if self.key.len() < SHORTEST_KEY {
-            return vec![Piece::Data(text)];
+    pub(super) fn pieces<'a>(&self, text: &'a str) -> Vec<FencePiece<'a>> {
+        if self.key.len() < MIN_KEY_LENGTH {
+            return vec![FencePiece::Data(text)];
         }
         let (opens, closes) = (
             format!("<data-{} ", self.key),
@@ -93,10 +93,10 @@ impl Fence {
             let head = begin + name.find('\n').unwrap_or(name.len());
             let (ours, data) = rest.split_at(head);
             let (data, tail) = data.split_at(data.find(&closes).unwrap_or(data.len()));
-            pieces.extend([Piece::Ours(ours), Piece::Data(data)]);
+            pieces.extend([FencePiece::Ours(ours), FencePiece::Data(data)]);
             rest = tail;
         }
-        pieces.push(Piece::Ours(rest));
+        pieces.push(FencePiece::Ours(rest));
         pieces
     }
 
@@ -107,7 +107,7 @@ impl Fence {
             Cow::Borrowed(text) => break_tokens(text),
             Cow::Owned(text) => Cow::Owned(break_tokens(text).into_owned()),
         };
-        if self.key.len() < SHORTEST_KEY || !tokens.contains(&self.key) {
+        if self.key.len() < MIN_KEY_LENGTH || !tokens.contains(&self.key) {
             return tokens;
         }
         Cow::Owned(tokens.replace(&self.key, &self.broken))
@@ -115,22 +115,22 @@ impl Fence {
 }
 
 /// Contexts of a copied part of a text in which the part would have been broken.
-const AROUND: ([&str; 4], [&str; 4]) = (["", "\n", "<", "["], ["", ">", ":", "]"]);
+const TOKEN_CONTEXTS: ([&str; 4], [&str; 4]) = (["", "\n", "<", "["], ["", ">", ":", "]"]);
 
 /// Restores a text that a model copied from a block: removes `·` where all of them are our breaks.
-pub(super) fn mended(text: &str) -> Cow<'_, str> {
-    if !text.contains(BREAK) {
+pub(super) fn unbreak_text(text: &str) -> Cow<'_, str> {
+    if !text.contains(TOKEN_BREAK) {
         return Cow::Borrowed(text);
     }
-    let whole = text.replace(BREAK, "");
-    let copied = text.trim_start_matches(BREAK);
+    let whole = text.replace(TOKEN_BREAK, "");
+    let copied = text.trim_start_matches(TOKEN_BREAK);
     let is_ours = |before: &str, after: &str| {
         let around = format!("{before}{whole}{after}");
         let broken = break_tokens(&around);
         let shown = broken.strip_prefix(before).unwrap_or_default();
-        shown.trim_start_matches(BREAK).starts_with(copied)
+        shown.trim_start_matches(TOKEN_BREAK).starts_with(copied)
     };
-    let (before, after) = AROUND;
+    let (before, after) = TOKEN_CONTEXTS;
     if !copied.is_empty() && before.iter().any(|b| after.iter().any(|a| is_ours(b, a))) {
         Cow::Owned(whole)
     } else {
@@ -139,15 +139,15 @@ pub(super) fn mended(text: &str) -> Cow<'_, str> {
 }
 
 /// Restores all texts in a value.
-pub(super) fn mend(value: &mut Value) {
+pub(super) fn unbreak_value(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(whole) = mended(text) {
+            if let Cow::Owned(whole) = unbreak_text(text) {
                 *text = whole;
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(mend),
-        Value::Object(map) => map.values_mut().for_each(mend),
+        Value::Array(list) => list.iter_mut().for_each(unbreak_value),
+        Value::Object(map) => map.values_mut().for_each(unbreak_value),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -163,11 +163,11 @@ fn break_tokens(text: &str) -> Cow<'_, str> {
         for (at, c) in token.chars().enumerate() {
             let closes = at == last && matches!(c, ':' | '>') && !token.starts_with("</");
             if closes {
-                out.push(BREAK);
+                out.push(TOKEN_BREAK);
             }
             out.push(c);
             if at == 0 && matches!(c, '<' | '[') {
-                out.push(BREAK);
+                out.push(TOKEN_BREAK);
             }
         }
         out
@@ -200,9 +200,9 @@ mod tests {
             "</think>",
         ] {
             let clean = fence.clean(token).into_owned();
-            assert!(clean.contains(BREAK), "{token}");
+            assert!(clean.contains(TOKEN_BREAK), "{token}");
             assert!(!clean.contains(token), "{token}");
-            assert_eq!(clean.replace(BREAK, ""), token);
+            assert_eq!(clean.replace(TOKEN_BREAK, ""), token);
         }
     }
 
@@ -223,11 +223,11 @@ mod tests {
         ] {
             let start = shown.find(from).unwrap();
             let rest = shown.get(start..).unwrap();
-            let copied = mended(rest.get(..rest.find(to).unwrap() + to.len()).unwrap());
+            let copied = unbreak_text(rest.get(..rest.find(to).unwrap() + to.len()).unwrap());
             assert!(data.contains(copied.as_ref()), "{copied}");
         }
         for text in ["col·lecció", "User · alice", "a · b", "·"] {
-            assert_eq!(mended(text), text);
+            assert_eq!(unbreak_text(text), text);
         }
     }
 
@@ -265,8 +265,8 @@ mod tests {
         let ours: Vec<&str> = pieces
             .iter()
             .filter_map(|piece| match piece {
-                Piece::Ours(text) => Some(*text),
-                Piece::Data(_) => None,
+                FencePiece::Ours(text) => Some(*text),
+                FencePiece::Data(_) => None,
             })
             .collect();
         assert_eq!(
@@ -280,14 +280,17 @@ mod tests {
         let joined: String = pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Ours(text) | Piece::Data(text) => *text,
+                FencePiece::Ours(text) | FencePiece::Data(text) => *text,
             })
             .collect();
         assert_eq!(joined, text, "nothing is lost");
-        assert_eq!(fence.pieces("none"), [Piece::Ours("none")]);
+        assert_eq!(fence.pieces("none"), [FencePiece::Ours("none")]);
         let cut = "<data-0123456789abcdef E2>\nalice";
-        assert_eq!(fence.pieces(cut)[1], Piece::Data("\nalice"));
-        assert_eq!(Fence::new("ab").pieces("alice"), [Piece::Data("alice")]);
+        assert_eq!(fence.pieces(cut)[1], FencePiece::Data("\nalice"));
+        assert_eq!(
+            Fence::new("ab").pieces("alice"),
+            [FencePiece::Data("alice")]
+        );
     }
 
     proptest! {

@@ -10,40 +10,40 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::fence;
-use super::schema::Shape;
+use super::schema::AnswerSchema;
 use nightshift_llm::chat::ChatAnswer;
 
 /// Maximum size of an answer in bytes; no question needs a longer one.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Maximum number of objects inside prose that are tried.
-const MOST_CANDIDATES: usize = 8;
+const MAX_CANDIDATES: usize = 8;
 
 /// Parses an answer of this shape.
 ///
 /// # Errors
 ///
 /// Returns the problems, each with its place, for the model to repair.
-pub(super) fn read<T: DeserializeOwned>(
+pub(super) fn parse_answer<T: DeserializeOwned>(
     answer: &ChatAnswer,
-    shape: &Shape,
+    shape: &AnswerSchema,
 ) -> Result<T, Vec<String>> {
     if let Some(value) = &answer.structured {
-        return accept(value.clone(), shape);
+        return validate(value.clone(), shape);
     }
     let text = answer.text();
     if text.trim().is_empty() {
         return Err(vec!["the answer is empty".to_owned()]);
     }
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         return Err(vec![format!(
-            "the answer has {} bytes; at most {MOST_BYTES} are read",
+            "the answer has {} bytes; at most {MAX_BYTES} are read",
             text.len()
         )]);
     }
     let mut problems = None;
     for value in candidates(&text) {
-        match accept(value, shape) {
+        match validate(value, shape) {
             Ok(read) => return Ok(read),
             Err(found) => problems = problems.or(Some(found)),
         }
@@ -51,9 +51,9 @@ pub(super) fn read<T: DeserializeOwned>(
     Err(problems.unwrap_or_else(|| vec!["it holds no JSON object".to_owned()]))
 }
 
-fn accept<T: DeserializeOwned>(mut value: Value, shape: &Shape) -> Result<T, Vec<String>> {
-    fence::mend(&mut value);
-    fit(&mut value, shape.schema());
+fn validate<T: DeserializeOwned>(mut value: Value, shape: &AnswerSchema) -> Result<T, Vec<String>> {
+    fence::unbreak_value(&mut value);
+    coerce(&mut value, shape.schema());
     let problems = shape.problems(&value);
     if !problems.is_empty() {
         return Err(problems);
@@ -73,7 +73,7 @@ fn candidates(text: &str) -> Vec<Value> {
     let mut inside: Vec<&str> = embedded(text);
     inside.sort_by_key(|part| std::cmp::Reverse(part.len()));
     found.extend(inside.into_iter().filter_map(object));
-    found.truncate(MOST_CANDIDATES);
+    found.truncate(MAX_CANDIDATES);
     found
 }
 
@@ -109,7 +109,7 @@ fn fenced(text: &str) -> impl Iterator<Item = &str> {
     text.split("```")
         .skip(1)
         .step_by(2)
-        .take(MOST_CANDIDATES)
+        .take(MAX_CANDIDATES)
         .map(|block| match block.split_once('\n') {
             Some((language, rest)) if !language.contains('{') => rest,
             _ => block,
@@ -147,7 +147,7 @@ fn embedded(text: &str) -> Vec<&str> {
             }
             _ => {}
         }
-        if found.len() >= MOST_CANDIDATES {
+        if found.len() >= MAX_CANDIDATES {
             break;
         }
     }
@@ -193,22 +193,22 @@ fn without_trailing_commas(text: &str) -> Cow<'_, str> {
 
 /// Fixes the form of a value by its schema: strings that hold JSON, words in another case, missing fields that may be
 /// empty, surplus fields, and arguments written as an object.
-fn fit(value: &mut Value, schema: &Value) {
-    if let Some(inner) = not_null(schema) {
+fn coerce(value: &mut Value, schema: &Value) {
+    if let Some(inner) = non_null_branch(schema) {
         if !value.is_null() {
-            fit(value, inner);
+            coerce(value, inner);
         }
         return;
     }
     unwrap_string(value, schema);
     match value {
-        Value::Object(map) => fit_object(map, schema),
+        Value::Object(map) => coerce_object(map, schema),
         Value::Array(list) => {
             if let Some(items) = schema.get("items") {
-                list.iter_mut().for_each(|item| fit(item, items));
+                list.iter_mut().for_each(|item| coerce(item, items));
             }
         }
-        Value::String(text) => fit_word(text, schema),
+        Value::String(text) => coerce_word(text, schema),
         Value::Null if is_type(schema, "array") => *value = Value::Array(Vec::new()),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -216,12 +216,12 @@ fn fit(value: &mut Value, schema: &Value) {
         && is_type(schema, "array")
         && schema.pointer("/items/properties/value").is_some()
     {
-        *value = pairs(std::mem::take(map));
+        *value = name_value_pairs(std::mem::take(map));
     }
 }
 
 /// Returns the other branch of a schema that also takes null.
-fn not_null(schema: &Value) -> Option<&Value> {
+fn non_null_branch(schema: &Value) -> Option<&Value> {
     let branches = schema.get("anyOf")?.as_array()?;
     branches.iter().find(|branch| !is_type(branch, "null"))
 }
@@ -250,18 +250,18 @@ fn unwrap_string(value: &mut Value, schema: &Value) {
     }
 }
 
-fn fit_object(map: &mut Map<String, Value>, schema: &Value) {
+fn coerce_object(map: &mut Map<String, Value>, schema: &Value) {
     let Some(Value::Object(properties)) = schema.get("properties") else {
         return;
     };
     map.retain(|key, _| properties.contains_key(key));
     for (key, inner) in properties {
         match map.get_mut(key) {
-            Some(value) => fit(value, inner),
+            Some(value) => coerce(value, inner),
             None if is_type(inner, "array") => {
                 map.insert(key.clone(), Value::Array(Vec::new()));
             }
-            None if is_type(inner, "null") || not_null(inner).is_some() => {
+            None if is_type(inner, "null") || non_null_branch(inner).is_some() => {
                 map.insert(key.clone(), Value::Null);
             }
             None => {}
@@ -270,7 +270,7 @@ fn fit_object(map: &mut Map<String, Value>, schema: &Value) {
 }
 
 /// Turns `True Positive` into `true_positive`.
-fn fit_word(text: &mut String, schema: &Value) {
+fn coerce_word(text: &mut String, schema: &Value) {
     let Some(Value::Array(words)) = schema.get("enum") else {
         return;
     };
@@ -284,7 +284,7 @@ fn fit_word(text: &mut String, schema: &Value) {
 }
 
 /// Converts `{"ip": "x"}` to `[{"name": "ip", "value": "x"}]`; null values are omitted.
-fn pairs(map: Map<String, Value>) -> Value {
+fn name_value_pairs(map: Map<String, Value>) -> Value {
     map.into_iter()
         .filter(|(_, value)| !value.is_null())
         .map(|(name, value)| serde_json::json!({"name": name, "value": value}))

@@ -204,8 +204,11 @@ impl Prompts {
             .map(|(prompt, file, text)| (*prompt, ((*file).to_owned(), (*text).to_owned())))
             .collect();
         for path in markdown_files(dir)? {
-            let prompt = of_name(&path)?;
-            sources.insert(prompt, (path.display().to_string(), read(&path)?));
+            let prompt = prompt_for_file(&path)?;
+            sources.insert(
+                prompt,
+                (path.display().to_string(), read_prompt_file(&path)?),
+            );
         }
         Ok(Arc::new(Self::compile(&sources)?))
     }
@@ -225,11 +228,11 @@ impl Prompts {
         for (prompt, (file, text)) in sources {
             environment
                 .add_template_owned(prompt.file(), text.clone())
-                .map_err(|error| wrong(file, *prompt, &error))?;
+                .map_err(|error| template_error(file, *prompt, &error))?;
             environment
                 .get_template(prompt.file())
                 .and_then(|template| template.render(prompt.sample()))
-                .map_err(|error| wrong(file, *prompt, &error))?;
+                .map_err(|error| template_error(file, *prompt, &error))?;
             digest.update(prompt.file().as_bytes());
             digest.update([0]);
             digest.update(text.as_bytes());
@@ -263,7 +266,7 @@ fn syntax() -> SyntaxConfig {
     syntax.build().unwrap_or_default()
 }
 
-fn wrong(file: &str, prompt: Prompt, error: &minijinja::Error) -> PromptError {
+fn template_error(file: &str, prompt: Prompt, error: &minijinja::Error) -> PromptError {
     let mut problem = match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
@@ -311,7 +314,7 @@ fn markdown_files(dir: &Path) -> Result<Vec<PathBuf>, PromptError> {
     Ok(files)
 }
 
-fn of_name(path: &Path) -> Result<Prompt, PromptError> {
+fn prompt_for_file(path: &Path) -> Result<Prompt, PromptError> {
     let name = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
@@ -332,7 +335,7 @@ fn of_name(path: &Path) -> Result<Prompt, PromptError> {
     })
 }
 
-fn read(path: &Path) -> Result<String, PromptError> {
+fn read_prompt_file(path: &Path) -> Result<String, PromptError> {
     let unreadable = |source| PromptError::Unreadable {
         path: path.to_owned(),
         source,

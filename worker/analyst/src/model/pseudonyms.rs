@@ -21,105 +21,108 @@ use regex::{Captures, Regex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fence::{Fence, Piece};
-use super::frame::About;
+use super::fence::{Fence, FencePiece};
+use super::request_builder::PromptContext;
 use super::settings::PseudonymSettings;
-use names::{Found, Names};
-use nightshift_llm::chat::{Arguments, ChatAnswer, ChatRequest, Part, Role};
-use shapes::Shapes;
-use values::Kind;
+use names::{NameIndex, NameMatch};
+use nightshift_llm::chat::{CallArguments, ChatAnswer, ChatPart, ChatRequest, ChatRole};
+use shapes::ShapeMatcher;
+use values::PseudonymKind;
 
 /// Number of hex digits of a token.
-const DIGITS: usize = 12;
+const PSEUDONYM_DIGITS: usize = 12;
 
 /// Tokens as a model may write them. A token may stand between underscores, which are word characters for `\b` but
 /// not here. Only tokens that were given out are replaced.
-static TOKENS: LazyLock<Option<Regex>> =
+static PSEUDONYM_PATTERN: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?:account|principal|host|address|name)-[0-9a-f]{12}").ok());
 
 /// Values that are hidden in the requests of one question.
-pub(super) struct Mask {
+pub(super) struct Pseudonymizer {
     key: String,
     fence: Fence,
-    shapes: Shapes,
+    shapes: ShapeMatcher,
     /// Names that the operator gave; they are hidden in our own words too.
-    own: Names,
+    operator_names: NameIndex,
     /// Names of the operator and values of the case.
-    all: Names,
-    tokens: &'static Regex,
+    all_names: NameIndex,
+    pseudonym_pattern: &'static Regex,
     /// Hidden values by their tokens.
-    hidden: Mutex<BTreeMap<String, String>>,
+    values_by_pseudonym: Mutex<BTreeMap<String, String>>,
 }
 
-impl Mask {
+impl Pseudonymizer {
     /// Collects the values to hide in this question.
     ///
     /// # Errors
     ///
     /// Describes why not everything could be hidden. The question must not be asked then.
-    pub(super) fn new(settings: &PseudonymSettings, about: &About<'_>) -> Result<Self, String> {
-        let own = values::own(settings);
-        let all = values::of(&own, about)?;
-        let tokens = TOKENS.as_ref();
+    pub(super) fn new(
+        settings: &PseudonymSettings,
+        about: &PromptContext<'_>,
+    ) -> Result<Self, String> {
+        let own = values::operator_names(settings);
+        let all = values::collect_names(&own, about)?;
+        let tokens = PSEUDONYM_PATTERN.as_ref();
         Ok(Self {
-            key: about.setting.pseudonym_key.to_string(),
-            fence: Fence::new(&about.setting.delimiter),
-            shapes: Shapes::new(&settings.ranges)?,
-            own: Names::new(&own),
-            all: Names::new(&all),
-            tokens: tokens.ok_or("what finds tokens cannot be made")?,
-            hidden: Mutex::default(),
+            key: about.question.pseudonym_key.to_string(),
+            fence: Fence::new(&about.question.delimiter),
+            shapes: ShapeMatcher::new(&settings.ranges)?,
+            operator_names: NameIndex::new(&own),
+            all_names: NameIndex::new(&all),
+            pseudonym_pattern: tokens.ok_or("what finds tokens cannot be made")?,
+            values_by_pseudonym: Mutex::default(),
         })
     }
 
-    pub(super) fn request(&self, request: &ChatRequest) -> ChatRequest {
+    pub(super) fn mask_request(&self, request: &ChatRequest) -> ChatRequest {
         let mut request = request.clone();
-        if let Cow::Owned(system) = self.hide(&self.own, &request.system, false) {
+        if let Cow::Owned(system) = self.hide(&self.operator_names, &request.system, false) {
             request.system = system.into();
         }
         for message in &mut request.messages {
-            let is_ours = message.role == Role::User;
+            let is_ours = message.role == ChatRole::User;
             for part in &mut message.parts {
                 match part {
-                    Part::Text { text, .. } | Part::Result { text, .. } if is_ours => {
+                    ChatPart::Text { text, .. } | ChatPart::Result { text, .. } if is_ours => {
                         *text = self.hide_blocks(text).into();
                     }
-                    Part::Text { text, .. } | Part::Result { text, .. } => {
+                    ChatPart::Text { text, .. } | ChatPart::Result { text, .. } => {
                         *text = self.hide_data(text, true).into_owned().into();
                     }
-                    Part::Call(call) => match &mut call.arguments {
-                        Arguments::Object(map) => {
+                    ChatPart::Call(call) => match &mut call.arguments {
+                        CallArguments::Object(map) => {
                             map.values_mut().for_each(|value| self.hide_value(value));
                         }
-                        Arguments::Unreadable(text) => {
+                        CallArguments::Unreadable(text) => {
                             *text = self.hide_data(text, true).into_owned();
                         }
                     },
-                    Part::Opaque(_) => {}
+                    ChatPart::Opaque(_) => {}
                 }
             }
         }
         request
     }
 
-    pub(super) fn answer(&self, mut answer: ChatAnswer) -> ChatAnswer {
+    pub(super) fn unmask_answer(&self, mut answer: ChatAnswer) -> ChatAnswer {
         for part in &mut answer.parts {
             match part {
                 // The text is JSON, or is parsed as such.
-                Part::Text { text, .. } | Part::Result { text, .. } => {
-                    *text = self.show(text, true).into_owned().into();
+                ChatPart::Text { text, .. } | ChatPart::Result { text, .. } => {
+                    *text = self.reveal(text, true).into_owned().into();
                 }
-                Part::Call(call) => match &mut call.arguments {
-                    Arguments::Object(map) => {
-                        map.values_mut().for_each(|value| self.show_value(value));
+                ChatPart::Call(call) => match &mut call.arguments {
+                    CallArguments::Object(map) => {
+                        map.values_mut().for_each(|value| self.reveal_value(value));
                     }
-                    Arguments::Unreadable(text) => *text = self.show(text, true).into_owned(),
+                    CallArguments::Unreadable(text) => *text = self.reveal(text, true).into_owned(),
                 },
-                Part::Opaque(_) => {}
+                ChatPart::Opaque(_) => {}
             }
         }
         if let Some(value) = &mut answer.structured {
-            self.show_value(value);
+            self.reveal_value(value);
         }
         answer
     }
@@ -128,34 +131,34 @@ impl Mask {
     fn hide_blocks(&self, text: &str) -> String {
         let pieces = self.fence.pieces(text);
         let hidden = pieces.into_iter().map(|piece| match piece {
-            Piece::Ours(text) => self.hide(&self.own, text, false),
-            Piece::Data(text) => self.hide_data(text, true),
+            FencePiece::Ours(text) => self.hide(&self.operator_names, text, false),
+            FencePiece::Data(text) => self.hide_data(text, true),
         });
         hidden.collect()
     }
 
     /// Hides values in a text of data.
     fn hide_data<'a>(&self, text: &'a str, is_json: bool) -> Cow<'a, str> {
-        self.hide(&self.all, text, is_json)
+        self.hide(&self.all_names, text, is_json)
     }
 
     /// Replaces these names, and everything with the shape of a value, by tokens. If the text is JSON, both are found
     /// in JSON's spelling.
-    fn hide<'a>(&self, names: &Names, text: &'a str, is_json: bool) -> Cow<'a, str> {
-        let mut name = names.next(text, 0);
-        let mut shape = self.shapes.next(text, 0);
+    fn hide<'a>(&self, names: &NameIndex, text: &'a str, is_json: bool) -> Cow<'a, str> {
+        let mut name = names.find_next(text, 0);
+        let mut shape = self.shapes.find_next(text, 0);
         let mut out = String::new();
         let mut done = 0;
-        while let Some(found) = first(name, shape) {
+        while let Some(found) = earliest_match(name, shape) {
             out.push_str(text.get(done..found.start).unwrap_or_default());
             let value = text.get(found.start..found.end).unwrap_or_default();
-            out.push_str(&self.token(found.kind, value, is_json));
+            out.push_str(&self.pseudonym(found.kind, value, is_json));
             done = found.end;
             if name.is_some_and(|name| name.start < done) {
-                name = names.next(text, done);
+                name = names.find_next(text, done);
             }
             if shape.is_some_and(|shape| shape.start < done) {
-                shape = self.shapes.next(text, done);
+                shape = self.shapes.find_next(text, done);
             }
         }
         if done == 0 {
@@ -166,7 +169,7 @@ impl Mask {
     }
 
     /// Returns the token of a value and remembers it.
-    fn token(&self, kind: Kind, text: &str, is_json: bool) -> String {
+    fn pseudonym(&self, kind: PseudonymKind, text: &str, is_json: bool) -> String {
         // The same value with and without escapes gets the same token.
         let value = if is_json {
             unescaped(text)
@@ -174,40 +177,51 @@ impl Mask {
             text.to_owned()
         };
         let mut digest = Sha256::new();
-        for part in [self.key.as_str(), kind.word(), &value] {
+        for part in [self.key.as_str(), kind.as_str(), &value] {
             digest.update(part.as_bytes());
             digest.update([0]);
         }
-        let token = format!("{}-{}", kind.word(), super::hex(&digest.finalize(), DIGITS));
-        let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = format!(
+            "{}-{}",
+            kind.as_str(),
+            super::hex(&digest.finalize(), PSEUDONYM_DIGITS)
+        );
+        let mut hidden = self
+            .values_by_pseudonym
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         hidden.entry(token.clone()).or_insert(value);
         token
     }
 
     /// Restores the values in a text, escaped if the text is JSON.
-    fn show<'a>(&self, text: &'a str, is_json: bool) -> Cow<'a, str> {
-        let hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
-        self.tokens.replace_all(text, |found: &Captures<'_>| {
-            let token = found.get(0).map_or("", |found| found.as_str());
-            match hidden.get(token) {
-                Some(value) if is_json => escaped(value),
-                Some(value) => value.clone(),
-                None => token.to_owned(),
-            }
-        })
+    fn reveal<'a>(&self, text: &'a str, is_json: bool) -> Cow<'a, str> {
+        let hidden = self
+            .values_by_pseudonym
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.pseudonym_pattern
+            .replace_all(text, |found: &Captures<'_>| {
+                let token = found.get(0).map_or("", |found| found.as_str());
+                match hidden.get(token) {
+                    Some(value) if is_json => escaped(value),
+                    Some(value) => value.clone(),
+                    None => token.to_owned(),
+                }
+            })
     }
 
     fn hide_value(&self, value: &mut Value) {
         each_text(value, &|text| self.hide_data(text, false).into_owned());
     }
 
-    fn show_value(&self, value: &mut Value) {
-        each_text(value, &|text| self.show(text, false).into_owned());
+    fn reveal_value(&self, value: &mut Value) {
+        each_text(value, &|text| self.reveal(text, false).into_owned());
     }
 }
 
 /// Returns the first of two matches, or the longer one when both begin at one place.
-fn first(name: Option<Found>, shape: Option<Found>) -> Option<Found> {
+fn earliest_match(name: Option<NameMatch>, shape: Option<NameMatch>) -> Option<NameMatch> {
     match (name, shape) {
         (Some(name), Some(shape)) => {
             let is_shape = (shape.start, name.end) < (name.start, shape.end);

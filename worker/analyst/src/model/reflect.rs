@@ -8,78 +8,84 @@ use nightshift_engine::question::{ReflectQuestion, Reflection};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::frame::{About, Frame, user};
+use super::answer_json::{self, MAX_ENTRIES, MAX_SENTENCE_CHARS, clean_line, clean_lines};
 use super::prompts::Prompt;
-use super::render::{self, Results};
+use super::render::{self, ResultRenderer};
+use super::request_builder::{PromptContext, RequestBuilder, user_message};
 use super::tools::ToolNames;
-use super::wire::{self, MOST_ENTRIES, SENTENCE, line, lines};
 use super::{ModelAnalyst, parse, schema};
-use nightshift_llm::chat::{Asked, ChatAnswer, Part};
+use nightshift_llm::chat::{ChatAnswer, ChatPart, QuestionKind};
 
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &ReflectQuestion,
 ) -> Result<Answer<Reflection>, NoAnswer> {
-    let about = About {
-        setting: &question.setting,
+    let about = PromptContext {
+        question: &question.context,
         alert: &question.alert,
-        past: question.past.as_ref(),
+        past_cases: question.past.as_ref(),
         steps: &question.steps,
         step: None,
         tools: &question.tools,
     };
-    let frame = Frame::new(analyst, Asked::Reflect, &about)?;
-    let names = &frame.desk.tools.names;
-    let mut parts = frame.opening(false);
+    let frame = RequestBuilder::new(analyst, QuestionKind::Reflect, &about)?;
+    let names = &frame.cached.tools.names;
+    let mut parts = frame.opening_parts(false);
     let plan = frame.fence.block("plan", &plan(question));
     let learned = learned(question);
-    parts.push(Part::text(format!("\n{plan}")));
+    parts.push(ChatPart::text(format!("\n{plan}")));
     let results = results(&frame, question, &parts);
-    parts.push(Part::text(frame.fence.block("results", &results)));
+    parts.push(ChatPart::text(frame.fence.block("results", &results)));
     if !learned.is_empty() {
-        parts.push(Part::text(frame.fence.block("learned", &learned)));
+        parts.push(ChatPart::text(frame.fence.block("learned", &learned)));
     }
     let own = frame.prompt(
         Prompt::Reflect,
         context! {
             steps_left => question.steps_left,
-            left => render::left(&question.setting.left),
+            left => render::describe_budget(&question.context.remaining),
         },
     )?;
-    parts.push(Part::text(format!("\n{own}")));
-    let request = frame.request(vec![user(parts)], Some(&schema::REFLECT), false);
-    frame.ask(request, &|answer| read(answer, names)).await
+    parts.push(ChatPart::text(format!("\n{own}")));
+    let request = frame.request(vec![user_message(parts)], Some(&schema::REFLECT), false);
+    frame
+        .ask(request, &|answer| parse_reflection(answer, names))
+        .await
 }
 
 fn plan(question: &ReflectQuestion) -> String {
     let objective = json!({"objective": *question.objective});
     let steps = question.steps.iter().map(|view| {
-        let mut step = render::step(&view.step, view.step.status.as_str());
+        let mut step = render::step_fields(&view.step, view.step.status.as_str());
         if let Some(outcome) = view.step.outcome {
             step.insert("outcome".to_owned(), json!(outcome));
         }
         Value::Object(step)
     });
-    render::lines(std::iter::once(objective).chain(steps))
+    render::json_lines(std::iter::once(objective).chain(steps))
 }
 
 /// Returns the outcomes of the last wave's steps, with the calls that the question shows.
-fn results(frame: &Frame<'_>, question: &ReflectQuestion, before: &[Part]) -> String {
+fn results(frame: &RequestBuilder<'_>, question: &ReflectQuestion, before: &[ChatPart]) -> String {
     let calls = question.steps.iter().flat_map(|view| &view.calls);
-    let mut results = Results::within(calls, frame.most_result, frame.room(before));
+    let mut results = ResultRenderer::with_budget(
+        calls,
+        frame.max_result_tokens,
+        frame.remaining_tokens(before),
+    );
     let mut lines = Vec::new();
     for view in &question.steps {
         let is_new = view.step.wave == Some(question.wave);
         if is_new {
             let expected = &view.step.expected;
-            lines.push(render::lines([json!({
+            lines.push(render::json_lines([json!({
                 "step": view.step.id, "expected": expected, "summary": view.step.summary,
             })]));
         } else if !view.calls.is_empty() {
-            lines.push(render::lines([json!({"step": view.step.id})]));
+            lines.push(render::json_lines([json!({"step": view.step.id})]));
         }
         for call in &view.calls {
-            lines.push(results.of(call, &frame.desk.tools.names));
+            lines.push(results.render_call(call, &frame.cached.tools.names));
         }
     }
     lines.join("\n")
@@ -102,30 +108,30 @@ fn learned(question: &ReflectQuestion) -> String {
             None => json!({what: about, "done": true}),
         }
     });
-    render::lines(insights.chain(updates))
+    render::json_lines(insights.chain(updates))
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct ReflectionJson {
     achieved: bool,
     insights: Vec<String>,
-    plan_updates: Vec<Update>,
+    plan_updates: Vec<PlanUpdateJson>,
 }
 
 #[derive(Deserialize)]
-struct Update {
+struct PlanUpdateJson {
     #[serde(rename = "type")]
     kind: String,
     reason: String,
     id: Option<String>,
-    step: Option<wire::Step>,
+    step: Option<answer_json::StepJson>,
 }
 
-fn read(answer: &ChatAnswer, names: &ToolNames) -> Result<Reflection, Vec<String>> {
-    let wire: Wire = parse::read(answer, &schema::REFLECT)?;
+fn parse_reflection(answer: &ChatAnswer, names: &ToolNames) -> Result<Reflection, Vec<String>> {
+    let wire: ReflectionJson = parse::parse_answer(answer, &schema::REFLECT)?;
     let mut updates = Vec::new();
     let mut problems = Vec::new();
-    for (index, update) in wire.plan_updates.into_iter().take(MOST_ENTRIES).enumerate() {
+    for (index, update) in wire.plan_updates.into_iter().take(MAX_ENTRIES).enumerate() {
         match plan_update(update, names) {
             Ok(update) => updates.push(update),
             Err(problem) => problems.push(format!("/plan_updates/{index}: {problem}")),
@@ -136,16 +142,16 @@ fn read(answer: &ChatAnswer, names: &ToolNames) -> Result<Reflection, Vec<String
     }
     Ok(Reflection {
         achieved: wire.achieved,
-        insights: lines(wire.insights),
+        insights: clean_lines(wire.insights),
         plan_updates: updates,
     })
 }
 
-fn plan_update(update: Update, names: &ToolNames) -> Result<PlanUpdate, String> {
-    let reason = line(&update.reason, SENTENCE);
+fn plan_update(update: PlanUpdateJson, names: &ToolNames) -> Result<PlanUpdate, String> {
+    let reason = clean_line(&update.reason, MAX_SENTENCE_CHARS);
     let id = update
         .id
-        .map(|id| StepId(line(&id, 40)))
+        .map(|id| StepId(clean_line(&id, 40)))
         .filter(|id| !id.0.is_empty());
     let no_id = "names no step: give its `id`";
     let no_step = "has no step with a description";
@@ -159,11 +165,11 @@ fn plan_update(update: Update, names: &ToolNames) -> Result<PlanUpdate, String> 
         }),
         "update_step" => {
             let step = update.step.ok_or(no_step)?;
-            let description = line(&step.description, SENTENCE);
+            let description = clean_line(&step.description, MAX_SENTENCE_CHARS);
             if description.is_empty() {
                 return Err(no_step.to_owned());
             }
-            let expected = line(&step.expected, SENTENCE);
+            let expected = clean_line(&step.expected, MAX_SENTENCE_CHARS);
             Ok(PlanUpdate::UpdateStep {
                 id: id.ok_or(no_id)?,
                 description,

@@ -7,22 +7,26 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use memchr::memmem;
-use nightshift_alert::{Alert, Flag, Outcome, Principal, Resource, Role, Technique, Times};
+use nightshift_alert::{
+    Alert, ContentFlag, EventTimes, IndicatorRole, Outcome, Principal, Resource, Technique,
+};
 use nightshift_engine::evidence::EvidenceId;
 use nightshift_engine::evidence_read;
 use nightshift_engine::plan::Step;
-use nightshift_engine::question::{CallView, Left};
+use nightshift_engine::question::{CallView, RemainingBudget};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::excerpt::{FIELD_BYTES, Look, bounded_text, compact, excerpt, size};
+use super::excerpt::{
+    ExcerptRange, MAX_FIELD_BYTES, answer_tokens, bounded_text, compact, excerpt,
+};
 use super::fence::Fence;
-use super::tokens::shares;
+use super::tokens::fair_share;
 use super::tools::ToolNames;
 
 /// Fields of raw findings (lower case) that say nothing about the event: links, advice of the vendor, the vendor's
 /// own names for the finding. `evidence_read` shows them.
-const LEFT_OUT: &[&str] = &[
+const OMITTED_FIELDS: &[&str] = &[
     "nextsteps",
     "externaluri",
     "contexturis",
@@ -42,11 +46,11 @@ const LEFT_OUT: &[&str] = &[
 ];
 
 /// Size in bytes from which a text is shown only once.
-const LONG: usize = 40;
+const MIN_REPEATED_BYTES: usize = 40;
 
 /// The alert in typed fields. Its keys and values are those of `E0`, so that quotes from it resolve.
 #[derive(Serialize)]
-struct Facts<'a> {
+struct AlertFacts<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     title: Option<&'a str>,
@@ -65,7 +69,7 @@ struct Facts<'a> {
     action: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
-    times: Times,
+    times: EventTimes,
     count: u64,
     resources: &'a [Resource],
     indicators: BTreeMap<&'static str, BTreeMap<&'static str, Vec<&'a str>>>,
@@ -80,9 +84,14 @@ struct Facts<'a> {
 }
 
 /// Returns the typed facts of an alert, each once.
-pub(super) fn facts(alert: &Alert) -> String {
+pub(super) fn render_alert(alert: &Alert) -> String {
     let mut indicators: BTreeMap<_, BTreeMap<_, Vec<&str>>> = BTreeMap::new();
-    for role in [Role::Actor, Role::Target, Role::Remote, Role::Related] {
+    for role in [
+        IndicatorRole::Actor,
+        IndicatorRole::Target,
+        IndicatorRole::Remote,
+        IndicatorRole::Related,
+    ] {
         for indicator in alert.with_role(role) {
             indicators
                 .entry(role.as_str())
@@ -92,7 +101,7 @@ pub(super) fn facts(alert: &Alert) -> String {
                 .push(&indicator.value);
         }
     }
-    let facts = Facts {
+    let facts = AlertFacts {
         kind: &alert.kind,
         title: Some(alert.title.as_str()).filter(|title| *title != alert.kind),
         severity: alert.severity.as_str(),
@@ -136,16 +145,18 @@ fn details(alert: &Alert) -> BTreeMap<&'static str, Vec<&str>> {
     by_kind
 }
 
-fn warning(flag: &Flag) -> Option<String> {
+fn warning(flag: &ContentFlag) -> Option<String> {
     match flag {
-        Flag::Instructions { path } => Some(format!("text at {path} talks to the analyst")),
-        Flag::HiddenText { count } => Some(format!("{count} hidden characters were taken out")),
-        Flag::Truncated { path } => Some(format!("cut at {path}")),
-        Flag::Redacted { count } => Some(format!("{count} secrets were taken out")),
-        Flag::UnknownSeverity { value } => Some(format!(
+        ContentFlag::Instructions { path } => Some(format!("text at {path} talks to the analyst")),
+        ContentFlag::HiddenText { count } => {
+            Some(format!("{count} hidden characters were taken out"))
+        }
+        ContentFlag::Truncated { path } => Some(format!("cut at {path}")),
+        ContentFlag::Redacted { count } => Some(format!("{count} secrets were taken out")),
+        ContentFlag::UnknownSeverity { value } => Some(format!(
             "the severity {value:?} is on no known scale; what it counts as is a guess"
         )),
-        Flag::Replaced { .. } | Flag::DuplicateKey { .. } => None,
+        ContentFlag::Replaced { .. } | ContentFlag::DuplicateKey { .. } => None,
     }
 }
 
@@ -160,9 +171,9 @@ fn drop_nulls(value: &mut Value) {
 
 /// Returns the finding as it was sent, without fields that say nothing about the event and without long texts that
 /// are shown above.
-pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
+pub(super) fn render_raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
     let sent = alert.raw.value();
-    let brief = Shown::new(facts).brief(&sent);
+    let brief = ShownTexts::new(facts).trim(&sent);
     let description = alert.description.as_str();
     let adds = !description.is_empty() && {
         let finder = memmem::Finder::new(description);
@@ -170,7 +181,7 @@ pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
     };
     let text = if adds {
         let description = bounded_text(description);
-        serde_json::to_string(&Described {
+        serde_json::to_string(&RawFinding {
             description,
             raw: brief,
         })
@@ -178,7 +189,7 @@ pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
         serde_json::to_string(&brief)
     };
     let text = text.unwrap_or_default();
-    let end = super::tokens::head(&text, most_tokens);
+    let end = super::tokens::head_length(&text, most_tokens);
     if end == text.len() {
         return text;
     }
@@ -187,14 +198,14 @@ pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
 }
 
 /// The shown part of a value, borrowed from the alert.
-enum Brief<'a> {
+enum TrimmedJson<'a> {
     Text(Cow<'a, str>),
     Scalar(&'a Value),
     List(Vec<Self>),
     Map(Vec<(&'a str, Self)>),
 }
 
-impl Serialize for Brief<'_> {
+impl Serialize for TrimmedJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
@@ -206,13 +217,13 @@ impl Serialize for Brief<'_> {
 }
 
 #[derive(Serialize)]
-struct Described<'a> {
+struct RawFinding<'a> {
     description: Cow<'a, str>,
-    raw: Option<Brief<'a>>,
+    raw: Option<TrimmedJson<'a>>,
 }
 
 /// Texts that a prompt already shows.
-struct Shown<'a> {
+struct ShownTexts<'a> {
     facts: &'a str,
     /// Hashes of the four-byte runs in the facts. They rule out most texts at once.
     runs: Vec<bool>,
@@ -220,14 +231,14 @@ struct Shown<'a> {
 }
 
 /// Number of possible hashes of a four-byte run.
-const RUNS: usize = 1 << HASH_BITS;
+const RUN_HASHES: usize = 1 << HASH_BITS;
 const HASH_BITS: u32 = 13;
 /// Maximum number of runs of a text that are checked.
-const LOOKED_AT: usize = 24;
+const MAX_CHECKED_RUNS: usize = 24;
 
-impl<'a> Shown<'a> {
+impl<'a> ShownTexts<'a> {
     fn new(facts: &'a str) -> Self {
-        let mut runs = vec![false; RUNS];
+        let mut runs = vec![false; RUN_HASHES];
         for run in facts.as_bytes().windows(4) {
             if let Some(place) = runs.get_mut(hash(run)) {
                 *place = true;
@@ -240,36 +251,36 @@ impl<'a> Shown<'a> {
         }
     }
 
-    fn brief(&mut self, value: &'a Value) -> Option<Brief<'a>> {
+    fn trim(&mut self, value: &'a Value) -> Option<TrimmedJson<'a>> {
         match value {
             Value::Null => None,
             Value::String(text) if text.is_empty() => None,
             Value::Object(map) => {
                 let kept: Vec<_> = map
                     .iter()
-                    .filter(|(key, _)| key.len() <= FIELD_BYTES && !is_left_out(key))
+                    .filter(|(key, _)| key.len() <= MAX_FIELD_BYTES && !is_left_out(key))
                     .filter_map(|(key, inner)| match inner {
-                        Value::String(text) if self.stands_above(text) => None,
-                        inner => Some((key.as_str(), self.brief(inner)?)),
+                        Value::String(text) if self.is_repeated(text) => None,
+                        inner => Some((key.as_str(), self.trim(inner)?)),
                     })
                     .collect();
-                (!kept.is_empty()).then_some(Brief::Map(kept))
+                (!kept.is_empty()).then_some(TrimmedJson::Map(kept))
             }
             Value::Array(list) => {
-                let kept: Vec<_> = list.iter().filter_map(|inner| self.brief(inner)).collect();
-                (!kept.is_empty()).then_some(Brief::List(kept))
+                let kept: Vec<_> = list.iter().filter_map(|inner| self.trim(inner)).collect();
+                (!kept.is_empty()).then_some(TrimmedJson::List(kept))
             }
-            Value::String(text) => Some(Brief::Text(bounded_text(text))),
-            scalar => Some(Brief::Scalar(scalar)),
+            Value::String(text) => Some(TrimmedJson::Text(bounded_text(text))),
+            scalar => Some(TrimmedJson::Scalar(scalar)),
         }
     }
 
-    fn stands_above(&mut self, text: &'a str) -> bool {
-        text.len() >= LONG && (self.is_in_facts(text) || !self.seen.insert(text))
+    fn is_repeated(&mut self, text: &'a str) -> bool {
+        text.len() >= MIN_REPEATED_BYTES && (self.is_in_facts(text) || !self.seen.insert(text))
     }
 
     fn is_in_facts(&self, text: &str) -> bool {
-        let mut runs = text.as_bytes().windows(4).take(LOOKED_AT);
+        let mut runs = text.as_bytes().windows(4).take(MAX_CHECKED_RUNS);
         runs.all(|run| self.runs.get(hash(run)) == Some(&true))
             && memmem::find(self.facts.as_bytes(), text.as_bytes()).is_some()
     }
@@ -284,7 +295,9 @@ fn hash(run: &[u8]) -> usize {
 }
 
 fn is_left_out(key: &str) -> bool {
-    LEFT_OUT.iter().any(|one| key.eq_ignore_ascii_case(one))
+    OMITTED_FIELDS
+        .iter()
+        .any(|one| key.eq_ignore_ascii_case(one))
 }
 
 fn holds(value: &Value, wanted: &memmem::Finder<'_>) -> bool {
@@ -297,13 +310,13 @@ fn holds(value: &Value, wanted: &memmem::Finder<'_>) -> bool {
 }
 
 /// Writes values, one per line.
-pub(super) fn lines(values: impl IntoIterator<Item = Value>) -> String {
+pub(super) fn json_lines(values: impl IntoIterator<Item = Value>) -> String {
     let lines: Vec<String> = values.into_iter().map(|value| compact(&value)).collect();
     lines.join("\n")
 }
 
 /// Returns a step as plans show it, with its status.
-pub(super) fn step(step: &Step, status: &str) -> Map<String, Value> {
+pub(super) fn step_fields(step: &Step, status: &str) -> Map<String, Value> {
     let mut map = Map::new();
     map.insert("id".to_owned(), json!(step.id));
     map.insert("status".to_owned(), json!(status));
@@ -315,13 +328,13 @@ pub(super) fn step(step: &Step, status: &str) -> Map<String, Value> {
 }
 
 /// Several calls with their results, limited to `budget` tokens together and `most` tokens each.
-pub(super) struct Results {
+pub(super) struct ResultRenderer {
     most: u64,
     seen: BTreeSet<EvidenceId>,
 }
 
-impl Results {
-    pub(super) fn within<'a>(
+impl ResultRenderer {
+    pub(super) fn with_budget<'a>(
         calls: impl Iterator<Item = &'a CallView>,
         most: u64,
         budget: u64,
@@ -330,28 +343,28 @@ impl Results {
         let sizes: Vec<u64> = calls
             .filter_map(|view| view.evidence.as_ref())
             .filter(|evidence| known.insert(evidence.id))
-            .map(|evidence| size(evidence).min(most))
+            .map(|evidence| answer_tokens(evidence).min(most))
             .collect();
         Self {
-            most: most.min(shares(&sizes, budget)),
+            most: most.min(fair_share(&sizes, budget)),
             seen: BTreeSet::new(),
         }
     }
 
     /// Returns a call and its result, one per line. The same evidence is shown once.
-    pub(super) fn of(&mut self, view: &CallView, names: &ToolNames) -> String {
+    pub(super) fn render_call(&mut self, view: &CallView, names: &ToolNames) -> String {
         let mut head = Map::new();
-        head.insert("tool".to_owned(), json!(names.model(&view.call.tool)));
+        head.insert("tool".to_owned(), json!(names.model_name(&view.call.tool)));
         head.insert("arguments".to_owned(), json!(view.call.arguments));
         let mut body = None;
         if let Some(refused) = &view.refused {
             head.insert("refused".to_owned(), json!(refused.to_string()));
         } else if let Some(evidence) = &view.evidence {
             head.insert("evidence".to_owned(), json!(evidence.id));
-            let look = look(view);
+            let look = excerpt_range(view);
             if let Some(error) = &evidence.error {
                 head.insert("error".to_owned(), json!(error.to_string()));
-            } else if self.seen.insert(evidence.id) || look.is_further() {
+            } else if self.seen.insert(evidence.id) || look.is_follow_up() {
                 head.insert("rows".to_owned(), json!(evidence.rows));
                 body = Some(excerpt(evidence, look, self.most));
             } else {
@@ -370,16 +383,16 @@ impl Results {
 }
 
 /// Returns the part of the evidence that a call requests.
-fn look(view: &CallView) -> Look<'_> {
-    if view.call.tool == evidence_read::NAME {
-        Look::of(&view.call.arguments)
+fn excerpt_range(view: &CallView) -> ExcerptRange<'_> {
+    if view.call.tool == evidence_read::TOOL_NAME {
+        ExcerptRange::from_arguments(&view.call.arguments)
     } else {
-        Look::default()
+        ExcerptRange::default()
     }
 }
 
 /// Returns the result of one call, for the conversation that made it, and whether the call failed.
-pub(super) fn result(view: &CallView, fence: &Fence, most: u64) -> (String, bool) {
+pub(super) fn render_result(view: &CallView, fence: &Fence, most: u64) -> (String, bool) {
     if let Some(refused) = &view.refused {
         return (fence.block("refused", &refused.to_string()), true);
     }
@@ -390,7 +403,7 @@ pub(super) fn result(view: &CallView, fence: &Fence, most: u64) -> (String, bool
     if let Some(error) = &evidence.error {
         return (fence.block(&id, &format!("no answer: {error}")), true);
     }
-    let text = excerpt(evidence, look(view), most);
+    let text = excerpt(evidence, excerpt_range(view), most);
     let mut block = fence.block(&id, &text);
     if evidence.rows == Some(0) {
         block.push_str("0 rows: looked for and not found there.\n");
@@ -399,7 +412,7 @@ pub(super) fn result(view: &CallView, fence: &Fence, most: u64) -> (String, bool
 }
 
 /// Describes what the caps leave.
-pub(super) fn left(left: &Left) -> String {
+pub(super) fn describe_budget(left: &RemainingBudget) -> String {
     format!(
         "{} model calls, {} tokens, {:.2} USD, {} steps",
         left.calls, left.tokens, left.usd, left.steps

@@ -6,10 +6,10 @@
 use minijinja::context;
 
 use super::prompts::{Prompt, Prompts};
-use nightshift_llm::chat::{Arguments, ChatAnswer, ChatMessage, Part, Role};
+use nightshift_llm::chat::{CallArguments, ChatAnswer, ChatMessage, ChatPart, ChatRole};
 
 /// Maximum size in bytes of an answer that is shown again; usual answers have a few thousand bytes.
-const MOST_SHOWN: usize = 64 << 10;
+const MAX_SHOWN: usize = 64 << 10;
 
 /// Adds the repair turn to a conversation.
 pub(super) fn ask_again(
@@ -19,26 +19,26 @@ pub(super) fn ask_again(
     prompts: &Prompts,
 ) -> Result<(), String> {
     let text = prompts.render(Prompt::Repair, context! { problems => problems.to_vec() })?;
-    let mut parts: Vec<Part> = answer
+    let mut parts: Vec<ChatPart> = answer
         .calls()
-        .map(|call| Part::Result {
+        .map(|call| ChatPart::Result {
             id: call.id.clone(),
             name: call.name.clone(),
             text: "Refused: no tool may be called in this answer.".into(),
             is_error: true,
         })
         .collect();
-    let question = Part::text(text);
-    let said = said(answer);
-    let said_something = said.iter().any(|part| !matches!(part, Part::Opaque(_)));
-    if said_something && said.iter().map(bytes).sum::<usize>() <= MOST_SHOWN {
+    let question = ChatPart::text(text);
+    let said = answer_parts(answer);
+    let said_something = said.iter().any(|part| !matches!(part, ChatPart::Opaque(_)));
+    if said_something && said.iter().map(part_bytes).sum::<usize>() <= MAX_SHOWN {
         parts.push(question);
         messages.push(ChatMessage {
-            role: Role::Assistant,
+            role: ChatRole::Assistant,
             parts: said,
         });
         messages.push(ChatMessage {
-            role: Role::User,
+            role: ChatRole::User,
             parts,
         });
     } else if let Some(last) = messages.last_mut() {
@@ -50,41 +50,44 @@ pub(super) fn ask_again(
 }
 
 /// Estimates the size of a part in a request.
-fn bytes(part: &Part) -> usize {
+fn part_bytes(part: &ChatPart) -> usize {
     match part {
-        Part::Text { text, .. } | Part::Result { text, .. } => text.len(),
-        Part::Call(call) => match &call.arguments {
-            Arguments::Object(map) => map
+        ChatPart::Text { text, .. } | ChatPart::Result { text, .. } => text.len(),
+        ChatPart::Call(call) => match &call.arguments {
+            CallArguments::Object(map) => map
                 .iter()
                 .map(|(name, value)| name.len() + value.to_string().len())
                 .sum(),
-            Arguments::Unreadable(text) => text.len(),
+            CallArguments::Unreadable(text) => text.len(),
         },
-        Part::Opaque(opaque) => opaque.value.to_string().len(),
+        ChatPart::Opaque(opaque) => opaque.value.to_string().len(),
     }
 }
 
 /// Returns the parts of an answer without empty texts.
-pub(super) fn said(answer: &ChatAnswer) -> Vec<Part> {
+pub(super) fn answer_parts(answer: &ChatAnswer) -> Vec<ChatPart> {
     answer
         .parts
         .iter()
-        .filter(|part| !matches!(part, Part::Text { text, .. } if text.trim().is_empty()))
+        .filter(|part| !matches!(part, ChatPart::Text { text, .. } if text.trim().is_empty()))
         .cloned()
         .collect()
 }
 
 /// Adds the request for a shorter answer.
-pub(super) fn ask_for_less(messages: &mut [ChatMessage], prompts: &Prompts) -> Result<(), String> {
+pub(super) fn ask_for_shorter(
+    messages: &mut [ChatMessage],
+    prompts: &Prompts,
+) -> Result<(), String> {
     let text = prompts.render(Prompt::Shorter, context! {})?;
     if let Some(last) = messages.last_mut() {
-        last.parts.push(Part::text(text));
+        last.parts.push(ChatPart::text(text));
     }
     Ok(())
 }
 
 /// Returns the places of the problems, without the values there.
-pub(super) fn places(problems: &[String]) -> String {
+pub(super) fn problem_locations(problems: &[String]) -> String {
     let mut places: Vec<&str> = problems
         .iter()
         .map(|problem| problem.split_once(": ").map_or(&**problem, |(at, _)| at))

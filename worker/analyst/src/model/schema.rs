@@ -12,16 +12,16 @@ use serde_json::{Map, Value, json};
 use nightshift_llm::chat::OutputSchema;
 
 /// Maximum number of validator messages that a model is shown.
-const MOST_PROBLEMS: usize = 8;
+const MAX_PROBLEMS: usize = 8;
 
 /// Schema and validator of an answer.
-pub(super) struct Shape {
+pub(super) struct AnswerSchema {
     name: &'static str,
     schema: Arc<Value>,
     validator: Option<Validator>,
 }
 
-impl Shape {
+impl AnswerSchema {
     fn new(name: &'static str, schema: Value) -> Self {
         Self {
             name,
@@ -50,10 +50,10 @@ impl Shape {
         };
         validator
             .iter_errors(value)
-            .take(MOST_PROBLEMS)
+            .take(MAX_PROBLEMS)
             .map(|error| {
                 let at = error.instance_path().as_str().to_owned();
-                let said = nightshift_alert::text::cut(&error.to_string(), 200).into_owned();
+                let said = nightshift_alert::text::truncate(&error.to_string(), 200).into_owned();
                 let at = if at.is_empty() { "the answer" } else { &at };
                 format!("{at}: {said}")
             })
@@ -78,7 +78,7 @@ fn list(items: Value) -> Value {
     json!({"type": "array", "items": items})
 }
 
-fn one_of(words: &[&str]) -> Value {
+fn enum_of(words: &[&str]) -> Value {
     json!({"type": "string", "enum": words})
 }
 
@@ -110,46 +110,46 @@ fn finding() -> Value {
     let quote = object(&[("evidence", text()), ("quote", text())]);
     object(&[
         ("claim", text()),
-        ("stance", one_of(&["for", "against"])),
+        ("stance", enum_of(&["for", "against"])),
         ("quotes", list(quote)),
     ])
 }
 
 fn outcome() -> Value {
-    one_of(&["met", "unmet", "failed"])
+    enum_of(&["met", "unmet", "failed"])
 }
 
-pub(super) static PLAN: LazyLock<Shape> = LazyLock::new(|| {
+pub(super) static PLAN: LazyLock<AnswerSchema> = LazyLock::new(|| {
     let schema = object(&[
         ("reasoning", text()),
-        ("mode", one_of(&["direct", "planned", "adaptive"])),
+        ("mode", enum_of(&["direct", "planned", "adaptive"])),
         ("objective", text()),
         ("steps", list(step())),
     ]);
-    Shape::new("plan", schema)
+    AnswerSchema::new("plan", schema)
 });
 
-pub(super) static RESULT: LazyLock<Shape> = LazyLock::new(|| {
+pub(super) static RESULT: LazyLock<AnswerSchema> = LazyLock::new(|| {
     let schema = object(&[
         ("outcome", outcome()),
         ("summary", text()),
         ("findings", list(finding())),
     ]);
-    Shape::new("finish_step", schema)
+    AnswerSchema::new("finish_step", schema)
 });
 
 /// Turn of a model that takes no tools: calls, or the step's result.
-pub(super) static TURN: LazyLock<Shape> = LazyLock::new(|| {
+pub(super) static TURN: LazyLock<AnswerSchema> = LazyLock::new(|| {
     let schema = object(&[
         ("calls", list(call())),
         ("outcome", or_null(outcome())),
         ("summary", text()),
         ("findings", list(finding())),
     ]);
-    Shape::new("turn", schema)
+    AnswerSchema::new("turn", schema)
 });
 
-pub(super) static DECIDE: LazyLock<Shape> = LazyLock::new(|| {
+pub(super) static DECIDE: LazyLock<AnswerSchema> = LazyLock::new(|| {
     let judgement = object(&[
         ("outcome", outcome()),
         ("summary", text()),
@@ -160,12 +160,12 @@ pub(super) static DECIDE: LazyLock<Shape> = LazyLock::new(|| {
         ("reasoning", text()),
         ("next", or_null(step())),
     ]);
-    Shape::new("decision", schema)
+    AnswerSchema::new("decision", schema)
 });
 
-pub(super) static REFLECT: LazyLock<Shape> = LazyLock::new(|| {
+pub(super) static REFLECT: LazyLock<AnswerSchema> = LazyLock::new(|| {
     let update = object(&[
-        ("type", one_of(&["add_step", "update_step", "cancel_step"])),
+        ("type", enum_of(&["add_step", "update_step", "cancel_step"])),
         ("reason", text()),
         ("id", json!({"type": ["string", "null"]})),
         ("step", or_null(step())),
@@ -175,27 +175,27 @@ pub(super) static REFLECT: LazyLock<Shape> = LazyLock::new(|| {
         ("insights", list(text())),
         ("plan_updates", list(update)),
     ]);
-    Shape::new("reflection", schema)
+    AnswerSchema::new("reflection", schema)
 });
 
-pub(super) static CONCLUDE: LazyLock<Shape> = LazyLock::new(|| {
+pub(super) static CONCLUDE: LazyLock<AnswerSchema> = LazyLock::new(|| {
     let action = object(&[("id", text()), ("values", list(text()))]);
     let schema = object(&[
         ("findings", list(finding())),
         ("reasoning", text()),
         (
             "verdict",
-            one_of(&[
+            enum_of(&[
                 "true_positive",
                 "benign_true_positive",
                 "false_positive",
                 "inconclusive",
             ]),
         ),
-        ("leaning", one_of(&["malicious", "benign", "none"])),
+        ("leaning", enum_of(&["malicious", "benign", "none"])),
         (
             "reason",
-            one_of(&[
+            enum_of(&[
                 "suspicious_activity",
                 "authorised_activity",
                 "wrong_detection_logic",
@@ -209,7 +209,7 @@ pub(super) static CONCLUDE: LazyLock<Shape> = LazyLock::new(|| {
         ),
         (
             "severity",
-            one_of(&["informational", "low", "medium", "high", "critical"]),
+            enum_of(&["informational", "low", "medium", "high", "critical"]),
         ),
         ("gaps", list(text())),
         ("would_decide", list(text())),
@@ -217,14 +217,14 @@ pub(super) static CONCLUDE: LazyLock<Shape> = LazyLock::new(|| {
         ("techniques", list(text())),
         ("meaning", text()),
     ]);
-    Shape::new("conclusion", schema)
+    AnswerSchema::new("conclusion", schema)
 });
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn all() -> [&'static Shape; 6] {
+    fn all() -> [&'static AnswerSchema; 6] {
         [&PLAN, &RESULT, &TURN, &DECIDE, &REFLECT, &CONCLUDE]
     }
 

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
 use super::Prompts;
-use nightshift_llm::chat::Asked;
+use nightshift_llm::chat::QuestionKind;
 
 /// One value per question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct PerQuestion<T> {
 impl<T> PerQuestion<T> {
     /// Creates a set with the same value for every question.
     #[must_use]
-    pub fn all(one: T) -> Self
+    pub fn same_for_all(one: T) -> Self
     where
         T: Clone,
     {
@@ -36,20 +36,20 @@ impl<T> PerQuestion<T> {
 
     /// Returns the value for this question.
     #[must_use]
-    pub const fn of(&self, asked: Asked) -> &T {
+    pub const fn get(&self, asked: QuestionKind) -> &T {
         match asked {
-            Asked::Plan => &self.plan,
-            Asked::Turn => &self.turn,
-            Asked::Decide => &self.decide,
-            Asked::Reflect => &self.reflect,
-            Asked::Conclude => &self.conclude,
+            QuestionKind::Plan => &self.plan,
+            QuestionKind::Turn => &self.turn,
+            QuestionKind::Decide => &self.decide,
+            QuestionKind::Reflect => &self.reflect,
+            QuestionKind::Conclude => &self.conclude,
         }
     }
 }
 
 /// Settings of a profile for its model.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ModelSettings {
     pub prompts: Arc<Prompts>,
     /// House rules of the profile; may be empty.
     pub instructions: String,
@@ -65,7 +65,7 @@ pub struct Settings {
     pub max_output_tokens: PerQuestion<u32>,
 }
 
-impl Default for Settings {
+impl Default for ModelSettings {
     fn default() -> Self {
         Self {
             prompts: Prompts::shipped(),
@@ -85,7 +85,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl ModelSettings {
     /// Returns the hash of all text that these settings put into prompts, by which a replay detects changes.
     #[must_use]
     pub fn hash(&self) -> String {

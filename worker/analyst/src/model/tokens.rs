@@ -8,7 +8,7 @@ use std::io;
 use serde::Serialize;
 
 /// Number of bytes weighed together. Their sum fits into a byte, so that the compiler can vectorise the addition.
-const RUN: usize = 64;
+const RUN_BYTES: usize = 64;
 
 /// Returns the weight of a byte in quarters of a token: 1 for lower-case letters and spaces, 2 for other letters,
 /// digits and non-ASCII, 3 for the rest. It has no branches, because all prompts are weighed.
@@ -21,7 +21,7 @@ const fn weight(byte: u8) -> u8 {
 /// Returns the weight of these bytes in quarters of a token.
 fn weigh(bytes: &[u8]) -> u64 {
     let sum = |run: &[u8]| run.iter().map(|byte| weight(*byte)).sum::<u8>();
-    let (runs, rest) = bytes.as_chunks::<RUN>();
+    let (runs, rest) = bytes.as_chunks::<RUN_BYTES>();
     let whole: u64 = runs.iter().map(|run| u64::from(sum(run))).sum();
     whole + u64::from(sum(rest))
 }
@@ -33,8 +33,8 @@ pub(super) fn tokens(text: &str) -> u64 {
 
 /// Returns the tokens of a value as compact JSON.
 pub(super) fn tokens_of(value: &impl Serialize) -> u64 {
-    struct Weighed(u64);
-    impl io::Write for Weighed {
+    struct TokenCounter(u64);
+    impl io::Write for TokenCounter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += weigh(bytes);
             Ok(bytes.len())
@@ -43,14 +43,14 @@ pub(super) fn tokens_of(value: &impl Serialize) -> u64 {
             Ok(())
         }
     }
-    let mut weighed = Weighed(0);
+    let mut weighed = TokenCounter(0);
     // The writer only counts. A value that cannot be serialised weighs as much as was written before the error.
     let _ = serde_json::to_writer(&mut weighed, value);
     weighed.0.div_ceil(4)
 }
 
 /// Returns the length in bytes of the longest prefix, cut at a character, with at most `most` tokens.
-pub(super) fn head(text: &str, most: u64) -> usize {
+pub(super) fn head_length(text: &str, most: u64) -> usize {
     if tokens(text) <= most {
         return text.len();
     }
@@ -67,7 +67,7 @@ pub(super) fn head(text: &str, most: u64) -> usize {
 
 /// Returns the share of each of several texts in a common `budget`. Small texts stay whole, and the others get what
 /// they leave.
-pub(super) fn shares(sizes: &[u64], budget: u64) -> u64 {
+pub(super) fn fair_share(sizes: &[u64], budget: u64) -> u64 {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
     let mut left = budget;
@@ -110,18 +110,18 @@ mod tests {
     fn a_head_ends_with_a_character_and_within_its_tokens() {
         let text = "日本語 and more";
         for most in 0..12 {
-            let end = head(text, most);
+            let end = head_length(text, most);
             assert!(text.is_char_boundary(end));
             assert!(tokens(text.get(..end).unwrap()) <= most);
         }
-        assert_eq!(head(text, 100), text.len());
+        assert_eq!(head_length(text, 100), text.len());
     }
 
     #[test]
     fn small_texts_stay_whole_and_large_ones_share() {
-        assert_eq!(shares(&[10, 20, 30], 100), u64::MAX);
-        assert_eq!(shares(&[10, 500, 500], 110), 50);
-        assert_eq!(shares(&[500, 500], 100), 50);
-        assert_eq!(shares(&[], 100), u64::MAX);
+        assert_eq!(fair_share(&[10, 20, 30], 100), u64::MAX);
+        assert_eq!(fair_share(&[10, 500, 500], 110), 50);
+        assert_eq!(fair_share(&[500, 500], 100), 50);
+        assert_eq!(fair_share(&[], 100), u64::MAX);
     }
 }

@@ -7,14 +7,14 @@ use minijinja::{Value as Ninja, context};
 use nightshift_engine::tool::{Argument, ArgumentKind, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use super::wire::line;
-use nightshift_llm::chat::{ChatTool, Text};
+use super::answer_json::clean_line;
+use nightshift_llm::chat::{ChatText, ChatTool};
 
 /// Maximum length of a description, in characters; those of third-party tools can be pages.
-const DESCRIPTION: usize = 600;
+const MAX_DESCRIPTION_CHARS: usize = 600;
 
 /// Maximum length of a name that every provider takes.
-const NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// Names of tools for the model and for the engine.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +24,7 @@ pub(super) struct ToolNames {
 }
 
 impl ToolNames {
-    fn of(specs: &[ToolSpec]) -> Self {
+    fn from_specs(specs: &[ToolSpec]) -> Self {
         let mut names = Self::default();
         for spec in specs {
             let mut name: String = spec
@@ -37,11 +37,11 @@ impl ToolNames {
                         '_'
                     }
                 })
-                .take(NAME)
+                .take(MAX_NAME_CHARS)
                 .collect();
             while name.is_empty() || names.to_engine.contains_key(&name) {
                 name = format!("t{}_{name}", names.to_engine.len());
-                name.truncate(NAME);
+                name.truncate(MAX_NAME_CHARS);
             }
             names.to_engine.insert(name.clone(), spec.name.clone());
             names.to_model.insert(spec.name.clone(), name);
@@ -50,26 +50,26 @@ impl ToolNames {
     }
 
     /// Returns the engine's name. An unknown name is returned as it is, and the engine refuses it.
-    pub(super) fn engine(&self, name: &str) -> String {
+    pub(super) fn engine_name(&self, name: &str) -> String {
         self.to_engine
             .get(name)
             .map_or_else(|| name.chars().take(200).collect(), Clone::clone)
     }
 
     /// Returns the model's name.
-    pub(super) fn model<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(super) fn model_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.to_model.get(name).map_or(name, String::as_str)
     }
 
     /// Converts a call for the engine. Null arguments are removed, because the model left them out.
-    pub(super) fn call(&self, tool: &str, mut arguments: Map<String, Value>) -> ToolCall {
+    pub(super) fn tool_call(&self, tool: &str, mut arguments: Map<String, Value>) -> ToolCall {
         arguments.retain(|_, value| !value.is_null());
-        ToolCall::new(self.engine(tool), arguments)
+        ToolCall::new(self.engine_name(tool), arguments)
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Tools {
+pub(super) struct PromptTools {
     specs: Arc<[ToolSpec]>,
     /// Tools in the form of requests.
     pub(super) chat: Arc<[ChatTool]>,
@@ -77,14 +77,14 @@ pub(super) struct Tools {
     pub(super) names: ToolNames,
 }
 
-impl Tools {
-    pub(super) fn of(specs: &Arc<[ToolSpec]>) -> Self {
-        let names = ToolNames::of(specs);
+impl PromptTools {
+    pub(super) fn from_specs(specs: &Arc<[ToolSpec]>) -> Self {
+        let names = ToolNames::from_specs(specs);
         let chat = specs
             .iter()
             .map(|spec| ChatTool {
-                name: names.model(&spec.name).to_owned(),
-                description: Text::shared(split(&described(spec)).0),
+                name: names.model_name(&spec.name).to_owned(),
+                description: ChatText::shared(split_first_sentence(&description_of(spec)).0),
                 schema: Arc::new(schema(spec)),
             })
             .collect();
@@ -96,22 +96,22 @@ impl Tools {
     }
 
     /// Returns whether the tools were made of these specifications.
-    pub(super) fn is_of(&self, specs: &Arc<[ToolSpec]>) -> bool {
+    pub(super) fn is_built_from(&self, specs: &Arc<[ToolSpec]>) -> bool {
         Arc::ptr_eq(&self.specs, specs) || self.specs == *specs
     }
 
     /// Returns the list for the prompt: with full descriptions, or with what the tools of a request do not say
     /// themselves.
-    pub(super) fn listed(&self, whole: bool) -> Vec<Ninja> {
+    pub(super) fn describe(&self, whole: bool) -> Vec<Ninja> {
         self.specs
             .iter()
             .map(|spec| {
                 let arguments: Vec<String> = spec.arguments.iter().map(signature).collect();
-                let description = described(spec);
+                let description = description_of(spec);
                 context! {
-                    name => self.names.model(&spec.name),
+                    name => self.names.model_name(&spec.name),
                     arguments => arguments.join(", "),
-                    more => if whole { description.clone() } else { split(&description).1 },
+                    more => if whole { description.clone() } else { split_first_sentence(&description).1 },
                     description,
                 }
             })
@@ -121,15 +121,15 @@ impl Tools {
 
 /// Splits a description into the purpose, which goes with the tool, and the rest, which goes into the prompt.
 /// Repeating it would only cost tokens.
-fn split(text: &str) -> (String, String) {
+fn split_first_sentence(text: &str) -> (String, String) {
     match text.split_once(". ") {
         Some((first, rest)) => (format!("{first}."), rest.to_owned()),
         None => (text.to_owned(), String::new()),
     }
 }
 
-fn described(spec: &ToolSpec) -> String {
-    let mut text = line(&spec.description, DESCRIPTION);
+fn description_of(spec: &ToolSpec) -> String {
+    let mut text = clean_line(&spec.description, MAX_DESCRIPTION_CHARS);
     if let Some(first) = &spec.needs {
         text.push_str(&format!(" Only after {first} was read in this case."));
     }
@@ -173,7 +173,7 @@ fn property(argument: &Argument) -> Value {
         ArgumentKind::Number { .. } => "integer",
         _ => "string",
     };
-    let said = line(&argument.description, DESCRIPTION);
+    let said = clean_line(&argument.description, MAX_DESCRIPTION_CHARS);
     let description = match &argument.kind {
         ArgumentKind::Time if said.is_empty() => "RFC 3339".to_owned(),
         ArgumentKind::Time => format!("{said} (RFC 3339)"),
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn named(name: &str) -> ToolSpec {
-        let mut spec = evidence_read::spec();
+        let mut spec = evidence_read::tool_spec();
         name.clone_into(&mut spec.name);
         spec
     }
@@ -220,7 +220,7 @@ mod tests {
             named("ok"),
         ]
         .into();
-        let tools = Tools::of(&specs);
+        let tools = PromptTools::from_specs(&specs);
         let mut seen = std::collections::BTreeSet::new();
         for (spec, chat) in specs.iter().zip(tools.chat.iter()) {
             assert!(
@@ -228,11 +228,11 @@ mod tests {
                 "{}",
                 chat.name
             );
-            assert_eq!(tools.names.engine(&chat.name), spec.name);
-            assert_eq!(tools.names.model(&spec.name), chat.name);
+            assert_eq!(tools.names.engine_name(&chat.name), spec.name);
+            assert_eq!(tools.names.model_name(&spec.name), chat.name);
         }
         assert_eq!(
-            tools.names.engine("made_up"),
+            tools.names.engine_name("made_up"),
             "made_up",
             "the engine refuses it"
         );
@@ -240,10 +240,10 @@ mod tests {
 
     #[test]
     fn a_tool_is_told_as_text_and_as_schema() {
-        let mut spec = evidence_read::spec();
+        let mut spec = evidence_read::tool_spec();
         spec.reach = Reach::Internal;
-        let tools = Tools::of(&[spec].into());
-        let listed = &tools.listed(false)[0];
+        let tools = PromptTools::from_specs(&[spec].into());
+        let listed = &tools.describe(false)[0];
         assert_eq!(
             listed.get_attr("arguments").unwrap().to_string(),
             "id: text, filter?: text, offset?: 0-16777216"
@@ -283,8 +283,8 @@ mod tests {
 
     #[test]
     fn arguments_left_out_as_null_are_left_out() {
-        let call =
-            ToolNames::default().call("t", json!({"a": 1, "b": null}).as_object().unwrap().clone());
+        let call = ToolNames::default()
+            .tool_call("t", json!({"a": 1, "b": null}).as_object().unwrap().clone());
         assert_eq!(call.identity(), "t({\"a\":1})");
     }
 }

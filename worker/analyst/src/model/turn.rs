@@ -13,40 +13,40 @@ use nightshift_engine::question::{StepView, TurnAnswer, TurnQuestion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::conversation::{Exchange, Memo, Turns};
+use super::answer_json::{self, MAX_SUMMARY_CHARS, clean_line};
+use super::conversation::{Exchange, StepTurns, TurnMemo};
 use super::fence;
-use super::frame::{About, Frame, kept, user};
 use super::prompts::Prompt;
-use super::render::{self, Results};
-use super::repair::said;
-use super::tokens::shares;
+use super::render::{self, ResultRenderer};
+use super::repair::answer_parts;
+use super::request_builder::{PromptContext, RequestBuilder, text_part, user_message};
+use super::tokens::fair_share;
 use super::tools::ToolNames;
-use super::wire::{self, SUMMARY, line};
 use super::{ModelAnalyst, parse, schema};
-use nightshift_llm::chat::{Arguments, Asked, ChatAnswer, ChatMessage, Part};
+use nightshift_llm::chat::{CallArguments, ChatAnswer, ChatMessage, ChatPart, QuestionKind};
 
 /// Name of the argument that takes arguments which are no object or nested too deep. No tool has it, so the engine
 /// refuses the call.
-const NO_OBJECT: &str = "(not a flat JSON object)";
+const INVALID_ARGUMENTS: &str = "(not a flat JSON object)";
 
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &TurnQuestion,
 ) -> Result<Answer<TurnAnswer>, NoAnswer> {
-    let about = About {
-        setting: &question.setting,
+    let about = PromptContext {
+        question: &question.context,
         alert: &question.alert,
-        past: question.past.as_ref(),
+        past_cases: question.past.as_ref(),
         steps: &question.steps,
         step: Some(&question.step),
         tools: &question.tools,
     };
-    let frame = Frame::new(analyst, Asked::Turn, &about)?;
-    let names = &frame.desk.tools.names;
+    let frame = RequestBuilder::new(analyst, QuestionKind::Turn, &about)?;
+    let names = &frame.cached.tools.names;
     let is_last = question.turn >= question.limits.turns;
-    let native = frame.native;
-    let turns = Turns::of(question, native);
-    let news = news(&frame, question, &turns);
+    let native = frame.takes_tools;
+    let turns = StepTurns::from_question(question, native);
+    let news = turn_update(&frame, question, &turns);
     let messages = messages(&frame, question, &turns, &news)?;
     let shape = if native {
         &schema::RESULT
@@ -58,51 +58,58 @@ pub(super) async fn ask(
     frame
         .ask(request, &|answer| {
             if native {
-                read(answer, names, may_call, &news)
+                parse_turn(answer, names, may_call, &news)
             } else {
-                read_words(answer, names, may_call, &news)
+                parse_turn_without_tools(answer, names, may_call, &news)
             }
         })
         .await
 }
 
 fn messages(
-    frame: &Frame<'_>,
+    frame: &RequestBuilder<'_>,
     question: &TurnQuestion,
-    turns: &Turns<'_>,
+    turns: &StepTurns<'_>,
     news: &str,
 ) -> Result<Vec<ChatMessage>, NoAnswer> {
-    let mut messages = vec![user(first(frame, question, turns)?)];
-    for exchange in &turns.made {
+    let mut messages = vec![user_message(first_message(frame, question, turns)?)];
+    for exchange in &turns.exchanges {
         if let Some(news) = exchange.news() {
-            push(&mut messages, Part::text(news));
+            append_part(&mut messages, ChatPart::text(news));
         }
-        let many = exchange.many();
+        let many = exchange.call_count();
         // The results of a turn take at most the room of two results, however many calls it made.
-        let together = shares(&vec![frame.most_result; many], frame.most_result * 2);
-        let most = frame.most_result.min(together);
-        messages.extend(exchange.messages(&frame.fence, most, frame.native));
+        let together = fair_share(
+            &vec![frame.max_result_tokens; many],
+            frame.max_result_tokens * 2,
+        );
+        let most = frame.max_result_tokens.min(together);
+        messages.extend(exchange.messages(&frame.fence, most, frame.takes_tools));
         let next = exchange.turn + 1;
         let text = next_turn(frame, question, next)?;
-        push(&mut messages, kept(text, next == question.turn));
+        append_part(&mut messages, text_part(text, next == question.turn));
     }
-    let is_only = question.limits.turns <= 1 && turns.made.is_empty();
+    let is_only = question.limits.turns <= 1 && turns.exchanges.is_empty();
     if is_only {
         let text = next_turn(frame, question, question.turn)?;
-        push(&mut messages, Part::text(text));
+        append_part(&mut messages, ChatPart::text(text));
     }
-    push(&mut messages, Part::text(news));
+    append_part(&mut messages, ChatPart::text(news));
     Ok(messages)
 }
 
 /// Appends to the last message.
-fn push(messages: &mut [ChatMessage], part: Part) {
+fn append_part(messages: &mut [ChatMessage], part: ChatPart) {
     if let Some(last) = messages.last_mut() {
         last.parts.push(part);
     }
 }
 
-fn next_turn(frame: &Frame<'_>, question: &TurnQuestion, turn: u32) -> Result<String, NoAnswer> {
+fn next_turn(
+    frame: &RequestBuilder<'_>,
+    question: &TurnQuestion,
+    turn: u32,
+) -> Result<String, NoAnswer> {
     let turns = question.limits.turns;
     frame.prompt(
         Prompt::TurnNext,
@@ -111,13 +118,13 @@ fn next_turn(frame: &Frame<'_>, question: &TurnQuestion, turn: u32) -> Result<St
 }
 
 /// Returns the first message, which is the same for every turn of the step.
-fn first(
-    frame: &Frame<'_>,
+fn first_message(
+    frame: &RequestBuilder<'_>,
     question: &TurnQuestion,
-    turns: &Turns<'_>,
-) -> Result<Vec<Part>, NoAnswer> {
-    let mut parts = frame.opening(true);
-    let own = frame.prompt(Prompt::Turn, context! { tools => frame.native })?;
+    turns: &StepTurns<'_>,
+) -> Result<Vec<ChatPart>, NoAnswer> {
+    let mut parts = frame.opening_parts(true);
+    let own = frame.prompt(Prompt::Turn, context! { tools => frame.takes_tools })?;
     let plan = frame.fence.block("plan", &plan(question));
     // Text that all steps of a wave share comes before the step's own.
     let mut text = format!("\nThe plan:\n{plan}\n{own}");
@@ -127,32 +134,39 @@ fn first(
         .filter(|view| is_earlier(view, question) && !view.step.summary.is_empty())
         .collect();
     let calls = || earlier.iter().flat_map(|view| &view.calls);
-    let told = || turns.told.iter().copied();
-    let mut results = Results::within(
+    let told = || turns.initial_calls.iter().copied();
+    let mut results = ResultRenderer::with_budget(
         calls().chain(told()),
-        frame.most_result,
-        frame.room(&parts) / 2,
+        frame.max_result_tokens,
+        frame.remaining_tokens(&parts) / 2,
     );
-    let names = &frame.desk.tools.names;
+    let names = &frame.cached.tools.names;
     if !earlier.is_empty() {
         let mut lines = Vec::new();
         for view in &earlier {
-            lines.push(render::lines([summary(view)]));
-            lines.extend(view.calls.iter().map(|call| results.of(call, names)));
+            lines.push(render::json_lines([summary(view)]));
+            lines.extend(
+                view.calls
+                    .iter()
+                    .map(|call| results.render_call(call, names)),
+            );
         }
         let block = frame.fence.block("done", &lines.join("\n"));
         text.push_str(&format!("\n{block}"));
     }
-    parts.push(kept(text + "\n", true));
-    let block = frame
-        .fence
-        .block("step", &render::lines([told_step(question, names)]));
+    parts.push(text_part(text + "\n", true));
+    let block = frame.fence.block(
+        "step",
+        &render::json_lines([describe_step(question, names)]),
+    );
     let mut text = block;
-    if !turns.told.is_empty() {
-        let lines: Vec<String> = told().map(|call| results.of(call, names)).collect();
+    if !turns.initial_calls.is_empty() {
+        let lines: Vec<String> = told()
+            .map(|call| results.render_call(call, names))
+            .collect();
         text.push_str(&frame.fence.block("first calls", &lines.join("\n")));
     }
-    parts.push(kept(text, turns.made.is_empty()));
+    parts.push(text_part(text, turns.exchanges.is_empty()));
     Ok(parts)
 }
 
@@ -166,9 +180,9 @@ fn plan(question: &TurnQuestion) -> String {
         } else {
             "open"
         };
-        Value::Object(render::step(&view.step, status))
+        Value::Object(render::step_fields(&view.step, status))
     });
-    render::lines(std::iter::once(objective).chain(steps))
+    render::json_lines(std::iter::once(objective).chain(steps))
 }
 
 /// Returns whether the step had ended when the wave of this one began.
@@ -188,7 +202,7 @@ fn summary(view: &StepView) -> Value {
     })
 }
 
-fn told_step(question: &TurnQuestion, names: &ToolNames) -> Value {
+fn describe_step(question: &TurnQuestion, names: &ToolNames) -> Value {
     let step = &question.step.step;
     let mut map = Map::new();
     map.insert("id".to_owned(), json!(step.id));
@@ -197,7 +211,11 @@ fn told_step(question: &TurnQuestion, names: &ToolNames) -> Value {
         map.insert("expected".to_owned(), json!(step.expected));
     }
     if !step.tools.is_empty() {
-        let tools: Vec<&str> = step.tools.iter().map(|tool| names.model(tool)).collect();
+        let tools: Vec<&str> = step
+            .tools
+            .iter()
+            .map(|tool| names.model_name(tool))
+            .collect();
         map.insert("tools".to_owned(), json!(tools));
     }
     Value::Object(map)
@@ -205,8 +223,12 @@ fn told_step(question: &TurnQuestion, names: &ToolNames) -> Value {
 
 /// Returns what changes from turn to turn: steps of this wave that ended since the last turn, and what the caps
 /// leave.
-fn news(frame: &Frame<'_>, question: &TurnQuestion, turns: &Turns<'_>) -> String {
-    let told = turns.made.iter().filter_map(Exchange::news);
+fn turn_update(
+    frame: &RequestBuilder<'_>,
+    question: &TurnQuestion,
+    turns: &StepTurns<'_>,
+) -> String {
+    let told = turns.exchanges.iter().filter_map(Exchange::news);
     let is_told = |line: &str| told.clone().any(|news| news.contains(line));
     let ended: Vec<String> = question
         .steps
@@ -217,7 +239,7 @@ fn news(frame: &Frame<'_>, question: &TurnQuestion, turns: &Turns<'_>) -> String
                 && !is_earlier(view, question)
                 && !view.step.summary.is_empty()
         })
-        .map(|view| render::lines([summary(view)]))
+        .map(|view| render::json_lines([summary(view)]))
         .filter(|line| !is_told(line))
         .collect();
     let mut text = String::new();
@@ -227,13 +249,13 @@ fn news(frame: &Frame<'_>, question: &TurnQuestion, turns: &Turns<'_>) -> String
     }
     text.push_str(&format!(
         "Left for this case: {}.\n",
-        render::left(&question.setting.left)
+        render::describe_budget(&question.context.remaining)
     ));
     text
 }
 
 /// Parses the calls that the model made, or the step's result.
-fn read(
+fn parse_turn(
     answer: &ChatAnswer,
     names: &ToolNames,
     may_call: bool,
@@ -241,7 +263,7 @@ fn read(
 ) -> Result<TurnAnswer, Vec<String>> {
     let calls: Vec<_> = answer.calls().collect();
     if calls.is_empty() {
-        return result(parse::read(answer, &schema::RESULT)?);
+        return step_result(parse::parse_answer(answer, &schema::RESULT)?);
     }
     if !may_call {
         return Err(vec![
@@ -251,46 +273,48 @@ fn read(
     let calls = calls
         .into_iter()
         .map(|call| match &call.arguments {
-            Arguments::Object(arguments) => {
+            CallArguments::Object(arguments) => {
                 let mut arguments = arguments.clone();
-                arguments.values_mut().for_each(fence::mend);
-                names.call(&call.name, arguments)
+                arguments.values_mut().for_each(fence::unbreak_value);
+                names.tool_call(&call.name, arguments)
             }
-            Arguments::Unreadable(text) => {
+            CallArguments::Unreadable(text) => {
                 let text: String = text.chars().take(200).collect();
-                let wrong = Map::from_iter([(NO_OBJECT.to_owned(), Value::from(text))]);
-                names.call(&call.name, wrong)
+                let wrong = Map::from_iter([(INVALID_ARGUMENTS.to_owned(), Value::from(text))]);
+                names.tool_call(&call.name, wrong)
             }
         })
         .collect();
     Ok(TurnAnswer::Calls {
         calls,
-        memo: Memo::of(news, said(answer)).map(Into::into),
+        memo: TurnMemo::encode(news, answer_parts(answer)).map(Into::into),
     })
 }
 
 #[derive(Deserialize)]
-struct InWords {
-    calls: Vec<wire::Call>,
+struct TurnJson {
+    calls: Vec<answer_json::CallJson>,
     outcome: Option<nightshift_engine::plan::StepOutcome>,
     summary: String,
-    findings: Vec<wire::Finding>,
+    findings: Vec<answer_json::FindingJson>,
 }
 
 /// Parses the answer of a model that takes no tools.
-fn read_words(
+fn parse_turn_without_tools(
     answer: &ChatAnswer,
     names: &ToolNames,
     may_call: bool,
     news: &str,
 ) -> Result<TurnAnswer, Vec<String>> {
-    let wire: InWords = parse::read(answer, &schema::TURN)?;
+    let wire: TurnJson = parse::parse_answer(answer, &schema::TURN)?;
     match wire.outcome {
-        Some(outcome) if wire.calls.is_empty() || !may_call => result(wire::Outcome {
-            outcome,
-            summary: wire.summary,
-            findings: wire.findings,
-        }),
+        Some(outcome) if wire.calls.is_empty() || !may_call => {
+            step_result(answer_json::StepResultJson {
+                outcome,
+                summary: wire.summary,
+                findings: wire.findings,
+            })
+        }
         _ if wire.calls.is_empty() => Err(vec![
             "/outcome: is null, and there are no calls: give either".to_owned(),
         ]),
@@ -303,15 +327,15 @@ fn read_words(
                 .into_iter()
                 .map(|call| call.draft(names))
                 .collect(),
-            memo: Memo::of(news, said(answer)).map(Into::into),
+            memo: TurnMemo::encode(news, answer_parts(answer)).map(Into::into),
         }),
     }
 }
 
-fn result(outcome: wire::Outcome) -> Result<TurnAnswer, Vec<String>> {
+fn step_result(outcome: answer_json::StepResultJson) -> Result<TurnAnswer, Vec<String>> {
     Ok(TurnAnswer::Result {
         outcome: outcome.outcome,
-        summary: line(&outcome.summary, SUMMARY),
-        findings: wire::findings(outcome.findings, "/findings")?,
+        summary: clean_line(&outcome.summary, MAX_SUMMARY_CHARS),
+        findings: answer_json::findings(outcome.findings, "/findings")?,
     })
 }

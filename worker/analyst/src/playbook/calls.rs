@@ -6,28 +6,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::Value;
-use nightshift_alert::{Alert, Provider};
+use nightshift_alert::{Alert, CloudProvider};
 use nightshift_engine::tool::{ArgumentKind, ToolCall, ToolSpec};
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 use serde_json::{Map, Value as Json};
 
 use super::facts::functions::NEED_RESULTS;
-use super::form::{ArgumentForm, CallForm, MAX_CALLS, Playbook, StepForm};
 use super::language::LANGUAGE;
+use super::playbook_file::{ArgumentForm, CallForm, MAX_CALLS, Playbook, StepForm};
 
 /// The audit logs of clouds. If an alert does not say which cloud it is from, all configured ones are searched.
-const AUDIT: [&str; 2] = ["log_search.cloudtrail", "log_search.gcp_audit"];
+const AUDIT_LOG_KINDS: [&str; 2] = ["log_search.cloudtrail", "log_search.gcp_audit"];
 
 /// The calls of a step.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct StepCalls {
     /// Calls to make, in order, without duplicates.
-    pub(super) make: Vec<ToolCall>,
+    pub(super) planned: Vec<ToolCall>,
     /// The values of the calls beyond the limit.
     pub(super) left_out: Vec<String>,
     /// Kinds of tools that the step asks but nobody configured.
-    pub(super) missing: Vec<String>,
+    pub(super) unconfigured: Vec<String>,
     /// Whether some calls wait for results of earlier steps.
     pub(super) deferred: bool,
 }
@@ -50,7 +50,7 @@ impl<'a> CallPlanner<'a> {
         scope: &'a Scope,
     ) -> Self {
         Self {
-            late: late_names(playbook),
+            late: result_dependent_names(playbook),
             ..Self::after(alert, tools, scope)
         }
     }
@@ -66,16 +66,18 @@ impl<'a> CallPlanner<'a> {
     }
 
     /// Returns the calls of a step.
-    pub(super) fn calls(&self, step: &StepForm) -> Result<Calls, EvaluationError> {
-        let mut calls = Calls::default();
+    pub(super) fn calls(&self, step: &StepForm) -> Result<StepCalls, EvaluationError> {
+        let mut calls = StepCalls::default();
         let mut wanted = Vec::new();
         for (number, form) in step.calls.iter().enumerate() {
             self.add(form, number, &mut calls, &mut wanted)?;
         }
-        (calls.make, calls.left_out) = share_calls(wanted);
+        (calls.planned, calls.left_out) = share_calls(wanted);
         // For an alert of no known cloud, a missing audit log counts only if no other tool can be asked.
-        if self.alert.provider == Provider::Other && !calls.make.is_empty() {
-            calls.missing.retain(|kind| !AUDIT.contains(&kind.as_str()));
+        if self.alert.provider == CloudProvider::Other && !calls.planned.is_empty() {
+            calls
+                .unconfigured
+                .retain(|kind| !AUDIT_LOG_KINDS.contains(&kind.as_str()));
         }
         Ok(calls)
     }
@@ -84,18 +86,19 @@ impl<'a> CallPlanner<'a> {
         &self,
         form: &CallForm,
         number: usize,
-        calls: &mut Calls,
+        calls: &mut StepCalls,
         wanted: &mut Vec<PlannedCall>,
     ) -> Result<(), EvaluationError> {
         let specs: Vec<_> = self
             .tools
             .iter()
-            .filter(|spec| spec.answers_to(form.tool.get_ref()))
+            .filter(|spec| spec.matches_request(form.tool.get_ref()))
             .collect();
         let when = form.when.as_ref().map(|when| when.get_ref().as_str());
         let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
         let can = |expression: Option<&str>| {
-            !expression.is_some_and(|text| is_late(text, TextKind::Expression, &self.late))
+            !expression
+                .is_some_and(|text| depends_on_results(text, TextKind::Expression, &self.late))
         };
         if can(when) && !self.scope.holds(when)? {
             return Ok(());
@@ -110,8 +113,8 @@ impl<'a> CallPlanner<'a> {
         }
         if specs.is_empty() {
             let kind = form.tool.get_ref();
-            if !calls.missing.contains(kind) {
-                calls.missing.push(kind.clone());
+            if !calls.unconfigured.contains(kind) {
+                calls.unconfigured.push(kind.clone());
             }
             return Ok(());
         }
@@ -171,7 +174,9 @@ impl<'a> CallPlanner<'a> {
             else {
                 return true;
             };
-            types.iter().any(|kind| self.alert.knows(*kind, text))
+            types
+                .iter()
+                .any(|kind| self.alert.has_indicator(*kind, text))
                 || !self.alert.indicators.iter().any(|one| one.value == text)
         })
     }
@@ -215,19 +220,19 @@ fn needs_results(form: &CallForm, late: &[&str]) -> bool {
     let by_expression = expressions
         .into_iter()
         .flatten()
-        .any(|text| is_late(text.get_ref(), TextKind::Expression, late));
+        .any(|text| depends_on_results(text.get_ref(), TextKind::Expression, late));
     by_expression
         || form.arguments.values().any(|argument| {
-            matches!(argument.get_ref(), ArgumentForm::Template(text) if is_late(text, TextKind::Template, late))
+            matches!(argument.get_ref(), ArgumentForm::Template(text) if depends_on_results(text, TextKind::Template, late))
         })
 }
 
 /// Returns the names whose values are known only when steps have ended: those of results, and named expressions that
 /// use them.
-fn late_names(playbook: &Playbook) -> Vec<&str> {
+fn result_dependent_names(playbook: &Playbook) -> Vec<&str> {
     let mut late = NEED_RESULTS.to_vec();
     for (name, expression) in playbook.lets() {
-        if is_late(expression.get_ref(), TextKind::Expression, &late) {
+        if depends_on_results(expression.get_ref(), TextKind::Expression, &late) {
             late.push(name);
         }
     }
@@ -240,7 +245,7 @@ enum TextKind {
     Template,
 }
 
-fn is_late(text: &str, kind: TextKind, late: &[&str]) -> bool {
+fn depends_on_results(text: &str, kind: TextKind, late: &[&str]) -> bool {
     if !late.iter().any(|name| text.contains(name)) {
         return false;
     }

@@ -4,8 +4,8 @@ mod actions;
 mod fields;
 mod matches;
 mod names;
-mod place;
 mod problem;
+mod report;
 mod rules;
 mod scan;
 
@@ -13,17 +13,22 @@ use nightshift_engine::tool::ToolSpec;
 
 pub use problem::{Level, Problem};
 
-use super::form::Playbook;
+use super::playbook_file::Playbook;
 
 /// Returns everything that is wrong with a playbook, in the order of the file. `tools` and `feeds` are the configured
 /// ones. Built-in ones are accepted even if they are not configured.
 #[must_use]
-pub fn check(file_name: &str, toml: &str, tools: &[ToolSpec], feeds: &[&str]) -> Vec<Problem> {
-    let (playbook, mut problems) = examine(file_name, toml);
+pub fn check_playbook(
+    file_name: &str,
+    toml: &str,
+    tools: &[ToolSpec],
+    feeds: &[&str],
+) -> Vec<Problem> {
+    let (playbook, mut problems) = parse_and_check(file_name, toml);
     if let Some(playbook) = playbook {
-        let mut report = place::Report::new(file_name, toml);
-        rules::tools(&playbook, tools, &mut report);
-        matches::feeds(&playbook, feeds, &mut report);
+        let mut report = report::ProblemReport::new(file_name, toml);
+        rules::check_tools(&playbook, tools, &mut report);
+        matches::check_feeds(&playbook, feeds, &mut report);
         problems.extend(report.into_problems());
     }
     problems.sort_by_key(|problem| (problem.line, problem.column));
@@ -31,18 +36,18 @@ pub fn check(file_name: &str, toml: &str, tools: &[ToolSpec], feeds: &[&str]) ->
 }
 
 /// Returns the playbook if the file holds one, and the problems that do not depend on the tools.
-pub(super) fn examine(file_name: &str, toml: &str) -> (Option<Playbook>, Vec<Problem>) {
-    let mut report = place::Report::new(file_name, toml);
+pub(super) fn parse_and_check(file_name: &str, toml: &str) -> (Option<Playbook>, Vec<Problem>) {
+    let mut report = report::ProblemReport::new(file_name, toml);
     let playbook = match toml::from_str::<Playbook>(toml) {
         Ok(playbook) => playbook,
         Err(error) => {
-            report.toml(&error);
+            report.add_toml_error(&error);
             return (None, report.into_problems());
         }
     };
-    rules::shape(&playbook, &mut report);
-    matches::classes(&playbook, &mut report);
-    actions::actions(&playbook, &mut report);
-    names::expressions(&playbook, &mut report);
+    rules::check_shape(&playbook, &mut report);
+    matches::check_classes(&playbook, &mut report);
+    actions::check_actions(&playbook, &mut report);
+    names::check_expressions(&playbook, &mut report);
     (Some(playbook), report.into_problems())
 }

@@ -18,7 +18,7 @@ use super::calls::{CallPlanner, subject_of_call};
 use super::facts::CaseFacts;
 use super::facts::answers::failure;
 use super::facts::step_answers::{LazyStepAnswers, STEP_ANSWERS, StepAnswers};
-use super::form::Playbook;
+use super::playbook_file::Playbook;
 
 /// The argument for the maximum number of rows of a search. Rows beyond it are reported as cut.
 const LIMIT: &str = "limit";
@@ -64,19 +64,19 @@ impl EndedCase {
             let calls = planner.calls(form);
             let asks_nothing = calls
                 .as_ref()
-                .is_ok_and(|calls| calls.make.is_empty() && calls.left_out.is_empty());
+                .is_ok_and(|calls| calls.planned.is_empty() && calls.left_out.is_empty());
             if asks_nothing {
                 continue;
             }
             let name = form.id.get_ref();
             if let Ok(calls) = &calls {
-                let silent = calls.make.iter().filter(|call| self.has_no_answer(call));
+                let silent = calls.planned.iter().filter(|call| self.has_no_answer(call));
                 let values = silent.map(subject_of_call);
                 let values = values.chain(calls.left_out.iter().cloned());
                 answers.unanswered.insert(name.clone(), values.collect());
             }
             let calls = calls.ok().filter(|calls| calls.left_out.is_empty());
-            let made = calls.map_or_else(Vec::new, |calls| calls.make);
+            let made = calls.map_or_else(Vec::new, |calls| calls.planned);
             if !made.is_empty() && made.iter().all(|call| self.is_complete(call)) {
                 answers.complete.push(name.clone());
             } else if !made.iter().any(|call| self.is_complete(call))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use minijinja::Value;
 use nightshift_alert::{Alert, Indicator, Severity};
 use nightshift_engine::catalogue::ActionChoice;
-use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Verdict, VerdictReason};
 use nightshift_engine::plan::StepStatus;
 use nightshift_engine::question::ConcludeQuestion;
 use nightshift_expression::error::EvaluationError;
@@ -20,13 +20,13 @@ use super::exonerate::exonerate;
 use super::facts::answers::failure;
 use super::facts::{CaseFacts, QuestionParts};
 use super::findings::{self, add_techniques};
-use super::form::{MAX_CALLS, Playbook, Text, VerdictForm, action_parts};
 use super::functions::first_names;
+use super::playbook_file::{MAX_CALLS, Playbook, SpannedText, VerdictForm, action_parts};
 use super::scope;
-use super::{keys, kinds};
+use super::{key_steps, tool_kinds};
 
 /// Maximum number of values that a gap names.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// Returns the facts and the scope of a case whose work has ended.
 pub(super) fn ended_case(
@@ -65,11 +65,11 @@ pub(super) fn conclude(
     problems.extend(made.problems);
     let cleared = question.cleared;
 
-    let chosen = first_that_holds(playbook, &scope, &mut problems);
+    let chosen = first_matching_rule(playbook, &scope, &mut problems);
     let proposed = chosen
         .and_then(|form| form.verdict)
         .unwrap_or(Verdict::Inconclusive);
-    let unanswered = keys::unanswered(playbook, question, &scope)?;
+    let unanswered = key_steps::unanswered_key_steps(playbook, question, &scope)?;
     let may_be_benign = cleared && problems.is_empty() && unanswered.is_empty();
     let refused = proposed.is_benign() && !may_be_benign;
     let empty = VerdictForm::default();
@@ -85,12 +85,12 @@ pub(super) fn conclude(
     };
 
     let reason = if refused && !unanswered.is_empty() {
-        Reason::ToolFailure
+        VerdictReason::ToolFailure
     } else {
         reason(form, verdict, refused, question)
     };
     let unasked_calls = unasked_calls(playbook, question, &scope)?;
-    let mut gaps = gaps(question);
+    let mut gaps = failed_call_gaps(question);
     gaps.extend(unasked_calls.left_out);
     gaps.extend(unanswered);
     gaps.extend(problems);
@@ -134,7 +134,7 @@ fn unasked_calls(
             continue;
         }
         let calls = known.calls(form)?;
-        kinds::add_not_configured(&calls.missing, &mut unasked_calls.lines);
+        tool_kinds::add_not_configured(&calls.unconfigured, &mut unasked_calls.lines);
         if !calls.left_out.is_empty() {
             steps.push(format!("{} of {}", calls.left_out.len(), form.id.get_ref()));
             values.extend(calls.left_out);
@@ -145,7 +145,7 @@ fn unasked_calls(
         unasked_calls.lines.push(format!(
             "Left out, beyond {MAX_CALLS} calls in a step: {steps}"
         ));
-        let values = first_names(&values, MOST_NAMED);
+        let values = first_names(&values, MAX_NAMED);
         unasked_calls.left_out = Some(format!(
             "{values}, which are beyond the {MAX_CALLS} calls of a step (left out: {steps})"
         ));
@@ -153,7 +153,7 @@ fn unasked_calls(
     Ok(unasked_calls)
 }
 
-fn first_that_holds<'a>(
+fn first_matching_rule<'a>(
     playbook: &'a Playbook,
     scope: &Scope,
     problems: &mut Vec<String>,
@@ -175,7 +175,7 @@ fn first_that_holds<'a>(
 }
 
 /// Returns the calls without an answer in steps that are done. The engine reports steps that are not.
-fn gaps(question: &ConcludeQuestion) -> Vec<String> {
+fn failed_call_gaps(question: &ConcludeQuestion) -> Vec<String> {
     let done = question
         .steps
         .iter()
@@ -192,8 +192,8 @@ fn gaps(question: &ConcludeQuestion) -> Vec<String> {
     .collect()
 }
 
-fn lines(scope: &Scope, texts: &[Text]) -> Result<Vec<String>, EvaluationError> {
-    scope.render_lines(texts.iter().map(Text::get_ref))
+fn lines(scope: &Scope, texts: &[SpannedText]) -> Result<Vec<String>, EvaluationError> {
+    scope.render_lines(texts.iter().map(SpannedText::get_ref))
 }
 
 fn leaning(form: &VerdictForm, verdict: Verdict, refused: bool) -> Leaning {
@@ -209,20 +209,22 @@ fn reason(
     verdict: Verdict,
     refused: bool,
     question: &ConcludeQuestion,
-) -> Reason {
+) -> VerdictReason {
     let failed = question
         .steps
         .iter()
         .any(|view| view.step.status == StepStatus::Failed);
     match (verdict, form.reason) {
-        (Verdict::Inconclusive, _) if refused => Reason::NotExonerated,
-        (Verdict::Inconclusive, _) if question.stopped_by.is_some() => Reason::BudgetExhausted,
+        (Verdict::Inconclusive, _) if refused => VerdictReason::NotExonerated,
+        (Verdict::Inconclusive, _) if question.stopped_by.is_some() => {
+            VerdictReason::BudgetExhausted
+        }
         (_, Some(reason)) => reason,
-        (Verdict::TruePositive, None) => Reason::SuspiciousActivity,
-        (Verdict::BenignTruePositive, None) => Reason::AuthorisedActivity,
-        (Verdict::FalsePositive, None) => Reason::WrongDetectionLogic,
-        (Verdict::Inconclusive, None) if failed => Reason::ToolFailure,
-        (Verdict::Inconclusive, None) => Reason::MissingData,
+        (Verdict::TruePositive, None) => VerdictReason::SuspiciousActivity,
+        (Verdict::BenignTruePositive, None) => VerdictReason::AuthorisedActivity,
+        (Verdict::FalsePositive, None) => VerdictReason::WrongDetectionLogic,
+        (Verdict::Inconclusive, None) if failed => VerdictReason::ToolFailure,
+        (Verdict::Inconclusive, None) => VerdictReason::MissingData,
     }
 }
 
@@ -243,7 +245,7 @@ fn actions(
     alert: &Alert,
 ) -> Result<Vec<ActionChoice>, EvaluationError> {
     let about = match &form.about {
-        Some(about) => named_by(alert, &scope.list(about.get_ref())?),
+        Some(about) => indicators_with_values(alert, &scope.list(about.get_ref())?),
         None => Vec::new(),
     };
     let mut ids: Vec<String> = Vec::new();
@@ -265,7 +267,7 @@ fn actions(
 }
 
 /// Returns the alert's indicators with these values. A value that the alert does not name is dropped.
-fn named_by(alert: &Alert, values: &[Value]) -> Vec<Indicator> {
+fn indicators_with_values(alert: &Alert, values: &[Value]) -> Vec<Indicator> {
     values
         .iter()
         .flat_map(|value| {

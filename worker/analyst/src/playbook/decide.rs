@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nightshift_engine::limits::Limits;
+use nightshift_engine::limits::TriageLimits;
 use nightshift_engine::plan::{Step, StepDraft, StepId, StepStatus};
 use nightshift_engine::question::{
     DecideQuestion, Decision, Judgement, PlanQuestion, StepView, TurnAnswer, TurnQuestion,
@@ -13,7 +13,7 @@ use nightshift_expression::error::EvaluationError;
 
 use super::calls::CallPlanner;
 use super::facts::QuestionParts;
-use super::reflect::{due, held_back};
+use super::reflect::{conditional_steps, due_step};
 use super::scope;
 use super::{Playbook, findings, plan, turn};
 
@@ -22,14 +22,14 @@ pub(super) fn decide(
     playbook: &Playbook,
     question: &DecideQuestion,
 ) -> Result<Decision, EvaluationError> {
-    let planned = plan::plan(
+    let planned = plan::make_plan(
         playbook,
         &PlanQuestion {
-            setting: question.setting.clone(),
+            context: question.context.clone(),
             alert: Arc::clone(&question.alert),
             past: question.past.clone(),
             tools: Arc::clone(&question.tools),
-            limits: Limits::default(),
+            limits: TriageLimits::default(),
         },
     )?;
     let mut decision = Decision {
@@ -44,7 +44,7 @@ pub(super) fn decide(
         .iter()
         .find(|view| !view.step.status.is_terminal());
     if let Some(view) = open {
-        decision.judgement = Some(judge(playbook, question, view)?);
+        decision.judgement = Some(judge_step(playbook, question, view)?);
     }
     let is_new = |draft: &StepDraft| question.steps.iter().all(|view| view.step.name != draft.id);
     for draft in planned.steps.into_iter().filter(is_new) {
@@ -53,7 +53,7 @@ pub(super) fn decide(
             return Ok(decision);
         }
     }
-    if let Some((next, because)) = conditional(playbook, question)? {
+    if let Some((next, because)) = next_conditional_step(playbook, question)? {
         decision.reasoning = because;
         decision.next = Some(next);
     }
@@ -66,7 +66,10 @@ fn with_calls(
     question: &DecideQuestion,
     mut draft: StepDraft,
 ) -> Result<Option<StepDraft>, EvaluationError> {
-    let turn = turn::turn(playbook, &asked(playbook, question, unstarted(&draft)))?;
+    let turn = turn::next_turn(
+        playbook,
+        &step_question(playbook, question, unstarted_step(&draft)),
+    )?;
     let TurnAnswer::Calls { calls, .. } = turn else {
         return Ok(None);
     };
@@ -76,7 +79,7 @@ fn with_calls(
 }
 
 /// Returns the first conditional step whose condition holds, and why it is made.
-fn conditional(
+fn next_conditional_step(
     playbook: &Playbook,
     question: &DecideQuestion,
 ) -> Result<Option<(StepDraft, String)>, EvaluationError> {
@@ -91,8 +94,8 @@ fn conditional(
     let (facts, mut scope) = scope::of_question(playbook, &question.alert, &parts);
     findings::evaluate(playbook, &facts, &mut scope);
     let known = CallPlanner::after(&question.alert, &question.tools, &scope);
-    for form in held_back(playbook, &question.steps) {
-        let Some((draft, because)) = due(form, &known, &scope)? else {
+    for form in conditional_steps(playbook, &question.steps) {
+        let Some((draft, because)) = due_step(form, &known, &scope)? else {
             continue;
         };
         if let Some(next) = with_calls(playbook, question, draft)? {
@@ -102,13 +105,13 @@ fn conditional(
     Ok(None)
 }
 
-fn judge(
+fn judge_step(
     playbook: &Playbook,
     question: &DecideQuestion,
     view: &StepView,
 ) -> Result<Judgement, EvaluationError> {
     Ok(
-        match turn::turn(playbook, &asked(playbook, question, view.clone()))? {
+        match turn::next_turn(playbook, &step_question(playbook, question, view.clone()))? {
             TurnAnswer::Result {
                 outcome,
                 summary,
@@ -128,7 +131,7 @@ fn judge(
 }
 
 /// Returns a step as it is before its first turn.
-fn unstarted(draft: &StepDraft) -> StepView {
+fn unstarted_step(draft: &StepDraft) -> StepView {
     StepView {
         step: Step {
             id: StepId(draft.id.clone()),
@@ -149,9 +152,9 @@ fn unstarted(draft: &StepDraft) -> StepView {
     }
 }
 
-fn asked(playbook: &Playbook, question: &DecideQuestion, step: StepView) -> TurnQuestion {
+fn step_question(playbook: &Playbook, question: &DecideQuestion, step: StepView) -> TurnQuestion {
     TurnQuestion {
-        setting: question.setting.clone(),
+        context: question.context.clone(),
         alert: Arc::clone(&question.alert),
         past: question.past.clone(),
         objective: Arc::clone(&question.objective),
@@ -160,7 +163,7 @@ fn asked(playbook: &Playbook, question: &DecideQuestion, step: StepView) -> Turn
         step,
         turn: 1,
         memos: BTreeMap::new(),
-        limits: Limits::default(),
+        limits: TriageLimits::default(),
         tools: Arc::clone(&question.tools),
     }
 }

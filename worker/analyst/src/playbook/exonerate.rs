@@ -5,12 +5,12 @@ use nightshift_engine::exoneration::Exoneration;
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 
-use super::form::{BenignForm, MatchedBy, Playbook, Text};
+use super::playbook_file::{BenignForm, MatchedBy, Playbook, SpannedText};
 
 /// Returns the rules that may clear this alert. A playbook that matched by title or by technique has none, because
 /// outsiders can write both: a file name, the subject of a mail, a command line.
-pub(super) fn rules<'a>(playbook: &'a Playbook, alert: &Alert) -> &'a [BenignForm] {
-    match playbook.matches.fits(alert) {
+pub(super) fn applicable_rules<'a>(playbook: &'a Playbook, alert: &Alert) -> &'a [BenignForm] {
+    match playbook.matches.best_fit(alert) {
         Some(fit) if matches!(fit.by, MatchedBy::Title | MatchedBy::Shown) => &[],
         _ => &playbook.benign,
     }
@@ -25,8 +25,8 @@ pub(super) fn exonerate(
 ) -> (Vec<Exoneration>, Vec<String>) {
     let mut exonerations: Vec<Exoneration> = Vec::new();
     let mut problems = Vec::new();
-    for form in rules(playbook, alert) {
-        match one(playbook, form, scope) {
+    for form in applicable_rules(playbook, alert) {
+        match apply_rule(playbook, form, scope) {
             Ok(more) => {
                 for exoneration in more {
                     if !exonerations.contains(&exoneration) {
@@ -43,7 +43,7 @@ pub(super) fn exonerate(
     (exonerations, problems)
 }
 
-fn one(
+fn apply_rule(
     playbook: &Playbook,
     form: &BenignForm,
     scope: &Scope,
@@ -65,18 +65,23 @@ fn one(
             subject: scope.render(form.subject.get_ref())?.trim().to_owned(),
             from: None,
             until: None,
-            covers: form.covers.iter().map(Text::get_ref).cloned().collect(),
+            covers: form
+                .covers
+                .iter()
+                .map(SpannedText::get_ref)
+                .cloned()
+                .collect(),
             approved_by,
             reference: scope.render_line(form.reference.get_ref())?,
             statement: scope.render_line(form.statement.get_ref())?,
             detection_wrong: form.detection_wrong,
             // The rule is about this alert only.
-            scope: nightshift_engine::exoneration::Scope {
+            scope: nightshift_engine::exoneration::RecordScope {
                 account: Some("*".to_owned()),
-                ..nightshift_engine::exoneration::Scope::default()
+                ..nightshift_engine::exoneration::RecordScope::default()
             },
             slack_mins: 0,
-            extent: nightshift_engine::exoneration::Extent::default(),
+            extent: nightshift_engine::exoneration::RecordExtent::default(),
             evidence: None,
         });
     }

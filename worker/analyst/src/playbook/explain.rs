@@ -10,17 +10,19 @@ use std::sync::Arc;
 
 use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::conclusion::{Leaning, Verdict};
-use nightshift_engine::limits::Limits;
+use nightshift_engine::limits::TriageLimits;
 use nightshift_engine::tool::{ToolCall, ToolSpec};
 use nightshift_expression::scope::Scope;
 use serde::Serialize;
 
 use super::calls::CallPlanner;
 use super::facts::QuestionParts;
-use super::form::{Fit, MatchedBy, Playbook, StepForm, Text, VerdictForm, action_parts};
-use super::plan::draft;
+use super::plan::draft_step;
+use super::playbook_file::{
+    MatchFit, MatchedBy, Playbook, SpannedText, StepForm, VerdictForm, action_parts,
+};
 use super::scope;
-use super::{Playbooks, exonerate, kinds};
+use super::{PlaybookSet, exonerate, tool_kinds};
 
 /// Kinds of tools whose records may clear an alert.
 const REGISTERS: [&str; 4] = [
@@ -33,27 +35,27 @@ const REGISTERS: [&str; 4] = [
 /// What a playbook would do about an alert.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    pub playbook: Candidate,
+    pub playbook: PlaybookCandidate,
     /// The playbook that would be taken without the first.
-    pub next: Option<Candidate>,
+    pub next: Option<PlaybookCandidate>,
     pub objective: String,
     pub steps: Vec<PlannedStep>,
     /// Steps that a reflection adds once their condition holds.
-    pub held_back: Vec<HeldBack>,
+    pub held_back: Vec<ConditionalStep>,
     /// Ids of the steps that are left out because they have nothing to look up or no tool.
     pub left_out: Vec<String>,
     /// What no configured tool answers.
     pub not_covered: Vec<String>,
     /// The rules of the verdict. The first that holds counts.
-    pub rules: Vec<Rule>,
-    pub clears: Clearing,
+    pub rules: Vec<VerdictRule>,
+    pub clears: ClearingSources,
     /// The texts that could not be rendered, each with the reason.
     pub problems: Vec<String>,
 }
 
 /// A playbook and how closely it matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Candidate {
+pub struct PlaybookCandidate {
     pub name: String,
     pub version: u32,
     pub title: String,
@@ -84,7 +86,7 @@ pub struct PlannedStep {
 
 /// A step that waits for its condition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HeldBack {
+pub struct ConditionalStep {
     /// The condition, as its author wrote it.
     pub when: String,
     /// The step. Calls that need results are not filled in yet.
@@ -94,7 +96,7 @@ pub struct HeldBack {
 
 /// A rule of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rule {
+pub struct VerdictRule {
     /// The condition, as its author wrote it, or `None` for `[otherwise]`.
     pub when: Option<String>,
     pub verdict: Verdict,
@@ -106,16 +108,16 @@ pub struct Rule {
 
 /// What would clear the alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Clearing {
+pub struct ClearingSources {
     /// Registers that the playbook asks. An approved record in one of them clears its value.
-    pub registers: Vec<Register>,
+    pub registers: Vec<RegisterLookup>,
     /// The `benign_when` rules of the playbook.
     pub benign_when: Vec<BenignRule>,
 }
 
 /// A register and the values that are looked up in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Register {
+pub struct RegisterLookup {
     pub kind: String,
     /// Names of the configured tools of this kind.
     pub tools: Vec<String>,
@@ -139,7 +141,7 @@ pub struct BenignRule {
 
 /// Explains what would be done about this alert with these tools. Earlier cases are ignored.
 #[must_use]
-pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Explanation {
+pub fn explain(playbooks: &PlaybookSet, alert: &Alert, tools: &[ToolSpec]) -> Explanation {
     let playbook = playbooks.find(alert);
     let next = playbooks
         .closest(alert, |one| one.name != playbook.name)
@@ -159,33 +161,33 @@ pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Expl
             String::new()
         });
     let mut made = Explanation {
-        playbook: candidate(playbook, playbook.matches.fits(alert)),
+        playbook: candidate(playbook, playbook.matches.best_fit(alert)),
         next,
         objective,
         steps: Vec::new(),
         held_back: Vec::new(),
         left_out: Vec::new(),
         not_covered: Vec::new(),
-        rules: rules(playbook),
-        clears: Clearing {
+        rules: verdict_rules(playbook),
+        clears: ClearingSources {
             registers: Vec::new(),
-            benign_when: benign(playbook, alert),
+            benign_when: benign_rules(playbook, alert),
         },
         problems,
     };
     let known = CallPlanner::before(playbook, alert, tools, &scope);
     for form in &playbook.steps {
-        made.add(form, &known, &scope);
+        made.add_step(form, &known, &scope);
     }
-    made.cut(Limits::default().first_plan_steps);
+    made.truncate_plan(TriageLimits::default().first_plan_steps);
     made.clears.registers = registers(playbook, &made, tools);
     made
 }
 
 impl Explanation {
-    fn add(&mut self, form: &StepForm, known: &CallPlanner<'_>, scope: &Scope) {
-        let most = Limits::default().calls_per_turn;
-        let found = draft(form, known, scope, most, &mut self.not_covered)
+    fn add_step(&mut self, form: &StepForm, known: &CallPlanner<'_>, scope: &Scope) {
+        let most = TriageLimits::default().calls_per_turn;
+        let found = draft_step(form, known, scope, most, &mut self.not_covered)
             .and_then(|draft| Ok((draft, known.calls(form)?.deferred)));
         let (draft, more_later) = match found {
             Ok((draft, deferred)) => (draft, deferred),
@@ -205,8 +207,8 @@ impl Explanation {
             more_later,
         });
         match (step, &form.when) {
-            (Some(step), Some(when)) => self.held_back.push(HeldBack {
-                when: as_written(when.get_ref()),
+            (Some(step), Some(when)) => self.held_back.push(ConditionalStep {
+                when: on_one_line(when.get_ref()),
                 step,
             }),
             (Some(step), None) => self.steps.push(step),
@@ -215,7 +217,7 @@ impl Explanation {
     }
 
     /// Limits the plan to this number of steps.
-    fn cut(&mut self, most: usize) {
+    fn truncate_plan(&mut self, most: usize) {
         let over = self.steps.split_off(most.min(self.steps.len()));
         self.left_out.extend(over.into_iter().map(|step| step.id));
         let planned: Vec<String> = self.steps.iter().map(|step| step.id.clone()).collect();
@@ -226,12 +228,12 @@ impl Explanation {
 }
 
 /// Returns the author's text on one line.
-fn as_written(text: &str) -> String {
+fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn candidate(playbook: &Playbook, fit: Option<Fit<'_>>) -> Candidate {
-    Candidate {
+fn candidate(playbook: &Playbook, fit: Option<MatchFit<'_>>) -> PlaybookCandidate {
+    PlaybookCandidate {
         name: playbook.name.clone(),
         version: playbook.version,
         title: playbook.title.clone(),
@@ -241,45 +243,53 @@ fn candidate(playbook: &Playbook, fit: Option<Fit<'_>>) -> Candidate {
     }
 }
 
-fn rules(playbook: &Playbook) -> Vec<Rule> {
+fn verdict_rules(playbook: &Playbook) -> Vec<VerdictRule> {
     let empty = VerdictForm::default();
     let otherwise = playbook
         .otherwise
         .as_ref()
         .map_or(&empty, |form| form.get_ref());
     let in_order = playbook.verdicts.iter().map(|form| form.get_ref());
-    in_order.chain([otherwise]).map(rule).collect()
+    in_order.chain([otherwise]).map(verdict_rule).collect()
 }
 
-fn rule(form: &VerdictForm) -> Rule {
-    let action = |text: &Text| match action_parts(text.get_ref()) {
-        (id, Some(when)) => format!("{id} if {}", as_written(when)),
+fn verdict_rule(form: &VerdictForm) -> VerdictRule {
+    let action = |text: &SpannedText| match action_parts(text.get_ref()) {
+        (id, Some(when)) => format!("{id} if {}", on_one_line(when)),
         (id, None) => id.to_owned(),
     };
-    Rule {
-        when: form.when.as_ref().map(|when| as_written(when.get_ref())),
+    VerdictRule {
+        when: form.when.as_ref().map(|when| on_one_line(when.get_ref())),
         verdict: form.verdict.unwrap_or(Verdict::Inconclusive),
         leaning: form.leaning.unwrap_or_default(),
         actions: form.actions.iter().map(action).collect(),
     }
 }
 
-fn benign(playbook: &Playbook, alert: &Alert) -> Vec<BenignRule> {
-    let rule = |form: &super::form::BenignForm| BenignRule {
-        when: as_written(form.when.get_ref()),
+fn benign_rules(playbook: &Playbook, alert: &Alert) -> Vec<BenignRule> {
+    let rule = |form: &super::playbook_file::BenignForm| BenignRule {
+        when: on_one_line(form.when.get_ref()),
         for_each: form
             .for_each
             .as_ref()
-            .map(|list| as_written(list.get_ref())),
+            .map(|list| on_one_line(list.get_ref())),
         subject_type: form.subject_type,
-        covers: form.covers.iter().map(Text::get_ref).cloned().collect(),
+        covers: form
+            .covers
+            .iter()
+            .map(SpannedText::get_ref)
+            .cloned()
+            .collect(),
         detection_wrong: form.detection_wrong,
     };
-    exonerate::rules(playbook, alert).iter().map(rule).collect()
+    exonerate::applicable_rules(playbook, alert)
+        .iter()
+        .map(rule)
+        .collect()
 }
 
 /// Returns the registers that the playbook asks, each with the values that the first calls look up in it.
-fn registers(playbook: &Playbook, made: &Explanation, tools: &[ToolSpec]) -> Vec<Register> {
+fn registers(playbook: &Playbook, made: &Explanation, tools: &[ToolSpec]) -> Vec<RegisterLookup> {
     let mut values: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let held = made.held_back.iter().map(|held| &held.step);
     for call in made.steps.iter().chain(held).flat_map(|step| &step.calls) {
@@ -308,13 +318,13 @@ fn registers(playbook: &Playbook, made: &Explanation, tools: &[ToolSpec]) -> Vec
                 unique.push(value.clone());
             }
         }
-        Register {
+        RegisterLookup {
             kind: kind.to_owned(),
             tools: names,
             values: unique,
         }
     };
-    debug_assert!(REGISTERS.into_iter().all(kinds::is_built_in));
+    debug_assert!(REGISTERS.into_iter().all(tool_kinds::is_built_in));
     REGISTERS
         .into_iter()
         .filter(|kind| wanted(kind))

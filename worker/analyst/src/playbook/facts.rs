@@ -18,12 +18,12 @@ use minijinja::{Error, ErrorKind, State, Value};
 use nightshift_alert::Alert;
 use nightshift_engine::evidence::{Evidence, EvidenceId};
 use nightshift_engine::exoneration::Exoneration;
-use nightshift_engine::outward::acts_outward;
+use nightshift_engine::outbound::is_outbound;
 use nightshift_engine::question::{CallView, StepView};
 use nightshift_engine::tool::ToolSpec;
 use serde_json::{Value as Json, json};
 
-use super::form::Playbook;
+use super::playbook_file::Playbook;
 use answers::is_complete;
 
 /// The variable that holds the facts for functions. Expressions do not use it.
@@ -79,7 +79,7 @@ pub(super) struct CaseFacts {
     /// The records that count for this alert.
     pub(super) exonerations: Vec<Exoneration>,
     /// The bodies of the evidence.
-    bodies: Bodies,
+    bodies: EvidenceBodies,
 }
 
 /// The facts used as a value are the alert, each field converted at its first use.
@@ -144,9 +144,9 @@ impl Object for StepResults {
 
 /// The bodies of evidence, each parsed at its first use.
 #[derive(Debug, Default)]
-struct Bodies(BTreeMap<EvidenceId, (Arc<Evidence>, OnceLock<Json>)>);
+struct EvidenceBodies(BTreeMap<EvidenceId, (Arc<Evidence>, OnceLock<Json>)>);
 
-impl Bodies {
+impl EvidenceBodies {
     fn get(&self, id: EvidenceId) -> Option<&Json> {
         let (evidence, body) = self.0.get(&id)?;
         Some(body.get_or_init(|| evidence.body.value()))
@@ -165,7 +165,7 @@ impl CaseFacts {
         let bodies = evidence
             .chain(parts.past)
             .map(|evidence| (evidence.id, (Arc::clone(evidence), OnceLock::new())));
-        let bodies = Bodies(bodies.collect());
+        let bodies = EvidenceBodies(bodies.collect());
         let planned_by_us = parts.source == playbook.source();
         let (mut results, mut calls_of) = (BTreeMap::new(), BTreeMap::new());
         for step in &playbook.steps {
@@ -174,14 +174,17 @@ impl CaseFacts {
             } else {
                 calls_of_kinds(step.calls.iter().map(|call| call.tool.get_ref()), parts)
             };
-            let answered = calls.iter().filter_map(|call| answered(call)).collect();
+            let answered = calls
+                .iter()
+                .filter_map(|call| answered_call(call))
+                .collect();
             results.insert(step.id.get_ref().clone(), answered);
             let calls = calls.into_iter().cloned().collect();
             calls_of.insert(step.id.get_ref().clone(), calls);
         }
         let facts = Arc::new(Self {
             source: Some(Arc::clone(alert)),
-            fields: alert.told_in_short(),
+            fields: alert.to_json_without_raw(),
             alert: OnceLock::new(),
             subject: alert.subject().unwrap_or_default().to_owned(),
             results,
@@ -204,7 +207,7 @@ impl CaseFacts {
             results: BTreeMap::new(),
             past: None,
             exonerations: Vec::new(),
-            bodies: Bodies::default(),
+            bodies: EvidenceBodies::default(),
         });
         let results = facts.results_value(ids.map(|id| (id, Vec::new())).collect());
         (facts, results)
@@ -231,12 +234,12 @@ impl CaseFacts {
 
     /// Returns whether the alert's subject acted against others.
     pub(super) fn acts_outward(&self) -> bool {
-        self.source().is_some_and(acts_outward)
+        self.source().is_some_and(is_outbound)
     }
 
     /// Returns the alert as JSON.
     pub(super) fn alert(&self) -> &Json {
-        let told = || self.source.as_ref().map(|alert| alert.told());
+        let told = || self.source.as_ref().map(|alert| alert.to_json());
         self.alert.get_or_init(|| told().unwrap_or_default())
     }
 
@@ -321,7 +324,7 @@ fn calls_of_kinds<'a, 'k>(
         });
         by_kind
             || parts.tools.iter().any(|spec| {
-                spec.name == call.call.tool && wanted.iter().any(|kind| spec.answers_to(kind))
+                spec.name == call.call.tool && wanted.iter().any(|kind| spec.matches_request(kind))
             })
     };
     parts
@@ -332,7 +335,7 @@ fn calls_of_kinds<'a, 'k>(
         .collect()
 }
 
-fn answered(call: &CallView) -> Option<CallResult> {
+fn answered_call(call: &CallView) -> Option<CallResult> {
     let evidence = call.evidence.as_ref()?;
     if evidence.error.is_some() || call.refused.is_some() {
         return None;
@@ -345,7 +348,7 @@ fn answered(call: &CallView) -> Option<CallResult> {
     })
 }
 
-fn result_json(call: &CallView, bodies: &Bodies) -> Json {
+fn result_json(call: &CallView, bodies: &EvidenceBodies) -> Json {
     let evidence = call.evidence.as_deref();
     let error = call
         .refused

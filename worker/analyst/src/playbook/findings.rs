@@ -13,7 +13,7 @@ use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 
 use super::facts::{CaseFacts, FINDINGS};
-use super::form::{FindingForm, Playbook, Text};
+use super::playbook_file::{FindingForm, Playbook, SpannedText};
 use super::quote;
 
 /// The findings of the rules of a playbook.
@@ -77,7 +77,7 @@ pub(super) fn set_lazy(playbook: &Arc<Playbook>, facts: &Arc<CaseFacts>, scope: 
 pub(super) fn evaluate(playbook: &Playbook, facts: &CaseFacts, scope: &mut Scope) -> RuleFindings {
     let mut made = RuleFindings::default();
     for form in &playbook.findings {
-        match one(form, facts, scope) {
+        match evaluate_rule(form, facts, scope) {
             Ok((drafts, _)) if drafts.is_empty() => {}
             Ok((drafts, techniques)) => {
                 made.drafts.extend(drafts);
@@ -96,7 +96,7 @@ pub(super) fn evaluate(playbook: &Playbook, facts: &CaseFacts, scope: &mut Scope
 }
 
 /// Returns the findings of a rule, and the techniques that they show.
-fn one(
+fn evaluate_rule(
     form: &FindingForm,
     facts: &CaseFacts,
     scope: &Scope,
@@ -116,14 +116,14 @@ fn one(
         let mut quotes = Vec::new();
         for cite in &form.cite {
             let place = scope.render(cite.get_ref())?;
-            quotes.extend(quote::at(&place, facts).filter(|quote| !quotes.contains(quote)));
+            quotes.extend(quote::quote_at(&place, facts).filter(|quote| !quotes.contains(quote)));
         }
         if quotes.is_empty() {
             continue;
         }
         let claim = scope.render_line(form.claim.get_ref())?;
         add_subject(&claim, facts, &mut quotes);
-        techniques.extend(scope.render_lines(form.techniques.iter().map(Text::get_ref))?);
+        techniques.extend(scope.render_lines(form.techniques.iter().map(SpannedText::get_ref))?);
         if drafts.iter().all(|draft| draft.claim != claim) {
             drafts.push(FindingDraft {
                 claim,
@@ -142,7 +142,9 @@ fn add_subject(claim: &str, facts: &CaseFacts, quotes: &mut Vec<QuoteDraft>) {
         .iter()
         .any(|quote| quote.evidence == EvidenceId::ALERT);
     if !cites_alert && !facts.subject.is_empty() && claim.contains(&facts.subject) {
-        let place = PLACES.into_iter().find_map(|place| quote::at(place, facts));
+        let place = PLACES
+            .into_iter()
+            .find_map(|place| quote::quote_at(place, facts));
         quotes.extend(place);
     }
 }

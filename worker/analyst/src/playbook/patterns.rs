@@ -4,12 +4,12 @@
 //! done (a command line, a parent process, a permission, a number of requests), never a title or a type. They only
 //! ever speak for malice: no pattern clears an alert.
 
+mod alert_fields;
 mod condition;
 mod files;
 mod fragments;
-mod plain;
-mod readers;
-mod values;
+mod normalise;
+mod reader_programs;
 
 use std::sync::LazyLock;
 
@@ -17,9 +17,9 @@ use nightshift_alert::Alert;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use alert_fields::{AlertField, AlertFields};
 use condition::Condition;
 use files::FILES;
-use values::{Field, Values};
 
 /// Maximum number of values that one pattern lists.
 const MAX_LISTED_VALUES: usize = 6;
@@ -27,18 +27,18 @@ const MAX_LISTED_VALUES: usize = 6;
 /// A pattern file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct PatternFile {
     /// [`fragments`] reads them.
     #[serde(default, rename = "fragments")]
     _fragments: IgnoredAny,
     #[serde(default)]
-    pub(super) pattern: Vec<Pattern>,
+    pub(super) pattern: Vec<TechniquePattern>,
 }
 
 /// How much a pattern shows by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Strength {
+pub(super) enum PatternStrength {
     /// The field shows an act of an attacker.
     Strong,
     /// Attackers do it, and rarely somebody else.
@@ -50,12 +50,12 @@ pub(super) enum Strength {
 /// A technique, and the fields that show it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Pattern {
+pub(super) struct TechniquePattern {
     /// The id, unique among all patterns.
     pub(super) id: String,
     /// The technique of ATT&CK: `T1003.001 LSASS Memory`.
     pub(super) technique: String,
-    pub(super) strength: Strength,
+    pub(super) strength: PatternStrength,
     /// Whether the pattern also sees what programs only read: the arguments of `grep`, editors and browsers.
     #[serde(default)]
     readers: bool,
@@ -91,12 +91,13 @@ pub(super) struct MatchedPattern {
     pub(super) places: Vec<String>,
 }
 
-static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
-    let files: Vec<File> = FILES
+static PATTERNS: LazyLock<Vec<TechniquePattern>> = LazyLock::new(|| {
+    let files: Vec<PatternFile> = FILES
         .into_iter()
         .filter_map(|(_, text)| toml::from_str(text).ok())
         .collect();
-    let mut patterns: Vec<Pattern> = files.into_iter().flat_map(|file| file.pattern).collect();
+    let mut patterns: Vec<TechniquePattern> =
+        files.into_iter().flat_map(|file| file.pattern).collect();
     for pattern in &mut patterns {
         for condition in pattern.when.iter_mut().chain(&mut pattern.unless) {
             condition.expand_fragments();
@@ -105,14 +106,14 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
     patterns
 });
 
-pub(super) fn all() -> &'static [Pattern] {
+pub(super) fn all_patterns() -> &'static [TechniquePattern] {
     &PATTERNS
 }
 
 /// Returns the patterns that the alert matches, strong ones first and hints last.
 pub(super) fn matched(alert: &Alert) -> Vec<MatchedPattern> {
-    let values = Values::of(alert);
-    let mut matched: Vec<MatchedPattern> = all()
+    let values = AlertFields::from_alert(alert);
+    let mut matched: Vec<MatchedPattern> = all_patterns()
         .iter()
         .filter_map(|pattern| pattern.match_values(&values))
         .collect();
@@ -120,11 +121,11 @@ pub(super) fn matched(alert: &Alert) -> Vec<MatchedPattern> {
     matched
 }
 
-impl Pattern {
-    fn match_values(&'static self, values: &Values) -> Option<MatchedPattern> {
-        let mut found: Vec<&Field> = Vec::new();
+impl TechniquePattern {
+    fn match_values(&'static self, values: &AlertFields) -> Option<MatchedPattern> {
+        let mut found: Vec<&AlertField> = Vec::new();
         for condition in &self.when {
-            let met = condition.met_by(values, self.readers);
+            let met = condition.matching_fields(values, self.readers);
             if met.is_empty() {
                 return None;
             }
@@ -137,15 +138,15 @@ impl Pattern {
         if self
             .unless
             .iter()
-            .any(|one| !one.met_by(values, true).is_empty())
+            .any(|one| !one.matching_fields(values, true).is_empty())
         {
             return None;
         }
         Some(MatchedPattern {
             id: &self.id,
             technique: &self.technique,
-            strong: self.strength == Strength::Strong,
-            hint: self.strength == Strength::Hint,
+            strong: self.strength == PatternStrength::Strong,
+            hint: self.strength == PatternStrength::Hint,
             says: &self.says,
             decides: &self.decides,
             source: &self.source,
@@ -157,16 +158,16 @@ impl Pattern {
 
     /// Returns the expressions and field names of its conditions that are wrong.
     #[cfg(test)]
-    pub(super) fn faults(&self) -> Vec<String> {
+    pub(super) fn invalid_expressions(&self) -> Vec<String> {
         let all = self.when.iter().chain(&self.unless);
-        all.flat_map(Condition::faults).collect()
+        all.flat_map(Condition::invalid_expressions).collect()
     }
 }
 
 /// Returns one value unchanged, and several values each with its label.
-fn list_values(found: &[&Field]) -> String {
+fn list_values(found: &[&AlertField]) -> String {
     if let [one] = found {
-        return one.written.clone();
+        return one.original.clone();
     }
     let mut list = String::new();
     let mut before = String::new();
@@ -179,7 +180,7 @@ fn list_values(found: &[&Field]) -> String {
             list.push_str(&label);
             list.push(' ');
         }
-        list.push_str(&field.written);
+        list.push_str(&field.original);
         before = label;
     }
     match found.len().saturating_sub(MAX_LISTED_VALUES) {

@@ -1,6 +1,6 @@
 //! Answers the plan question: the steps that the configured tools can make.
 
-use nightshift_engine::plan::{Mode, StepDraft};
+use nightshift_engine::plan::{PlanMode, StepDraft};
 use nightshift_engine::question::{PlanAnswer, PlanQuestion};
 use nightshift_engine::tool::ToolSpec;
 use nightshift_expression::error::EvaluationError;
@@ -8,12 +8,12 @@ use nightshift_expression::scope::Scope;
 
 use super::calls::CallPlanner;
 use super::facts::QuestionParts;
-use super::form::{Playbook, StepForm};
-use super::kinds;
+use super::playbook_file::{Playbook, StepForm};
 use super::scope;
+use super::tool_kinds;
 
 /// Returns the plan of this playbook for this alert.
-pub(super) fn plan(
+pub(super) fn make_plan(
     playbook: &Playbook,
     question: &PlanQuestion,
 ) -> Result<PlanAnswer, EvaluationError> {
@@ -30,7 +30,7 @@ pub(super) fn plan(
     let mut not_covered = Vec::new();
     let mut conditional = false;
     for form in &playbook.steps {
-        let draft = draft(
+        let draft = draft_step(
             form,
             &known,
             &scope,
@@ -52,7 +52,7 @@ pub(super) fn plan(
     steps.truncate(question.limits.first_plan_steps);
     keep_known_dependencies(&mut steps, |_| false);
     Ok(PlanAnswer {
-        mode: Mode::Planned,
+        mode: PlanMode::Planned,
         objective: scope.render_line(playbook.objective.get_ref())?,
         steps,
         source,
@@ -63,7 +63,7 @@ pub(super) fn plan(
 
 /// Returns the step with its first calls, or `None` when the step needs a call and has none. Adds kinds that are not
 /// configured to `not_covered`.
-pub(super) fn draft(
+pub(super) fn draft_step(
     form: &StepForm,
     known: &CallPlanner<'_>,
     scope: &Scope,
@@ -71,8 +71,8 @@ pub(super) fn draft(
     not_covered: &mut Vec<String>,
 ) -> Result<Option<StepDraft>, EvaluationError> {
     let calls = known.calls(form)?;
-    kinds::add_not_configured(&calls.missing, not_covered);
-    if calls.make.is_empty() && !calls.deferred && !form.calls.is_empty() {
+    tool_kinds::add_not_configured(&calls.unconfigured, not_covered);
+    if calls.planned.is_empty() && !calls.deferred && !form.calls.is_empty() {
         return Ok(None);
     }
     Ok(Some(StepDraft {
@@ -85,7 +85,7 @@ pub(super) fn draft(
             .iter()
             .map(|id| id.get_ref().clone())
             .collect(),
-        calls: calls.make.into_iter().take(most_calls).collect(),
+        calls: calls.planned.into_iter().take(most_calls).collect(),
         key: form.key,
     }))
 }
@@ -96,7 +96,7 @@ fn tool_names(form: &StepForm, tools: &[ToolSpec]) -> Vec<String> {
         .filter(|spec| {
             form.calls
                 .iter()
-                .any(|call| spec.answers_to(call.tool.get_ref()))
+                .any(|call| spec.matches_request(call.tool.get_ref()))
         })
         .map(|spec| spec.name.clone())
         .collect()

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::facts::CaseFacts;
 
 /// Returns the quote of the scalar at `place`, or `None` when there is no such evidence or scalar.
-pub(super) fn at(place: &str, facts: &CaseFacts) -> Option<QuoteDraft> {
+pub(super) fn quote_at(place: &str, facts: &CaseFacts) -> Option<QuoteDraft> {
     let (id, pointer) = place.trim().split_once(':')?;
     let evidence = EvidenceId::try_from(id.to_owned()).ok()?;
     let value = facts.body(evidence)?.pointer(pointer)?;
@@ -19,7 +19,7 @@ pub(super) fn at(place: &str, facts: &CaseFacts) -> Option<QuoteDraft> {
     if text.is_empty() {
         return None;
     }
-    let quote = match key(pointer) {
+    let quote = match quote_key(pointer) {
         Some(key) => format!("{key}: {text}"),
         None => text,
     };
@@ -27,7 +27,7 @@ pub(super) fn at(place: &str, facts: &CaseFacts) -> Option<QuoteDraft> {
 }
 
 /// Returns the name of the value: the last segment that is not an index, if it can precede a colon.
-fn key(pointer: &str) -> Option<String> {
+fn quote_key(pointer: &str) -> Option<String> {
     pointer
         .rsplit('/')
         .find(|segment| segment.parse::<usize>().is_err())
@@ -37,15 +37,15 @@ fn key(pointer: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::key;
+    use super::quote_key;
 
     #[test]
     fn a_value_goes_by_its_name_or_by_that_of_its_list() {
-        assert_eq!(key("/matches/0/entry").as_deref(), Some("entry"));
-        assert_eq!(key("/raw/domains/1").as_deref(), Some("domains"));
-        assert_eq!(key("/a/b~1c").as_deref(), Some("b/c"));
-        assert_eq!(key("/a/b:c"), None);
-        assert_eq!(key("/0"), None);
-        assert_eq!(key(""), None);
+        assert_eq!(quote_key("/matches/0/entry").as_deref(), Some("entry"));
+        assert_eq!(quote_key("/raw/domains/1").as_deref(), Some("domains"));
+        assert_eq!(quote_key("/a/b~1c").as_deref(), Some("b/c"));
+        assert_eq!(quote_key("/a/b:c"), None);
+        assert_eq!(quote_key("/0"), None);
+        assert_eq!(quote_key(""), None);
     }
 }

@@ -11,8 +11,8 @@ use super::calls::CallPlanner;
 use super::completeness::set_step_answers;
 use super::facts::QuestionParts;
 use super::findings;
-use super::form::{Playbook, StepForm};
-use super::plan::{draft, keep_known_dependencies};
+use super::plan::{draft_step, keep_known_dependencies};
+use super::playbook_file::{Playbook, StepForm};
 use super::scope;
 
 /// Adds steps whose `when` holds. The claims of findings become insights.
@@ -46,9 +46,9 @@ pub(super) fn reflect(
         })
     };
     let mut added: Vec<(StepDraft, String)> = Vec::new();
-    for form in held_back(playbook, &question.steps).filter(|form| !asked(form)) {
+    for form in conditional_steps(playbook, &question.steps).filter(|form| !asked(form)) {
         if added.len() < question.steps_left {
-            added.extend(due(form, &known, &scope)?);
+            added.extend(due_step(form, &known, &scope)?);
         }
     }
     let (mut drafts, reasons): (Vec<_>, Vec<_>) = added.into_iter().unzip();
@@ -70,7 +70,7 @@ pub(super) fn reflect(
 }
 
 /// Returns the conditional steps that are not among these steps.
-pub(super) fn held_back<'a>(
+pub(super) fn conditional_steps<'a>(
     playbook: &'a Playbook,
     steps: &'a [StepView],
 ) -> impl Iterator<Item = &'a StepForm> {
@@ -81,7 +81,7 @@ pub(super) fn held_back<'a>(
 }
 
 /// Returns the conditional step and why it is made, if its condition holds and it has something to ask.
-pub(super) fn due(
+pub(super) fn due_step(
     form: &StepForm,
     known: &CallPlanner<'_>,
     scope: &Scope,
@@ -89,7 +89,7 @@ pub(super) fn due(
     if !scope.holds(form.condition())? {
         return Ok(None);
     }
-    let Some(draft) = draft(form, known, scope, usize::MAX, &mut Vec::new())? else {
+    let Some(draft) = draft_step(form, known, scope, usize::MAX, &mut Vec::new())? else {
         return Ok(None);
     };
     let because = match &form.because {

@@ -8,8 +8,8 @@ use nightshift_alert::Alert;
 use nightshift_expression::scope::Scope;
 
 use super::facts::{CaseFacts, FACTS, FINDINGS, QuestionParts};
-use super::form::Playbook;
 use super::language::LANGUAGE;
+use super::playbook_file::Playbook;
 
 /// Returns the facts and the scope for one question.
 pub(super) fn of_question(

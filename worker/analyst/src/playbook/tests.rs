@@ -1,10 +1,10 @@
 //! Tests over whole playbooks. Tests of one source file are beside that file.
 
 pub(super) mod alerts;
-mod another;
 mod attack_sequence;
 mod attributed;
 mod brute_force;
+pub(super) mod case_fixture;
 mod checks;
 mod classes;
 mod cleared;
@@ -12,7 +12,6 @@ mod cloud;
 mod command_and_control;
 mod credential_exfiltration;
 mod crypto_mining;
-pub(super) mod drive;
 mod endpoint;
 mod hostile;
 mod iam_discovery;
@@ -21,6 +20,7 @@ mod impossible_travel;
 mod kubernetes_access;
 mod machine;
 mod mutating_calls;
+mod other_analyst;
 mod outward_abuse;
 mod recon;
 mod runtime_malware;

@@ -6,15 +6,15 @@ use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 use nightshift_expression::text::one_line;
 
-use super::calls::{CallPlanner, Calls};
+use super::calls::{CallPlanner, StepCalls};
 use super::facts::QuestionParts;
 use super::facts::answers::failure;
 use super::findings;
-use super::form::{MAX_CALLS, Playbook, StepForm};
+use super::playbook_file::{MAX_CALLS, Playbook, StepForm};
 use super::scope;
 
 /// Returns the next calls of the step, or its result.
-pub(super) fn turn(
+pub(super) fn next_turn(
     playbook: &Playbook,
     question: &TurnQuestion,
 ) -> Result<TurnAnswer, EvaluationError> {
@@ -33,38 +33,38 @@ pub(super) fn turn(
     let Some(form) = form else {
         // Conditions can name findings.
         findings::evaluate(playbook, &facts, &mut scope);
-        return foreign(playbook, question, &scope);
+        return foreign_step_turn(playbook, question, &scope);
     };
     let known = CallPlanner::after(&question.alert, &question.tools, &scope);
     let calls = known.calls(form)?;
-    let open = still_open(&calls, question);
+    let open = open_calls(&calls, question);
     if open.is_empty() {
-        return result(&question.step, Some(form), &calls, &scope);
+        return step_result(&question.step, Some(form), &calls, &scope);
     }
     Ok(TurnAnswer::calls(open))
 }
 
 /// Answers for a step that is not the playbook's. The only step of a case without a plan asks what all steps of the
 /// playbook would ask, including conditional steps whose condition holds.
-fn foreign(
+fn foreign_step_turn(
     playbook: &Playbook,
     question: &TurnQuestion,
     scope: &Scope,
 ) -> Result<TurnAnswer, EvaluationError> {
     if question.steps.len() == 1 && question.source.is_empty() {
         let known = CallPlanner::after(&question.alert, &question.tools, scope);
-        let mut all = Calls::default();
+        let mut all = StepCalls::default();
         for form in &playbook.steps {
             if scope.holds(form.condition())? {
-                all.make.extend(known.calls(form)?.make);
+                all.planned.extend(known.calls(form)?.planned);
             }
         }
-        let calls = still_open(&all, question);
+        let calls = open_calls(&all, question);
         if !calls.is_empty() {
             return Ok(TurnAnswer::calls(calls));
         }
     }
-    result(&question.step, None, &Calls::default(), scope)
+    step_result(&question.step, None, &StepCalls::default(), scope)
 }
 
 /// Returns all steps, with this step as the question has it.
@@ -80,18 +80,21 @@ fn with_own_step(question: &TurnQuestion) -> Vec<StepView> {
 }
 
 /// Returns the calls that were not made yet. The last turn has none, because it is for the result.
-fn still_open(calls: &Calls, question: &TurnQuestion) -> Vec<nightshift_engine::tool::ToolCall> {
+fn open_calls(
+    calls: &StepCalls,
+    question: &TurnQuestion,
+) -> Vec<nightshift_engine::tool::ToolCall> {
     let made: Vec<String> = question
         .step
         .calls
         .iter()
         .map(|view| view.call.identity())
         .collect();
-    if question.turn >= question.limits.turns || made.len() >= calls.make.len() {
+    if question.turn >= question.limits.turns || made.len() >= calls.planned.len() {
         return Vec::new();
     }
     calls
-        .make
+        .planned
         .iter()
         .filter(|call| !made.contains(&call.identity()))
         .take(question.limits.calls_per_turn)
@@ -99,10 +102,10 @@ fn still_open(calls: &Calls, question: &TurnQuestion) -> Vec<nightshift_engine::
         .collect()
 }
 
-fn result(
+fn step_result(
     view: &StepView,
     form: Option<&StepForm>,
-    calls: &Calls,
+    calls: &StepCalls,
     scope: &Scope,
 ) -> Result<TurnAnswer, EvaluationError> {
     let failures: Vec<String> = view.calls.iter().filter_map(failure).collect();
@@ -123,7 +126,7 @@ fn result(
     match form.and_then(|form| form.summary.as_ref()) {
         _ if all_failed => {}
         Some(summary) => parts.push(scope.render_line(summary.get_ref())?),
-        None => parts.push(counted(view)),
+        None => parts.push(count_summary(view)),
     }
     if let Some(first) = failures.first().filter(|_| all_failed) {
         parts.push(format!("No answer: {first}."));
@@ -156,7 +159,7 @@ fn has_rows(call: &CallView) -> bool {
             .is_some_and(|evidence| evidence.rows.is_none_or(|rows| rows > 0))
 }
 
-fn counted(view: &StepView) -> String {
+fn count_summary(view: &StepView) -> String {
     let answers: Vec<_> = view
         .calls
         .iter()

@@ -6,12 +6,12 @@ use clap::Subcommand;
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::CaseStatus;
-use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
 
-use super::Json;
+use super::JsonFlag;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Cases {
+pub(crate) enum CasesCommand {
     /// The newest cases
     #[command(after_help = "Examples:\n  \
         nightshift cases list --verdict true_positive\n  \
@@ -19,47 +19,47 @@ pub(crate) enum Cases {
         nightshift cases list --desk open --severity high      what nobody has taken\n  \
         nightshift cases list --disagreed\n  \
         nightshift cases list --status queued --json")]
-    List(CasesList),
+    List(CasesListArgs),
     /// The report of a case, its trace and where it went
     #[command(after_help = "Examples:\n  \
         nightshift cases show k3f9             the beginning of an id is enough\n  \
         nightshift cases show k3f9 --json | jq .report.findings\n  \
         nightshift cases show k3f9 --events    what happened, in order")]
-    Show(CasesShow),
+    Show(CasesShowArgs),
     /// Say that the verdict of a case is right
     #[command(after_help = "Example:\n  nightshift cases agree k3f9 --by ana@example.com")]
-    Agree(CasesAct),
+    Agree(CaseActionArgs),
     /// Say which verdict would have been right
     #[command(after_help = "Example:\n  \
         nightshift cases disagree k3f9 --verdict benign_true_positive --note 'the yearly pen test'\n\n\
         The newest verdict of a person over a case counts. A benign one clears findings of the same type by the same \
         actors in the same account for 90 days; another verdict of a person takes that back.")]
-    Disagree(CasesDisagree),
+    Disagree(CasesDisagreeArgs),
     /// Say that you have a case, so that others know
     #[command(after_help = "Example:\n  nightshift cases ack k3f9 --by ana@example.com")]
-    Ack(CasesAct),
+    Ack(CaseActionArgs),
     /// Give a case to somebody
     #[command(
         after_help = "Example:\n  nightshift cases assign k3f9 --to bo@example.com --note 'your team owns the host'"
     )]
-    Assign(CasesAssign),
+    Assign(CasesAssignArgs),
     /// Say that nothing is left to do about a case
     #[command(
         after_help = "Example:\n  nightshift cases close k3f9 --note 'the instance was rebuilt'\n\n\
         Messages and tickets about it show that; a page about it is resolved."
     )]
-    Close(CasesAct),
+    Close(CaseActionArgs),
     /// Triage a case again: one that failed, was called off, or whose verdict is doubted
     #[command(
         after_help = "Example:\n  nightshift cases retry k3f9      a worker triages it as a new revision"
     )]
-    Retry(CasesRetry),
+    Retry(CasesRetryArgs),
     /// Call off the triage of a case that waits or runs
     #[command(
         after_help = "Example:\n  nightshift cases cancel k3f9 --by ana@example.com\n\n\
         A worker that runs it stops within ten seconds. `nightshift cases retry` triages it all the same."
     )]
-    Cancel(CasesCancel),
+    Cancel(CasesCancelArgs),
     /// Remove cases and everything that is known of them, such as personal data
     #[command(after_help = "Examples:\n  \
         nightshift cases purge --account 444455556666\n  \
@@ -67,25 +67,25 @@ pub(crate) enum Cases {
         Cases with their journals, reports and deliveries, and the messages that they came in. With --account also those \
         that run; with --before alone only what is over and did not come again since, and what was muted or set aside. What destinations show is not taken \
         back. Both conditions together: only what fits both, whatever its state.")]
-    Purge(CasesPurge),
+    Purge(CasesPurgeArgs),
     /// Write the journal of a case to a file that can be checked on any machine
     #[command(after_help = "Examples:\n  \
         nightshift cases export k3f9 --out k3f9.jsonl\n  \
         nightshift cases export k3f9 | nightshift cases verify -\n\n\
         A line per event, each chained to the one before by its hash; secrets were redacted before anything was \
         written, and raw messages are never in it. All revisions, or the one that is named.")]
-    Export(CasesExport),
+    Export(CasesExportArgs),
     /// Check an exported journal: its chain, its verdict, every quote and exoneration
     #[command(after_help = "Examples:\n  \
         nightshift cases verify k3f9.jsonl\n  \
         nightshift cases verify k3f9.jsonl --json | jq '.revisions[].violations'\n\n\
         Needs the file and nothing else: no store, no network, no model.\n\
         Exit codes: 0 sound, 1 something is wrong with it, 2 it cannot be read.")]
-    Verify(CasesVerify),
+    Verify(CasesVerifyArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesList {
+pub(crate) struct CasesListArgs {
     /// Only this status
     #[arg(long, value_parser = status, value_name = "STATUS")]
     pub(crate) status: Option<CaseStatus>,
@@ -94,7 +94,7 @@ pub(crate) struct CasesList {
     pub(crate) verdict: Option<Verdict>,
     /// Only those that stand so with people: open, acknowledged or closed
     #[arg(long, value_parser = desk, value_name = "STATUS")]
-    pub(crate) desk: Option<DeskStatus>,
+    pub(crate) desk: Option<WorkflowStatus>,
     /// Only those whose verdict a person disputes
     #[arg(long)]
     pub(crate) disagreed: bool,
@@ -114,22 +114,22 @@ pub(crate) struct CasesList {
     #[arg(long, default_value_t = 50)]
     pub(crate) limit: usize,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesShow {
+pub(crate) struct CasesShowArgs {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
     /// The journal instead of the report, a line per event; with --json the events as they are kept
     #[arg(long)]
     pub(crate) events: bool,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesAct {
+pub(crate) struct CaseActionArgs {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
     /// Why
@@ -139,20 +139,20 @@ pub(crate) struct CasesAct {
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesAssign {
+pub(crate) struct CasesAssignArgs {
     /// Who gets it
     #[arg(long, value_name = "NAME")]
     pub(crate) to: String,
     #[command(flatten)]
-    pub(crate) act: CasesAct,
+    pub(crate) act: CaseActionArgs,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesDisagree {
+pub(crate) struct CasesDisagreeArgs {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
     /// The right verdict
@@ -165,34 +165,34 @@ pub(crate) struct CasesDisagree {
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesRetry {
+pub(crate) struct CasesRetryArgs {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
     /// Who wants it [default: the user of the operating system]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesCancel {
+pub(crate) struct CasesCancelArgs {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
     /// Who calls it off [default: the user of the operating system]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
-pub(crate) struct CasesPurge {
+pub(crate) struct CasesPurgeArgs {
     /// What came before this day, unless its case goes on; with --account only where both hold
     #[arg(long, group = "what", value_name = "YYYY-MM-DD")]
     pub(crate) before: Option<chrono::NaiveDate>,
@@ -205,7 +205,7 @@ pub(crate) struct CasesPurge {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesExport {
+pub(crate) struct CasesExportArgs {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
     /// Only this triage of it, counted from 1
@@ -217,12 +217,12 @@ pub(crate) struct CasesExport {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesVerify {
+pub(crate) struct CasesVerifyArgs {
     /// An exported journal, or `-` for standard input
     #[arg(value_name = "FILE|-")]
     pub(crate) file: String,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 fn status(word: &str) -> Result<CaseStatus, String> {
@@ -230,8 +230,8 @@ fn status(word: &str) -> Result<CaseStatus, String> {
         .ok_or_else(|| "use queued, running, concluded, failed or cancelled".to_owned())
 }
 
-fn desk(word: &str) -> Result<DeskStatus, String> {
-    DeskStatus::parse(word).ok_or_else(|| "use open, acknowledged or closed".to_owned())
+fn desk(word: &str) -> Result<WorkflowStatus, String> {
+    WorkflowStatus::parse(word).ok_or_else(|| "use open, acknowledged or closed".to_owned())
 }
 
 fn verdict(word: &str) -> Result<Verdict, String> {

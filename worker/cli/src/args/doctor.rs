@@ -3,24 +3,24 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::Json;
+use super::JsonFlag;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Look at these areas only
     #[arg(long, value_enum, value_delimiter = ',', value_name = "AREA,…")]
-    pub(crate) only: Vec<Area>,
+    pub(crate) only: Vec<DoctorArea>,
     /// Warnings count as errors
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) json: JsonFlag,
 }
 
 /// Of what an installation is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Area {
+pub(crate) enum DoctorArea {
     /// What the configuration says, taken together
     Configuration,
     /// Whether this system knows authorities to check certificates with
@@ -45,7 +45,7 @@ pub(crate) enum Area {
     Playbooks,
 }
 
-impl Area {
+impl DoctorArea {
     /// Returns the prefix of the area's findings.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

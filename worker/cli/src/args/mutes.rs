@@ -4,19 +4,19 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use nightshift_alert::Severity;
 
-use super::Json;
-use crate::config::end;
+use super::JsonFlag;
+use crate::config::parse_end;
 
 /// What to do with mutes.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Mutes {
+pub(crate) enum MutesCommand {
     /// All mutes, of the configuration and added ones, and what each has hidden
     List {
         /// Also those that ended or were removed
         #[arg(long)]
         all: bool,
         #[command(flatten)]
-        json: Json,
+        json: JsonFlag,
     },
     /// Hide alerts until a time; they are stored and counted
     #[command(after_help = "Example:\n  \
@@ -26,7 +26,7 @@ pub(crate) enum Mutes {
         What it would have hidden is shown on standard error; `nightshift mutes remove` takes it back.")]
     Add {
         #[command(flatten)]
-        rule: MuteRule,
+        rule: MuteRuleArgs,
         /// When it ends: a date (its first moment in UTC), or a time as 2026-12-31T18:00:00Z
         #[arg(long, value_parser = until, value_name = "TIME")]
         until: DateTime<Utc>,
@@ -37,19 +37,19 @@ pub(crate) enum Mutes {
         #[arg(long, value_name = "NAME")]
         by: String,
         #[command(flatten)]
-        json: Json,
+        json: JsonFlag,
     },
     /// What a rule would have hidden, and which true positives among it
     #[command(after_help = "Example:\n  \
         nightshift mutes preview --feed guardduty --type 'Recon:*' --severity high")]
     Preview {
         #[command(flatten)]
-        rule: MuteRule,
+        rule: MuteRuleArgs,
         /// How far to look back
         #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: u32,
         #[command(flatten)]
-        json: Json,
+        json: JsonFlag,
     },
     /// End a mute that was added; what it hid stays counted
     Remove {
@@ -60,7 +60,7 @@ pub(crate) enum Mutes {
 
 /// What an alert must be like to be hidden.
 #[derive(Debug, clap::Args)]
-pub(crate) struct MuteRule {
+pub(crate) struct MuteRuleArgs {
     /// Only this feed
     #[arg(long)]
     pub(crate) feed: Option<String>,
@@ -82,5 +82,5 @@ pub(crate) struct MuteRule {
 }
 
 fn until(text: &str) -> Result<DateTime<Utc>, String> {
-    end(text).ok_or_else(|| "use a date, or a time as 2026-12-31T18:00:00Z".to_owned())
+    parse_end(text).ok_or_else(|| "use a date, or a time as 2026-12-31T18:00:00Z".to_owned())
 }

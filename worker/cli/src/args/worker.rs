@@ -3,22 +3,22 @@
 use clap::ValueEnum;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerArgs {
     /// Only these parts
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,…")]
-    pub(crate) only: Vec<Part>,
+    pub(crate) only: Vec<WorkerPart>,
 }
 
-impl Worker {
+impl WorkerArgs {
     /// Returns whether this process runs a part.
-    pub(crate) fn does(&self, part: Part) -> bool {
+    pub(crate) fn runs(&self, part: WorkerPart) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
 }
 
 /// A part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
+pub(crate) enum WorkerPart {
     /// Take messages from the sources
     Intake,
     /// Triage cases

@@ -1,57 +1,57 @@
 //! `nightshift cases`: lists of cases, one case with its trace or journal, people's verdicts and actions, and export
 //! and check of a journal.
 
-mod again;
-mod desk;
 mod events;
 mod export;
 mod feedback;
 mod purge;
+mod retry;
 mod unfinished;
 pub(super) mod verify;
+mod workflow;
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::case::{CaseFilter, CaseRow, CaseStatus, CaseView, DeliveryRow};
-use nightshift_pipeline::desk::{ActKind, Desk};
+use nightshift_pipeline::case_workflow::{CaseActionKind, CaseWorkflow};
 use nightshift_pipeline::feedback::PersonVerdict;
 use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
 use super::run::text_options;
-use super::table::lines;
-use crate::args::{Cases, CasesList, CasesShow};
+use super::table::one_line_rows;
+use crate::args::{CasesCommand, CasesListArgs, CasesShowArgs};
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json, say};
-use crate::wiring::{App, link};
+use crate::output::{print, print_json, print_stderr, sanitize_line};
+use crate::wiring::{App, remote_link};
 
 /// Hours of alerts without a case that the list counts.
-const COUNTED_HOURS: i64 = 24;
+const LEDGER_WINDOW_HOURS: i64 = 24;
 /// How long the list waits for that count.
-const COUNT_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+const LEDGER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
 
-pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
+pub(super) async fn run(app: &App, command: &CasesCommand) -> Result<(), Exit> {
     match command {
-        Cases::List(options) => list(app, options).await,
-        Cases::Show(options) if options.events => events::show(app, options).await,
-        Cases::Show(options) => show(app, options).await,
-        Cases::Agree(options) => feedback::agree(app, options).await,
-        Cases::Disagree(options) => feedback::disagree(app, options).await,
-        Cases::Ack(options) => desk::acknowledge(app, options).await,
-        Cases::Assign(options) => desk::assign(app, options).await,
-        Cases::Close(options) => desk::close(app, options).await,
-        Cases::Retry(options) => again::retry(app, options).await,
-        Cases::Cancel(options) => again::cancel(app, options).await,
-        Cases::Purge(options) => purge::run(app, options).await,
-        Cases::Export(options) => export::run(app, options).await,
-        Cases::Verify(options) => verify::run(options),
+        CasesCommand::List(options) => list(app, options).await,
+        CasesCommand::Show(options) if options.events => events::show(app, options).await,
+        CasesCommand::Show(options) => show(app, options).await,
+        CasesCommand::Agree(options) => feedback::agree(app, options).await,
+        CasesCommand::Disagree(options) => feedback::disagree(app, options).await,
+        CasesCommand::Ack(options) => workflow::acknowledge(app, options).await,
+        CasesCommand::Assign(options) => workflow::assign(app, options).await,
+        CasesCommand::Close(options) => workflow::close(app, options).await,
+        CasesCommand::Retry(options) => retry::retry(app, options).await,
+        CasesCommand::Cancel(options) => retry::cancel(app, options).await,
+        CasesCommand::Purge(options) => purge::run(app, options).await,
+        CasesCommand::Export(options) => export::run(app, options).await,
+        CasesCommand::Verify(options) => verify::run(options),
     }
 }
 
-async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
+async fn list(app: &App, options: &CasesListArgs) -> Result<(), Exit> {
     let filter = CaseFilter {
         status: options.status,
         verdict: options.verdict,
-        desk: options.desk,
+        workflow_status: options.desk,
         disagreed: options.disagreed,
         severity_at_least: options.severity,
         feed: options.feed.clone(),
@@ -64,9 +64,9 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
     if options.json.json {
         return rows.iter().try_for_each(print_json);
     }
-    say_what_has_no_case(app).await;
+    print_suppressed_counts(app).await;
     if rows.is_empty() {
-        say(nothing(app).await?);
+        print_stderr(empty_list_message(app).await?);
         return Ok(());
     }
     let header = [
@@ -78,11 +78,11 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
         "What",
     ];
     let rows: Vec<_> = rows.iter().map(cells).collect();
-    print(&lines(header, &rows))
+    print(&one_line_rows(header, &rows))
 }
 
 /// Returns why the list is empty.
-async fn nothing(app: &App) -> Result<&'static str, Exit> {
+async fn empty_list_message(app: &App) -> Result<&'static str, Exit> {
     let any = CaseFilter {
         limit: 1,
         ..CaseFilter::default()
@@ -97,14 +97,14 @@ async fn nothing(app: &App) -> Result<&'static str, Exit> {
 
 /// Prints how many recent alerts have no case because they were muted or set aside. The list does not wait for a slow
 /// count.
-async fn say_what_has_no_case(app: &App) {
-    let since = app.clock.now() - chrono::TimeDelta::hours(COUNTED_HOURS);
+async fn print_suppressed_counts(app: &App) {
+    let since = app.clock.now() - chrono::TimeDelta::hours(LEDGER_WINDOW_HOURS);
     let unknown = |why: &str| {
-        say(&format!(
-            "how many alerts of the last {COUNTED_HOURS} h have no case is not known: {why}"
+        print_stderr(&format!(
+            "how many alerts of the last {LEDGER_WINDOW_HOURS} h have no case is not known: {why}"
         ));
     };
-    let places = match tokio::time::timeout(COUNT_WAIT, app.store.places(since)).await {
+    let places = match tokio::time::timeout(LEDGER_TIMEOUT, app.store.ledger_counts(since)).await {
         Ok(Ok(places)) => places,
         Ok(Err(error)) => return unknown(&format!("{:#}", anyhow::Error::from(error))),
         Err(_) => return unknown("they could not be counted in time"),
@@ -115,19 +115,19 @@ async fn say_what_has_no_case(app: &App) {
     let words: Vec<String> = hidden
         .map(|one| {
             let place = one.place.replace('_', " ");
-            format!("{} {place} ({})", one.alerts, plain(&one.why, 80))
+            format!("{} {place} ({})", one.alerts, sanitize_line(&one.why, 80))
         })
         .collect();
     if !words.is_empty() {
-        say(&format!(
-            "without a case in the last {COUNTED_HOURS} h: {}",
+        print_stderr(&format!(
+            "without a case in the last {LEDGER_WINDOW_HOURS} h: {}",
             words.join(", ")
         ));
     }
 }
 
 /// Returns how often the alert of a case arrived, and after `+` the other members of its storm.
-fn seen(row: &CaseRow) -> String {
+fn arrival_count(row: &CaseRow) -> String {
     match row.members {
         0 => (row.sightings + 1).to_string(),
         members => format!("{}+{members}", row.sightings + 1),
@@ -135,37 +135,38 @@ fn seen(row: &CaseRow) -> String {
 }
 
 fn cells(row: &CaseRow) -> [String; 6] {
-    let account = row
-        .account
-        .as_ref()
-        .map_or_else(String::new, |account| format!(" ({})", plain(account, 40)));
+    let account = row.account.as_ref().map_or_else(String::new, |account| {
+        format!(" ({})", sanitize_line(account, 40))
+    });
     [
         row.id.to_string(),
         row.opened_at.format("%m-%d %H:%M").to_string(),
         short(row.shown_severity()).to_owned(),
-        outcome(row).to_owned(),
-        seen(row),
-        what(row) + &account,
+        outcome_label(row).to_owned(),
+        arrival_count(row),
+        row_title(row) + &account,
     ]
 }
 
 /// Returns the title of a case, with a note when a person disagrees with the verdict.
-fn what(row: &CaseRow) -> String {
+fn row_title(row: &CaseRow) -> String {
     let said = row.person_verdict.map_or_else(String::new, |verdict| {
         format!("people say {}: ", verdict.title())
     });
     let subject = row.subject.as_ref();
     let subject = subject.filter(|subject| !row.title.contains(subject.as_str()));
-    let on = subject.map_or_else(String::new, |subject| format!(" on {}", plain(subject, 60)));
-    format!("{said}{}{on}", plain(&row.title, 80))
+    let on = subject.map_or_else(String::new, |subject| {
+        format!(" on {}", sanitize_line(subject, 60))
+    });
+    format!("{said}{}{on}", sanitize_line(&row.title, 80))
 }
 
 /// Returns the verdict, or the status while there is none.
-pub(super) fn outcome(row: &CaseRow) -> &'static str {
+pub(super) fn outcome_label(row: &CaseRow) -> &'static str {
     match (row.status, row.verdict) {
         (CaseStatus::Concluded, Some(verdict)) => verdict.title(),
         (CaseStatus::Failed, _) => "Not triaged",
-        (status, _) => row.called_off().unwrap_or(status.as_str()),
+        (status, _) => row.cancelled_verdict().unwrap_or(status.as_str()),
     }
 }
 
@@ -179,29 +180,29 @@ pub(super) const fn short(severity: Severity) -> &'static str {
 
 /// One case as `--json` prints it.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct CaseJson<'a> {
     case: &'a CaseRow,
     report: &'a Option<Report>,
     sightings: &'a [nightshift_pipeline::case::Sighting],
-    members: &'a [nightshift_pipeline::case::Member],
+    members: &'a [nightshift_pipeline::case::StormMember],
     person_verdicts: &'a [PersonVerdict],
-    desk: &'a Desk,
+    desk: &'a CaseWorkflow,
     deliveries: &'a [nightshift_pipeline::case::DeliveryRow],
     events: usize,
     unreadable: &'a Option<String>,
     cancelled_by: &'a Option<String>,
 }
 
-async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
+async fn show(app: &App, options: &CasesShowArgs) -> Result<(), Exit> {
     let view = app.store.view(&options.id).await?;
     if options.json.json {
-        return print_json(&Shown {
+        return print_json(&CaseJson {
             case: &view.row,
             report: &view.report,
             sightings: &view.sightings,
             members: &view.members,
             person_verdicts: &view.person_verdicts,
-            desk: &view.desk,
+            desk: &view.workflow,
             deliveries: &view.deliveries,
             events: view.events.len(),
             unreadable: &view.unreadable,
@@ -209,8 +210,8 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
         });
     }
     let mut text = match &view.report {
-        Some(report) => nightshift_report::text(report, &text_options(app)),
-        None => unfinished::text(&view),
+        Some(report) => nightshift_report::render_text(report, &text_options(app)),
+        None => unfinished::render_unfinished(&view),
     };
     text.push_str(&trace(app, &view));
     print(&text)
@@ -221,13 +222,13 @@ fn trace(app: &App, view: &CaseView) -> String {
     let mut lines = Vec::new();
     for sighting in &view.sightings {
         let at = sighting.at.format("%Y-%m-%d %H:%M:%S UTC");
-        let source = plain(&sighting.source, 60);
-        lines.push(match (sighting.state_at_feed(), sighting.words()) {
-            (Some(state), _) => format!("{} at {at}, told by {source}", plain(state, 30)),
+        let source = sanitize_line(&sighting.source, 60);
+        lines.push(match (sighting.state_at_feed(), sighting.description()) {
+            (Some(state), _) => format!("{} at {at}, told by {source}", sanitize_line(state, 30)),
             (None, Some(words)) => format!(
                 "seen again {at} from {source}, count {} ({})",
                 sighting.count,
-                plain(&words, 100)
+                sanitize_line(&words, 100)
             ),
             (None, None) => format!("seen again {at} from {source}, count {}", sighting.count),
         });
@@ -243,22 +244,23 @@ fn trace(app: &App, view: &CaseView) -> String {
             "  {} {} {}: {}",
             member.at.format("%Y-%m-%d %H:%M:%S UTC"),
             member.severity,
-            plain(&member.key, 100),
-            plain(&member.title, 100)
+            sanitize_line(&member.key, 100),
+            sanitize_line(&member.title, 100)
         ));
     }
     if let Some(by) = &view.cancelled_by {
-        lines.push(format!("called off by {}", plain(by, 60)));
+        lines.push(format!("called off by {}", sanitize_line(by, 60)));
     }
-    lines.extend(view.person_verdicts.iter().map(feedback::line));
+    lines.extend(view.person_verdicts.iter().map(feedback::verdict_line));
     // Verdicts of people appear above, beside the revision that they are about.
-    let others = view
-        .desk
-        .acts
-        .iter()
-        .filter(|act| !matches!(act.kind, ActKind::Agreed | ActKind::Disagreed { .. }));
-    lines.extend(others.map(desk::line));
-    lines.extend(view.deliveries.iter().map(|one| delivered(app, one)));
+    let others = view.workflow.acts.iter().filter(|act| {
+        !matches!(
+            act.kind,
+            CaseActionKind::Agreed | CaseActionKind::Disagreed { .. }
+        )
+    });
+    lines.extend(others.map(workflow::action_line));
+    lines.extend(view.deliveries.iter().map(|one| render_delivery(app, one)));
     lines.push(format!(
         "journal: {} events of revision {}",
         view.events.len(),
@@ -267,19 +269,19 @@ fn trace(app: &App, view: &CaseView) -> String {
     if let Some(why) = &view.unreadable {
         lines.push(format!(
             "this version cannot read the journal any further, and does not go on with the case: {}",
-            plain(why, 300)
+            sanitize_line(why, 300)
         ));
     }
     format!("\n{}\n", lines.join("\n"))
 }
 
 /// Returns where a report is shown, or why it is not.
-fn delivered(app: &App, delivery: &DeliveryRow) -> String {
+fn render_delivery(app: &App, delivery: &DeliveryRow) -> String {
     let how = how_far(delivery);
     let there = delivery.remote_id.as_ref().map_or_else(String::new, |id| {
-        let link = link(&app.destinations, &delivery.destination, id);
+        let link = remote_link(&app.destinations, &delivery.destination, id);
         let link = link.map_or_else(String::new, |link| format!(" {link}"));
-        format!(", there {}{link}", plain(id, 100))
+        format!(", there {}{link}", sanitize_line(id, 100))
     });
     format!("destination {}: {how}{there}", delivery.destination)
 }
@@ -293,7 +295,7 @@ fn how_far(delivery: &DeliveryRow) -> String {
         Some(error) => format!(
             "not shown after {} tries: {}",
             delivery.attempts,
-            plain(error, 200)
+            sanitize_line(error, 200)
         ),
         None if delivery.sent > 0 && delivery.is_shown() => {
             "shown; what is new since is not yet".to_owned()
@@ -304,14 +306,18 @@ fn how_far(delivery: &DeliveryRow) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_pipeline::report::{Sender, sample_report};
-    use nightshift_pipeline::showing::Shown;
+    use nightshift_pipeline::delivery_payload::DeliveredReport;
+    use nightshift_pipeline::report::{ReportProducer, sample_report};
 
     use super::*;
 
     #[test]
     fn what_a_destination_did_not_want_is_not_called_shown() {
-        let report = sample_report("k3f9", chrono::DateTime::UNIX_EPOCH, &Sender::default());
+        let report = sample_report(
+            "k3f9",
+            chrono::DateTime::UNIX_EPOCH,
+            &ReportProducer::default(),
+        );
         let mut row = DeliveryRow {
             destination: "pager".to_owned(),
             wanted: 1,
@@ -327,7 +333,7 @@ mod tests {
         assert_eq!(how_far(&row), unwanted);
         row.wanted = 2;
         assert_eq!(how_far(&row), "not shown yet");
-        row.shown = Some(Shown::of(&report));
+        row.shown = Some(DeliveredReport::from_report(&report));
         assert_eq!(how_far(&row), "shown; what is new since is not yet");
         row.sent = 2;
         assert_eq!(how_far(&row), "shown");

@@ -1,21 +1,21 @@
 //! `nightshift config`: shows the effective configuration and checks it.
 
-use crate::args::{Config, Json};
-use crate::config::Loaded;
+use crate::args::{ConfigCommand, JsonFlag};
+use crate::config::LoadedConfig;
 use crate::exit::Exit;
-use crate::output::{counted, print, print_json, say};
-use crate::wiring::{check_profiles, load_playbooks, tools_alone};
+use crate::output::{pluralise, print, print_json, print_stderr};
+use crate::wiring::{check_profiles, load_playbooks, tools_without_store};
 
-pub(super) fn run(loaded: &Loaded, command: &Config) -> Result<(), Exit> {
+pub(super) fn run(loaded: &LoadedConfig, command: &ConfigCommand) -> Result<(), Exit> {
     match command {
-        Config::Show(json) => show(loaded, *json),
-        Config::Check => check(loaded),
-        Config::Schema => print(&crate::config::schema().map_err(Exit::Failed)?),
+        ConfigCommand::Show(json) => show(loaded, *json),
+        ConfigCommand::Check => check(loaded),
+        ConfigCommand::Schema => print(&crate::config::schema().map_err(Exit::Failed)?),
     }
 }
 
-fn show(loaded: &Loaded, json: Json) -> Result<(), Exit> {
-    let table = loaded.shown();
+fn show(loaded: &LoadedConfig, json: JsonFlag) -> Result<(), Exit> {
+    let table = loaded.redacted();
     if json.json {
         return print_json(&table);
     }
@@ -32,27 +32,27 @@ fn show(loaded: &Loaded, json: Json) -> Result<(), Exit> {
 }
 
 /// Checks what loading does not: playbooks, registers and their use.
-fn check(loaded: &Loaded) -> Result<(), Exit> {
+fn check(loaded: &LoadedConfig) -> Result<(), Exit> {
     let playbooks = load_playbooks(&loaded.config).map_err(Exit::Config)?;
     check_profiles(loaded)?;
-    let reports = tools_alone(loaded)?.check();
+    let reports = tools_without_store(loaded)?.check_registers();
     let mut wrong = 0;
     for report in &reports {
         for problem in &report.problems {
-            say(&format!("{}: {problem}", report.name));
+            print_stderr(&format!("{}: {problem}", report.name));
             wrong += 1;
         }
     }
     if wrong > 0 {
         return Err(Exit::Config(anyhow::anyhow!(
             "{} in registers; what is right in them is used",
-            counted(wrong, "problem", "problems")
+            pluralise(wrong, "problem", "problems")
         )));
     }
     print(&format!(
         "the configuration is right: {}, {}",
-        counted(playbooks.iter().count(), "playbook", "playbooks"),
-        counted(
+        pluralise(playbooks.iter().count(), "playbook", "playbooks"),
+        pluralise(
             reports.len(),
             "register, list or log",
             "registers, lists and logs"

@@ -5,19 +5,19 @@ mod retry;
 use std::io::Write;
 
 use super::table::table;
-use crate::args::DeadLetters;
+use crate::args::DeadLettersCommand;
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json, say};
+use crate::output::{print, print_json, print_stderr, sanitize_line};
 use crate::wiring::App;
 
 /// Most bytes that are printed escaped.
-const MOST_SHOWN: usize = 4096;
+const MAX_SHOWN: usize = 4096;
 
-pub(super) async fn run(app: &App, command: &DeadLetters) -> Result<(), Exit> {
+pub(super) async fn run(app: &App, command: &DeadLettersCommand) -> Result<(), Exit> {
     match command {
-        DeadLetters::List { limit, json } => list(app, *limit, json.json).await,
-        DeadLetters::Show { id, raw, json } => show(app, *id, *raw, json.json).await,
-        DeadLetters::Retry {
+        DeadLettersCommand::List { limit, json } => list(app, *limit, json.json).await,
+        DeadLettersCommand::Show { id, raw, json } => show(app, *id, *raw, json.json).await,
+        DeadLettersCommand::Retry {
             id,
             per_second,
             feeds,
@@ -27,12 +27,12 @@ pub(super) async fn run(app: &App, command: &DeadLetters) -> Result<(), Exit> {
 }
 
 async fn list(app: &App, limit: usize, json: bool) -> Result<(), Exit> {
-    let letters = app.store.letters(limit).await?;
+    let letters = app.store.dead_letters(limit).await?;
     if json {
         return letters.iter().try_for_each(print_json);
     }
     if letters.is_empty() {
-        say("no dead letters: every message could be read");
+        print_stderr("no dead letters: every message could be read");
         return Ok(());
     }
     let mut table = table(
@@ -50,9 +50,9 @@ async fn list(app: &App, limit: usize, json: bool) -> Result<(), Exit> {
         table.add_row([
             letter.id.to_string(),
             letter.at.format("%Y-%m-%d %H:%M:%S").to_string(),
-            plain(&letter.source, 40),
+            sanitize_line(&letter.source, 40),
             letter.size_bytes.to_string(),
-            plain(&letter.error, 300),
+            sanitize_line(&letter.error, 300),
             letter
                 .case_id
                 .as_ref()
@@ -63,7 +63,7 @@ async fn list(app: &App, limit: usize, json: bool) -> Result<(), Exit> {
 }
 
 async fn show(app: &App, id: i64, raw: bool, json: bool) -> Result<(), Exit> {
-    let Some((letter, bytes)) = app.store.letter(id).await? else {
+    let Some((letter, bytes)) = app.store.dead_letter(id).await? else {
         return Err(Exit::usage(format!(
             "there is no dead letter {id}; `nightshift dead-letters list` shows those there are"
         )));
@@ -76,7 +76,7 @@ async fn show(app: &App, id: i64, raw: bool, json: bool) -> Result<(), Exit> {
         out.write_all(&bytes)?;
         return Ok(out.flush()?);
     }
-    let shown = bytes.get(..MOST_SHOWN).unwrap_or(&bytes);
+    let shown = bytes.get(..MAX_SHOWN).unwrap_or(&bytes);
     let cut = if shown.len() < bytes.len() {
         format!(
             "\n({} more bytes; --raw writes all of them)",
@@ -88,11 +88,11 @@ async fn show(app: &App, id: i64, raw: bool, json: bool) -> Result<(), Exit> {
     print(&format!(
         "dead letter {} from {} at {}\n{} bytes, sha256 {}\ncould not be read: {}\n\n{}{cut}",
         letter.id,
-        plain(&letter.source, 60),
+        sanitize_line(&letter.source, 60),
         letter.at.format("%Y-%m-%d %H:%M:%S UTC"),
         letter.size_bytes,
         letter.sha256,
-        plain(&letter.error, 600),
+        sanitize_line(&letter.error, 600),
         shown.escape_ascii()
     ))
 }

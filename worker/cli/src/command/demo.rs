@@ -3,45 +3,45 @@
 //! Alerts, registers, lists and logs of the demo are compiled in, and playbooks give the verdicts. Without `--once`
 //! the demo then serves the pages of its store. It reads no configuration; see `apart`.
 
-mod apart;
-mod material;
+mod isolation;
+mod samples;
 mod source;
 
 use std::sync::Arc;
 
 use anyhow::Context;
-use nightshift_engine::driver::End;
+use nightshift_engine::driver::CaseEnd;
 use nightshift_pipeline::admission::Admission;
 use nightshift_pipeline::case::Lane;
-use nightshift_pipeline::delivery::{Delivery, deliver_due};
-use nightshift_pipeline::intake::{Intake, Order};
-use nightshift_pipeline::port::{Accepted, Destination};
+use nightshift_pipeline::delivery::{DirectDelivery, deliver_due};
+use nightshift_pipeline::intake::{BatchOrder, Intake};
+use nightshift_pipeline::port::{AcceptedAlert, Destination};
 use nightshift_pipeline::triage::Triage;
 use nightshift_report::StdoutDestination;
-use nightshift_web::{Bound, WebConfig};
+use nightshift_web::{BoundServer, WebConfig};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::cases::{outcome, short};
+use super::cases::{outcome_label, short};
 use super::run::text_options;
-use super::table::lines;
-use crate::args::Demo;
-use crate::config::Loaded;
+use super::table::one_line_rows;
+use crate::args::DemoArgs;
+use crate::config::LoadedConfig;
 use crate::exit::Exit;
-use crate::output::{counted, plain, print, say, stdout};
+use crate::output::{pluralise, print, print_stderr, sanitize_line, stdout};
 use crate::progress::Progress;
 use crate::wiring::{App, Overrides};
-pub(super) use apart::configuration;
+pub(super) use isolation::demo_config;
 use source::DemoSource;
 
 /// Most messages of one round.
-const MOST_MESSAGES: usize = 100;
+const MAX_MESSAGES: usize = 100;
 
-pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
+pub(super) async fn run(loaded: &LoadedConfig, options: &DemoArgs) -> Result<(), Exit> {
     let mut app = App::build(loaded).await?;
-    apart::holds_nothing_else(&app).await?;
-    if let Some(ignored) = apart::ignored(loaded) {
-        say(&ignored);
+    isolation::check_demo_store(&app).await?;
+    if let Some(ignored) = isolation::ignored(loaded) {
+        print_stderr(&ignored);
     }
     let shown: Arc<dyn Destination> = Arc::new(StdoutDestination::new(
         "stdout",
@@ -49,30 +49,30 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
         Arc::clone(&app.clock),
         text_options(&app),
     ));
-    app.show_only_by(shown);
+    app.use_single_destination(shown);
     let pages = match options.once {
         true => None,
         false => Some(pages(&app, options).await?),
     };
     let say_if = |text: &str| {
         if !options.quiet {
-            say(text);
+            print_stderr(text);
         }
     };
     let accepted = intake(&app).await?;
-    say_if(&came(&accepted));
+    say_if(&summarise_arrivals(&accepted));
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(true)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
     let triage = app.triage(&Overrides::demo(), watcher)?;
     let stop = super::stop_on_signal();
     let triaged = triage_all(&app, &triage, &stop).await;
     if let Some(progress) = &progress {
-        progress.end();
+        progress.finish();
     }
     triaged?;
     deliver(&app).await?;
     closing_table(&app, &accepted).await?;
-    say_if(&apart::how_to_list(loaded));
+    say_if(&isolation::how_to_list(loaded));
     let Some(pages) = pages else {
         return Ok(());
     };
@@ -88,7 +88,7 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
 }
 
 /// Binds the pages to this host only. This comes first, so that a port in use is reported at once.
-async fn pages(app: &App, options: &Demo) -> Result<Bound, Exit> {
+async fn pages(app: &App, options: &DemoArgs) -> Result<BoundServer, Exit> {
     let config = WebConfig {
         listen: format!("127.0.0.1:{}", options.port),
         ..WebConfig::default()
@@ -99,22 +99,22 @@ async fn pages(app: &App, options: &Demo) -> Result<Bound, Exit> {
     Ok(bound.context("the pages; --port takes another port, --once does without")?)
 }
 
-async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
+async fn intake(app: &App) -> Result<Vec<AcceptedAlert>, Exit> {
     let intake = Intake {
         inbox: app.store.clone(),
         clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),
         options: app.read_options(),
-        order: Order::default(),
-        patience: std::time::Duration::ZERO,
+        order: BatchOrder::default(),
+        commit_timeout: std::time::Duration::ZERO,
         canary: None,
         severities: Arc::default(),
     };
-    let source = DemoSource::new(material::MESSAGES);
+    let source = DemoSource::new(samples::MESSAGES);
     let mut accepted = Vec::new();
     loop {
         let round = intake
-            .round(&source, MOST_MESSAGES)
+            .round(&source, MAX_MESSAGES)
             .await
             .map_err(|error| Exit::Failed(error.into()))?;
         if round.ended {
@@ -126,7 +126,7 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
 
 /// Triages until no case waits, including those of an earlier, interrupted demo.
 async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> Result<(), Exit> {
-    let mut running: JoinSet<Result<End, nightshift_pipeline::triage::TriageError>> =
+    let mut running: JoinSet<Result<CaseEnd, nightshift_pipeline::triage::TriageError>> =
         JoinSet::new();
     loop {
         let room = app.config.worker.max_cases.saturating_sub(running.len());
@@ -152,13 +152,13 @@ async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> 
 }
 
 async fn deliver(app: &App) -> Result<(), Exit> {
-    let delivery = Delivery {
+    let delivery = DirectDelivery {
         outbox: app.store.clone(),
-        destinations: app.outlets(),
+        destinations: app.delivery_targets(),
         meter: app.metrics.clone(),
     };
     loop {
-        let (sent, _) = deliver_due(&delivery, MOST_MESSAGES).await?;
+        let (sent, _) = deliver_due(&delivery, MAX_MESSAGES).await?;
         if sent == 0 {
             return Ok(());
         }
@@ -166,7 +166,7 @@ async fn deliver(app: &App) -> Result<(), Exit> {
 }
 
 /// Summarises the contents of the messages in a line.
-fn came(accepted: &[Accepted]) -> String {
+fn summarise_arrivals(accepted: &[AcceptedAlert]) -> String {
     let new = count(accepted, |admission| *admission == Admission::New);
     let seen = count(accepted, |admission| {
         matches!(admission, Admission::Sighting(..))
@@ -177,19 +177,19 @@ fn came(accepted: &[Accepted]) -> String {
     };
     format!(
         "{} messages hold {} alerts: {}, {}{others}",
-        material::MESSAGES.len(),
+        samples::MESSAGES.len(),
         accepted.len(),
-        counted(new, "new case", "new cases"),
-        counted(seen, "sighting", "sightings"),
+        pluralise(new, "new case", "new cases"),
+        pluralise(seen, "sighting", "sightings"),
     )
 }
 
-fn count(accepted: &[Accepted], wanted: impl Fn(&Admission) -> bool) -> usize {
+fn count(accepted: &[AcceptedAlert], wanted: impl Fn(&Admission) -> bool) -> usize {
     accepted.iter().filter(|one| wanted(&one.admission)).count()
 }
 
 /// Prints a table of all alerts and what became of them.
-async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
+async fn closing_table(app: &App, accepted: &[AcceptedAlert]) -> Result<(), Exit> {
     let mut rows = Vec::new();
     for one in accepted {
         let came = match (&one.admission, one.dead_letter) {
@@ -201,8 +201,8 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
         };
         let Some(id) = &one.case_id else {
             let none = String::new;
-            let title = plain(&one.title, 120);
-            rows.push([none(), plain(&came, 80), none(), none(), title]);
+            let title = sanitize_line(&one.title, 120);
+            rows.push([none(), sanitize_line(&came, 80), none(), none(), title]);
             continue;
         };
         let row = app.store.view(&id.0).await?.row;
@@ -216,10 +216,10 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
             id.to_string(),
             came,
             severity,
-            outcome(&row).to_owned(),
-            plain(&row.title, 80),
+            outcome_label(&row).to_owned(),
+            sanitize_line(&row.title, 80),
         ]);
     }
-    let table = lines(["Case", "Came as", "Severity", "Verdict", "What"], &rows);
+    let table = one_line_rows(["Case", "Came as", "Severity", "Verdict", "What"], &rows);
     print(&format!("\n{table}"))
 }

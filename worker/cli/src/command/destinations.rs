@@ -1,41 +1,41 @@
 //! `nightshift destinations`: sends a sample, previews a delivery, and gives up the reports of a removed destination.
 
-mod gone;
+mod removed;
 
 use std::sync::Arc;
 
 use nightshift_engine::port::Clock;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::{DeliveryError, Destination};
-use nightshift_pipeline::report::{Early, early_report, sample_report};
-use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::report::{EarlyReportInput, early_report, sample_report};
 
-use crate::args::Destinations;
+use crate::args::DestinationsCommand;
 use crate::clock::SystemClock;
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 use crate::exit::Exit;
-use crate::output::{print, print_json, say};
-use crate::wiring::{App, destinations_alone};
+use crate::output::{print, print_json, print_stderr};
+use crate::wiring::{App, build_destinations};
 
-pub(super) async fn run(loaded: &Loaded, command: &Destinations) -> Result<(), Exit> {
+pub(super) async fn run(loaded: &LoadedConfig, command: &DestinationsCommand) -> Result<(), Exit> {
     match command {
-        Destinations::Test { name } => test(loaded, name).await,
-        Destinations::Preview { name, case } => {
+        DestinationsCommand::Test { name } => test(loaded, name).await,
+        DestinationsCommand::Preview { name, case } => {
             preview(&App::build_on_existing(loaded).await?, name, case).await
         }
-        Destinations::Drop { name, json } => {
-            gone::drop(&App::build_on_existing(loaded).await?, name, json.json).await
+        DestinationsCommand::Drop { name, json } => {
+            removed::drop_destination(&App::build_on_existing(loaded).await?, name, json.json).await
         }
     }
 }
 
 /// Sends a sample. It works before the first start, because it opens no store.
-async fn test(loaded: &Loaded, name: &str) -> Result<(), Exit> {
+async fn test(loaded: &LoadedConfig, name: &str) -> Result<(), Exit> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let destination = find(&destinations_alone(loaded, &clock)?, name)?;
+    let destination = find(&build_destinations(loaded, &clock)?, name)?;
     let id = uuid::Uuid::new_v4().simple().to_string();
     let id = format!("test-{}", id.get(..8).unwrap_or(&id));
-    let report = sample_report(&id, clock.now(), &crate::wiring::sender());
-    let sent = destination.deliver(&Showing::first(report)).await;
+    let report = sample_report(&id, clock.now(), &crate::wiring::report_producer());
+    let sent = destination.deliver(&DeliveryPayload::new(report)).await;
     match sent {
         Ok(sent) => {
             let place = sent
@@ -43,21 +43,24 @@ async fn test(loaded: &Loaded, name: &str) -> Result<(), Exit> {
                 .map_or_else(String::new, |id| format!(", as {id}"));
             print(&format!("{name} took the sample report {id}{place}"))
         }
-        Err(error) => Err(Exit::Failed(anyhow::anyhow!("{name}: {}", told(&error)))),
+        Err(error) => Err(Exit::Failed(anyhow::anyhow!(
+            "{name}: {}",
+            explain_delivery_error(&error)
+        ))),
     }
 }
 
 /// Returns an error of a destination with its consequence for reports.
-fn told(error: &DeliveryError) -> String {
+fn explain_delivery_error(error: &DeliveryError) -> String {
     match error {
-        DeliveryError::Never { what } => {
+        DeliveryError::Permanent { what } => {
             format!("{what}; reports would go to the next destination of their route")
         }
-        DeliveryError::Later { what, .. } | DeliveryError::Settling { what, .. } => {
+        DeliveryError::Transient { what, .. } | DeliveryError::NotVisibleYet { what, .. } => {
             format!("{what}; reports would be tried again")
         }
-        DeliveryError::Partly { what, .. } => format!("it shows a part of the report: {what}"),
-        DeliveryError::Unclear { what } => format!("{what}; look whether the sample arrived"),
+        DeliveryError::Partial { what, .. } => format!("it shows a part of the report: {what}"),
+        DeliveryError::Ambiguous { what } => format!("{what}; look whether the sample arrived"),
     }
 }
 
@@ -65,7 +68,7 @@ async fn preview(app: &App, name: &str, case: &str) -> Result<(), Exit> {
     let destination = find(&app.destinations, name)?;
     let view = app.store.view(case).await?;
     let report = view.report.unwrap_or_else(|| {
-        let early = Early {
+        let early = EarlyReportInput {
             case_id: view.row.id.clone(),
             revision: view.row.revision,
             status: view.row.status,
@@ -74,12 +77,12 @@ async fn preview(app: &App, name: &str, case: &str) -> Result<(), Exit> {
         };
         early_report(&view.alert, early)
     });
-    let mut showing = Showing::first(report);
+    let mut showing = DeliveryPayload::new(report);
     showing.report.alert.sightings = view.row.sightings;
     showing.report.alert.members = view.row.members;
-    showing.desk = view.desk;
+    showing.workflow = view.workflow;
     if !destination.wants(&showing) {
-        say(&format!(
+        print_stderr(&format!(
             "note: {name} does not want this report as it stands, and would be sent nothing; this is what it would show"
         ));
     }

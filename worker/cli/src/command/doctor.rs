@@ -5,55 +5,57 @@
 
 mod clock;
 mod configuration;
-mod look;
 mod playbooks;
-mod show;
+mod probe_runner;
+mod render;
 mod sources;
-mod things;
+mod targets;
 mod tls;
 
-use self::look::Looked;
-use crate::args::{Area, Doctor};
-use crate::config::Loaded;
+use self::probe_runner::TargetReport;
+use crate::args::{DoctorArea, DoctorArgs};
+use crate::config::LoadedConfig;
 use crate::exit::Exit;
 use crate::output::{print, print_json, table_width};
 
-use nightshift_engine::checkup::{Checkup, Gravity};
+use nightshift_engine::doctor::{CheckSeverity, HealthReport};
 
 /// Runs the probes and prints the results. The exit code is 1 if something does not work.
-pub(super) async fn run(loaded: &Loaded, options: &Doctor) -> Result<(), Exit> {
-    let looked = look_at(loaded, &options.only).await;
+pub(super) async fn run(loaded: &LoadedConfig, options: &DoctorArgs) -> Result<(), Exit> {
+    let looked = probe_areas(loaded, &options.only).await;
     if options.json.json {
-        print_json(&show::object(&looked))?;
+        print_json(&render::object(&looked))?;
     } else {
-        print(&show::text(&looked, table_width().min(120)))?;
+        print(&render::text(&looked, table_width().min(120)))?;
     }
     let bad = if options.strict {
-        Gravity::Warning
+        CheckSeverity::Warning
     } else {
-        Gravity::Error
+        CheckSeverity::Error
     };
     if looked
         .iter()
-        .flat_map(|one| &one.checkup.found)
+        .flat_map(|one| &one.report.failed_checks)
         .any(|one| one.severity >= bad)
     {
-        return Err(Exit::Said(1));
+        return Err(Exit::Reported(1));
     }
     Ok(())
 }
 
 /// Probes these areas, or all if none is named.
-async fn look_at(loaded: &Loaded, only: &[Area]) -> Vec<Looked> {
-    let wanted = |area: Area| only.is_empty() || only.contains(&area);
+async fn probe_areas(loaded: &LoadedConfig, only: &[DoctorArea]) -> Vec<TargetReport> {
+    let wanted = |area: DoctorArea| only.is_empty() || only.contains(&area);
     // The clock is compared while other areas are probed. If it is wanted, these areas are probed too, but shown only
     // if wanted themselves.
-    let needed = |area: Area| wanted(area) || wanted(Area::Clock) && clock::is_told_by(area);
-    let things = things::of(loaded, &needed);
-    let mut looked = look::side_by_side(things, look::patience).await;
+    let needed = |area: DoctorArea| {
+        wanted(area) || wanted(DoctorArea::Clock) && clock::reports_clock_skew(area)
+    };
+    let things = targets::doctor_targets(loaded, &needed);
+    let mut looked = probe_runner::run_probes(things, probe_runner::probe_timeout).await;
     looked.retain(|one| !is_of_no_model(one));
-    if wanted(Area::Clock) {
-        looked.push(clock::compared(&looked));
+    if wanted(DoctorArea::Clock) {
+        looked.push(clock::check_clock(&looked));
     }
     looked.retain(|one| wanted(one.area));
     looked.sort_by_key(|one| one.area);
@@ -61,9 +63,9 @@ async fn look_at(loaded: &Loaded, only: &[Area]) -> Vec<Looked> {
 }
 
 /// Returns whether there is nothing to say of the models together.
-fn is_of_no_model(looked: &Looked) -> bool {
-    let is_of_all = looked.area == Area::Models && looked.name.is_empty();
-    is_of_all && looked.checkup == Checkup::default()
+fn is_of_no_model(looked: &TargetReport) -> bool {
+    let is_of_all = looked.area == DoctorArea::Models && looked.name.is_empty();
+    is_of_all && looked.report == HealthReport::default()
 }
 
 #[cfg(test)]
@@ -105,19 +107,23 @@ mod tests {
             store.display()
         );
         std::fs::write(&file, text).unwrap();
-        let looked = look_at(&load(Some(&file)).unwrap(), &[Area::Clock]).await;
-        let areas: Vec<Area> = looked.iter().map(|one| one.area).collect();
-        assert_eq!(areas, [Area::Clock], "nothing else was asked for");
-        let checkup = &looked[0].checkup;
-        assert_eq!(checkup.found.len(), 1, "{checkup:?}");
-        let skew = &checkup.found[0];
+        let looked = probe_areas(&load(Some(&file)).unwrap(), &[DoctorArea::Clock]).await;
+        let areas: Vec<DoctorArea> = looked.iter().map(|one| one.area).collect();
+        assert_eq!(areas, [DoctorArea::Clock], "nothing else was asked for");
+        let checkup = &looked[0].report;
+        assert_eq!(checkup.failed_checks.len(), 1, "{checkup:?}");
+        let skew = &checkup.failed_checks[0];
         assert_eq!(skew.check, "clock.skew");
         assert!(skew.what.ends_with("of 127.0.0.1"), "{skew:?}");
     }
 
     /// Returns short limits for probes that hang.
-    fn brief(area: Area) -> Duration {
-        Duration::from_secs(if area == Area::Configuration { 60 } else { 3 })
+    fn brief(area: DoctorArea) -> Duration {
+        Duration::from_secs(if area == DoctorArea::Configuration {
+            60
+        } else {
+            3
+        })
     }
 
     #[test]
@@ -139,31 +145,31 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let loaded = load(Some(&file)).unwrap();
         let only = [
-            Area::Configuration,
-            Area::Store,
-            Area::Sources,
-            Area::Models,
-            Area::Destinations,
+            DoctorArea::Configuration,
+            DoctorArea::Store,
+            DoctorArea::Sources,
+            DoctorArea::Models,
+            DoctorArea::Destinations,
         ];
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         let looked = runtime.block_on(async {
-            let things = things::of(&loaded, &|area| only.contains(&area));
-            look::side_by_side(things, brief).await
+            let things = targets::doctor_targets(&loaded, &|area| only.contains(&area));
+            probe_runner::run_probes(things, brief).await
         });
         // The reader of the pipe blocks for ever.
         runtime.shutdown_background();
-        let checks = |area: Area| -> Vec<&str> {
+        let checks = |area: DoctorArea| -> Vec<&str> {
             let of_area = looked.iter().filter(|one| one.area == area);
-            let found = of_area.flat_map(|one| &one.checkup.found);
+            let found = of_area.flat_map(|one| &one.report.failed_checks);
             found.map(|one| one.check).collect()
         };
-        assert_eq!(checks(Area::Store), ["store.silent"]);
-        assert_eq!(checks(Area::Sources), ["source.silent"]);
-        assert!(checks(Area::Models).contains(&"model.silent"));
-        assert_eq!(checks(Area::Destinations), ["destination.silent"]);
-        assert!(checks(Area::Configuration).contains(&"configuration.no_route"));
+        assert_eq!(checks(DoctorArea::Store), ["store.silent"]);
+        assert_eq!(checks(DoctorArea::Sources), ["source.silent"]);
+        assert!(checks(DoctorArea::Models).contains(&"model.silent"));
+        assert_eq!(checks(DoctorArea::Destinations), ["destination.silent"]);
+        assert!(checks(DoctorArea::Configuration).contains(&"configuration.no_route"));
     }
 }

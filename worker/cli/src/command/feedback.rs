@@ -3,16 +3,16 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::args::Feedback;
+use crate::args::FeedbackCommand;
 use crate::exit::Exit;
-use crate::output::say;
+use crate::output::print_stderr;
 use crate::wiring::App;
 
 /// Lines per page.
 const PAGE: usize = 500;
 
-pub(super) async fn run(app: &App, command: &Feedback) -> Result<(), Exit> {
-    let Feedback::Export { out } = command;
+pub(super) async fn run(app: &App, command: &FeedbackCommand) -> Result<(), Exit> {
+    let FeedbackCommand::Export { out } = command;
     // The reader of standard output may close it early.
     let failed = |error| match out {
         None => Exit::from(error),
@@ -32,7 +32,7 @@ pub(super) async fn run(app: &App, command: &Feedback) -> Result<(), Exit> {
     }
     to.flush().map_err(&failed)?;
     if let Some(out) = out {
-        say(&format!("{lines} verdicts of people in {}", out.display()));
+        print_stderr(&format!("{lines} verdicts of people in {}", out.display()));
     }
     Ok(())
 }

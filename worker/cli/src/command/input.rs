@@ -8,7 +8,7 @@ use nightshift_alert::MAX_MESSAGE_BYTES;
 use crate::exit::Exit;
 
 /// Reads a message from a file, or from standard input for `-`.
-pub(super) fn read(file: &str) -> Result<Vec<u8>, Exit> {
+pub(super) fn read_input(file: &str) -> Result<Vec<u8>, Exit> {
     read_up_to(file, MAX_MESSAGE_BYTES)
 }
 

@@ -4,11 +4,11 @@ use nightshift_pipeline::case::CaseRow;
 use nightshift_pipeline::export::JournalLine;
 
 use crate::exit::Exit;
-use crate::output::say;
+use crate::output::print_stderr;
 use crate::wiring::App;
 
 /// Returns the journal of this revision, or of the newest revision that has one. A revision that waits has none yet.
-pub(super) async fn of(
+pub(super) async fn revision_journal(
     app: &App,
     row: &CaseRow,
     wanted: Option<u32>,
@@ -20,7 +20,7 @@ pub(super) async fn of(
         Some(revision) => {
             lines.retain(|line| line.revision == revision);
             if wanted.is_none() && revision != row.revision {
-                say(&format!(
+                print_stderr(&format!(
                     "revision {} of case {} is not triaged yet: this is revision {revision}",
                     row.revision, row.id
                 ));

@@ -2,52 +2,58 @@
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_pipeline::digest::MOST_COUNTED;
-use nightshift_pipeline::muted::{MutePreview, MuteRow, NewMute};
+use nightshift_pipeline::mutes::{MutePreview, MuteRow, NewMute};
 use nightshift_pipeline::port::StoreError;
 use nightshift_pipeline::route::Match;
 
 use super::table::table;
-use crate::args::{MuteRule, Mutes};
+use crate::args::{MuteRuleArgs, MutesCommand};
 use crate::config::check_feed;
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json, say};
+use crate::output::{print, print_json, print_stderr, sanitize_line};
 use crate::wiring::App;
 
 /// Days that the preview of a new mute covers.
 const PREVIEW_DAYS: u32 = 90;
 /// Time limit of that preview.
-const PREVIEW_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
+const PREVIEW_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 /// Most true positives that are listed.
-const MOST_LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 /// The author of a mute that is only previewed.
-const NOBODY: &str = "preview";
+const PREVIEW_AUTHOR: &str = "preview";
 
-pub(super) async fn run(app: &App, command: &Mutes) -> Result<(), Exit> {
+pub(super) async fn run(app: &App, command: &MutesCommand) -> Result<(), Exit> {
     match command {
-        Mutes::List { all, json } => list(app, *all, json.json).await,
-        Mutes::Add {
+        MutesCommand::List { all, json } => list(app, *all, json.json).await,
+        MutesCommand::Add {
             rule,
             until,
             why,
             by,
             json,
         } => add(app, mute(app, rule, *until, why, by)?, json.json).await,
-        Mutes::Preview { rule, days, json } => {
-            let mute = mute(app, rule, DateTime::<Utc>::MAX_UTC, NOBODY, NOBODY)?;
+        MutesCommand::Preview { rule, days, json } => {
+            let mute = mute(
+                app,
+                rule,
+                DateTime::<Utc>::MAX_UTC,
+                PREVIEW_AUTHOR,
+                PREVIEW_AUTHOR,
+            )?;
             let preview = preview(app, &mute, *days).await?;
             if json.json {
                 return print_json(&preview);
             }
             print(&preview_text(&preview, *days))
         }
-        Mutes::Remove { name } => remove(app, name).await,
+        MutesCommand::Remove { name } => remove(app, name).await,
     }
 }
 
 /// Builds the rule if it is valid.
 fn mute(
     app: &App,
-    rule: &MuteRule,
+    rule: &MuteRuleArgs,
     until: DateTime<Utc>,
     why: &str,
     by: &str,
@@ -84,9 +90,9 @@ async fn add(app: &App, mute: NewMute, json: bool) -> Result<(), Exit> {
             mute.until.format("%Y-%m-%d %H:%M UTC")
         )));
     }
-    let foreseen = foreseen(preview(app, &mute, PREVIEW_DAYS)).await;
+    let foreseen = preview_or_timeout(preview(app, &mute, PREVIEW_DAYS)).await;
     let mute = app.store.add_mute(mute, now).await?;
-    say(foreseen.trim_end());
+    print_stderr(foreseen.trim_end());
     if json {
         return print_json(&mute);
     }
@@ -99,7 +105,7 @@ async fn add(app: &App, mute: NewMute, json: bool) -> Result<(), Exit> {
 }
 
 async fn remove(app: &App, name: &str) -> Result<(), Exit> {
-    let configured = app.config.admission().map_err(Exit::usage)?.mutes;
+    let configured = app.config.admission_policy().map_err(Exit::usage)?.mutes;
     if configured.iter().any(|mute| mute.name == name) {
         return Err(Exit::usage(format!(
             "{name} stands in the configuration; take it out there"
@@ -123,8 +129,10 @@ async fn preview(app: &App, mute: &NewMute, days: u32) -> Result<MutePreview, St
 
 /// Returns what a new mute would have hidden, if the preview ends in time. The mute is added in any case, because a
 /// store under a flood of alerts may be slow.
-async fn foreseen(preview: impl Future<Output = Result<MutePreview, StoreError>>) -> String {
-    match tokio::time::timeout(PREVIEW_WAIT, preview).await {
+async fn preview_or_timeout(
+    preview: impl Future<Output = Result<MutePreview, StoreError>>,
+) -> String {
+    match tokio::time::timeout(PREVIEW_TIMEOUT, preview).await {
         Ok(Ok(preview)) => preview_text(&preview, PREVIEW_DAYS),
         Ok(Err(error)) => format!(
             "what it would have hidden is not known: {:#}\n",
@@ -133,7 +141,7 @@ async fn foreseen(preview: impl Future<Output = Result<MutePreview, StoreError>>
         Err(_) => format!(
             "what it would have hidden is not known: there is too much to look at for {} s; \
              `nightshift mutes preview` takes longer\n",
-            PREVIEW_WAIT.as_secs()
+            PREVIEW_TIMEOUT.as_secs()
         ),
     }
 }
@@ -166,17 +174,17 @@ fn preview_text(preview: &MutePreview, days: u32) -> String {
     if !positives.is_empty() {
         lines.push("TRUE POSITIVES among them:".to_owned());
     }
-    for row in positives.iter().take(MOST_LISTED) {
+    for row in positives.iter().take(MAX_LISTED) {
         lines.push(format!(
             "  {} {} {} {}",
             row.id,
             row.opened_at.format("%Y-%m-%d"),
             row.severity,
-            plain(&row.title, 100)
+            sanitize_line(&row.title, 100)
         ));
     }
-    if positives.len() > MOST_LISTED {
-        lines.push(format!("  and {} more", positives.len() - MOST_LISTED));
+    if positives.len() > MAX_LISTED {
+        lines.push(format!("  and {} more", positives.len() - MAX_LISTED));
     }
     lines.join("\n") + "\n"
 }
@@ -189,7 +197,7 @@ async fn list(app: &App, all: bool, json: bool) -> Result<(), Exit> {
         return rows.iter().try_for_each(print_json);
     }
     if rows.is_empty() {
-        say("no mutes hold; `nightshift mutes list --all` also shows those that ended");
+        print_stderr("no mutes hold; `nightshift mutes list --all` also shows those that ended");
         return Ok(());
     }
     let header = [
@@ -208,14 +216,14 @@ async fn list(app: &App, all: bool, json: bool) -> Result<(), Exit> {
             over => over.to_owned(),
         };
         table.add_row([
-            plain(&row.mute.name, 60),
-            plain(&hides(row), 200),
+            sanitize_line(&row.mute.name, 60),
+            sanitize_line(&hides(row), 200),
             until,
             hits(row),
             row.last_hit
                 .map_or_else(String::new, |at| at.format("%Y-%m-%d %H:%M").to_string()),
-            plain(&row.mute.why, 100),
-            plain(&row.mute.by, 60),
+            sanitize_line(&row.mute.why, 100),
+            sanitize_line(&row.mute.by, 60),
         ]);
     }
     print(&table.to_string())
@@ -273,19 +281,19 @@ mod tests {
                 cause: "canceling statement due to statement timeout".into(),
             })
         };
-        let told = foreseen(failed).await;
+        let told = preview_or_timeout(failed).await;
         assert!(
             told.starts_with("what it would have hidden is not known: ")
                 && told.contains("statement timeout"),
             "{told}"
         );
-        let told = foreseen(std::future::pending()).await;
+        let told = preview_or_timeout(std::future::pending()).await;
         assert!(told.contains("too much to look at for 5 s"), "{told}");
         let cut = MutePreview {
             only_newest: Some(50_000),
             ..MutePreview::default()
         };
-        let told = foreseen(std::future::ready(Ok(cut))).await;
+        let told = preview_or_timeout(std::future::ready(Ok(cut))).await;
         assert!(told.contains("only the newest 50000 alerts"), "{told}");
     }
 }

@@ -4,27 +4,27 @@ mod explain;
 
 use std::path::{Path, PathBuf};
 
-use nightshift_analyst::playbook::{Level, Playbook, Problem, check};
+use nightshift_analyst::playbook::{Level, Playbook, Problem, check_playbook};
 use nightshift_engine::port::Toolbox;
 use nightshift_engine::tool::ToolSpec;
 use serde_json::json;
 
 use super::table::table;
-use crate::args::{Json, Playbooks};
-use crate::config::{Loaded, carried};
+use crate::args::{JsonFlag, PlaybooksCommand};
+use crate::config::{LoadedConfig, known_feeds};
 use crate::exit::Exit;
-use crate::output::{counted, print, print_json};
-use crate::wiring::{load_playbooks, tools_alone};
+use crate::output::{pluralise, print, print_json};
+use crate::wiring::{load_playbooks, tools_without_store};
 
-pub(super) fn run(loaded: &Loaded, command: &Playbooks) -> Result<(), Exit> {
+pub(super) fn run(loaded: &LoadedConfig, command: &PlaybooksCommand) -> Result<(), Exit> {
     match command {
-        Playbooks::List(json) => list(loaded, *json),
-        Playbooks::Check { files, json } => check_files(loaded, files, *json),
-        Playbooks::Explain { file, json } => explain::run(loaded, file, *json),
+        PlaybooksCommand::List(json) => list(loaded, *json),
+        PlaybooksCommand::Check { files, json } => check_files(loaded, files, *json),
+        PlaybooksCommand::Explain { file, json } => explain::run(loaded, file, *json),
     }
 }
 
-fn list(loaded: &Loaded, json: Json) -> Result<(), Exit> {
+fn list(loaded: &LoadedConfig, json: JsonFlag) -> Result<(), Exit> {
     let playbooks = load_playbooks(&loaded.config).map_err(Exit::Config)?;
     if json.json {
         return playbooks.iter().try_for_each(|one| {
@@ -77,8 +77,8 @@ fn types(playbook: &Playbook) -> String {
     }
 }
 
-fn check_files(loaded: &Loaded, files: &[PathBuf], json: Json) -> Result<(), Exit> {
-    let specs = tools_alone(loaded)?.specs();
+fn check_files(loaded: &LoadedConfig, files: &[PathBuf], json: JsonFlag) -> Result<(), Exit> {
+    let specs = tools_without_store(loaded)?.specs();
     let mut problems: Vec<Problem> = Vec::new();
     for file in files {
         problems.extend(check_file(loaded, file, &specs)?);
@@ -97,23 +97,32 @@ fn check_files(loaded: &Loaded, files: &[PathBuf], json: Json) -> Result<(), Exi
     if errors > 0 {
         return Err(Exit::usage(format!(
             "{} in {}",
-            counted(errors, "error", "errors"),
-            counted(files.len(), "file", "files")
+            pluralise(errors, "error", "errors"),
+            pluralise(files.len(), "file", "files")
         )));
     }
     if !json.json {
         print(&format!(
             "{} checked, {}",
-            counted(files.len(), "file", "files"),
-            counted(problems.len(), "warning", "warnings")
+            pluralise(files.len(), "file", "files"),
+            pluralise(problems.len(), "warning", "warnings")
         ))?;
     }
     Ok(())
 }
 
-fn check_file(loaded: &Loaded, file: &Path, specs: &[ToolSpec]) -> Result<Vec<Problem>, Exit> {
+fn check_file(
+    loaded: &LoadedConfig,
+    file: &Path,
+    specs: &[ToolSpec],
+) -> Result<Vec<Problem>, Exit> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Exit::usage(format!("{}: {error}", file.display())))?;
-    let feeds = carried(&loaded.config);
-    Ok(check(&file.display().to_string(), &text, specs, &feeds))
+    let feeds = known_feeds(&loaded.config);
+    Ok(check_playbook(
+        &file.display().to_string(),
+        &text,
+        specs,
+        &feeds,
+    ))
 }

@@ -7,28 +7,28 @@ use nightshift_engine::exoneration::Exoneration;
 use nightshift_engine::ledger_row::LedgerRow;
 use nightshift_engine::port::Toolbox;
 use nightshift_engine::tool::CallContext;
-use nightshift_engine::verdict_policy::ledger;
+use nightshift_engine::verdict_policy::build_ledger;
 use nightshift_engine::verdict_policy::lookup::{MOST_LOOKUPS, register_calls};
 
 use super::input;
-use super::table::lines;
-use crate::args::{Json, Registers};
-use crate::config::Loaded;
+use super::table::one_line_rows;
+use crate::args::{JsonFlag, RegistersCommand};
+use crate::config::LoadedConfig;
 use crate::exit::Exit;
-use crate::output::{as_written, plain, print, print_json, say};
+use crate::output::{authored_line, print, print_json, print_stderr, sanitize_line};
 use crate::wiring::App;
 
-pub(super) async fn run(loaded: &Loaded, command: &Registers) -> Result<(), Exit> {
+pub(super) async fn run(loaded: &LoadedConfig, command: &RegistersCommand) -> Result<(), Exit> {
     match command {
-        Registers::Explain { file, json } => {
+        RegistersCommand::Explain { file, json } => {
             let app = App::build(loaded).await?;
             explain(&app, file, *json).await
         }
     }
 }
 
-async fn explain(app: &App, file: &str, json: Json) -> Result<(), Exit> {
-    let batch = nightshift_alert::read(&input::read(file)?, &app.read_options())
+async fn explain(app: &App, file: &str, json: JsonFlag) -> Result<(), Exit> {
+    let batch = nightshift_alert::read_message(&input::read_input(file)?, &app.read_options())
         .map_err(|error| Exit::usage(format!("{file}: {error}")))?;
     if batch.alerts.is_empty() {
         return Err(Exit::usage(format!("{file}: no alert in it")));
@@ -55,17 +55,17 @@ async fn rows(app: &App, alert: Arc<Alert>) -> Result<Vec<LedgerRow>, Exit> {
     let calls = register_calls(&alert, &app.tools.specs());
     if calls.len() > MOST_LOOKUPS {
         let many = calls.len();
-        say(&format!(
+        print_stderr(&format!(
             "this alert needs {many} look-ups and a case makes at most {MOST_LOOKUPS}: its verdict is not benign"
         ));
     }
     for call in calls {
         match app.tools.call(&call, &context).await {
             Ok(output) => records.extend(output.exonerations),
-            Err(error) => say(&format!("{}: {error}", call.tool)),
+            Err(error) => print_stderr(&format!("{}: {error}", call.tool)),
         }
     }
-    Ok(ledger(&records, &alert))
+    Ok(build_ledger(&records, &alert))
 }
 
 fn show(rows: &[LedgerRow]) -> Result<(), Exit> {
@@ -85,16 +85,16 @@ fn show(rows: &[LedgerRow]) -> Result<(), Exit> {
             let missing = row.missing.as_deref().unwrap_or_default();
             [
                 row.subject_type.clone(),
-                plain(&row.subject, 80).to_string(),
+                sanitize_line(&row.subject, 80).to_string(),
                 // A row to copy is printed exactly as it must be written.
-                as_written(
+                authored_line(
                     &record.unwrap_or_else(|| format!("nothing. {missing}")),
                     400,
                 ),
             ]
         })
         .collect();
-    print(&lines(["Type", "Subject", "Covered by"], &told))?;
+    print(&one_line_rows(["Type", "Subject", "Covered by"], &told))?;
     let is_covered = rows
         .iter()
         .all(|row| !row.required || row.covered_by.is_some());

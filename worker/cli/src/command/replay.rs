@@ -7,31 +7,28 @@ use nightshift_engine::event::Event;
 use nightshift_engine::journal::read_event;
 use nightshift_engine::limits::Cost;
 use nightshift_pipeline::export::JournalLine;
-use nightshift_pipeline::replay::{Difference, Side, compare, replay};
+use nightshift_pipeline::replay::{ReplayDifference, RunSummary, compare, replay};
 
-use crate::args::{HowToWork, Replay};
+use crate::args::{ReplayArgs, StrategyArg};
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json};
+use crate::output::{print, print_json, sanitize_line};
 use crate::progress::Progress;
 use crate::wiring::{App, Overrides};
 
 /// Most characters of a claim or description on a line.
-const MOST_CHARS: usize = 140;
+const MAX_CHARS: usize = 140;
 
-pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
+pub(super) async fn run(app: &App, options: &ReplayArgs) -> Result<(), Exit> {
     let row = app.store.view(&options.id).await?.row;
-    let lines = super::journal::of(app, &row, options.revision).await?;
+    let lines = super::journal::revision_journal(app, &row, options.revision).await?;
     let events = events(&lines)?;
     let profiles = app.profiles(&Overrides {
-        strategy: options.strategy.map(HowToWork::strategy),
+        strategy: options.strategy.map(StrategyArg::strategy),
         model: options.model.as_deref(),
         ..Overrides::default()
     })?;
     let recorded = nightshift_engine::fold::fold(&events);
-    let recorded = recorded
-        .opened
-        .as_ref()
-        .map(|opened| opened.profile.clone());
+    let recorded = recorded.setup.as_ref().map(|opened| opened.profile.clone());
     let name = options.profile.clone().or(recorded);
     let name = name.unwrap_or_else(|| "default".to_owned());
     app.check_profile(&name)?;
@@ -46,7 +43,7 @@ pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
     )
     .await;
     if let Some(progress) = progress {
-        progress.end();
+        progress.finish();
     }
     app.write_metrics()?;
     let replayed = replayed.map_err(|error| Exit::Failed(error.into()))?;
@@ -59,7 +56,7 @@ pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
     if difference.same_verdict {
         Ok(())
     } else {
-        Err(Exit::Said(1))
+        Err(Exit::Reported(1))
     }
 }
 
@@ -78,7 +75,7 @@ fn events(lines: &[JournalLine]) -> Result<Vec<Event>, Exit> {
 }
 
 /// Renders both runs side by side, with equal parts shown once.
-fn text(difference: &Difference) -> String {
+fn text(difference: &ReplayDifference) -> String {
     let (before, after) = (&difference.before, &difference.after);
     let mut out = String::new();
     let head = if difference.same_verdict {
@@ -118,8 +115,8 @@ fn text(difference: &Difference) -> String {
     out
 }
 
-fn rows(before: &Side, after: &Side) -> Vec<(&'static str, String, String)> {
-    let row = |name, of: fn(&Side) -> String| (name, of(before), of(after));
+fn rows(before: &RunSummary, after: &RunSummary) -> Vec<(&'static str, String, String)> {
+    let row = |name, of: fn(&RunSummary) -> String| (name, of(before), of(after));
     vec![
         row("profile", |side| side.profile.clone()),
         row("models", |side| {
@@ -158,7 +155,7 @@ fn rows(before: &Side, after: &Side) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-fn verdict(side: &Side) -> String {
+fn verdict(side: &RunSummary) -> String {
     let Some(verdict) = side.verdict else {
         return "none: the case has no conclusion".to_owned();
     };
@@ -170,7 +167,7 @@ fn verdict(side: &Side) -> String {
         });
     let reason = side
         .reason
-        .map_or("", nightshift_engine::conclusion::Reason::as_str);
+        .map_or("", nightshift_engine::conclusion::VerdictReason::as_str);
     format!("{}{leaning} ({reason})", verdict.as_str())
 }
 
@@ -181,7 +178,7 @@ fn cost(cost: Cost) -> String {
     )
 }
 
-fn steps(out: &mut String, before: &Side, after: &Side) {
+fn steps(out: &mut String, before: &RunSummary, after: &RunSummary) {
     for (name, side) in [("before", before), ("now", after)] {
         let _ = writeln!(out, "\n  Plan {name}:");
         for (number, step) in side.steps.iter().enumerate() {
@@ -192,7 +189,7 @@ fn steps(out: &mut String, before: &Side, after: &Side) {
                 out,
                 "    {}. {} [{}{outcome}]",
                 number + 1,
-                plain(&step.description, MOST_CHARS),
+                sanitize_line(&step.description, MAX_CHARS),
                 step.status.as_str()
             );
         }
@@ -209,7 +206,7 @@ fn list<T: AsRef<str>>(out: &mut String, title: &str, lines: &[T]) {
     }
     let _ = writeln!(out, "\n  {title}:");
     for line in lines {
-        let _ = writeln!(out, "    - {}", plain(line.as_ref(), MOST_CHARS));
+        let _ = writeln!(out, "    - {}", sanitize_line(line.as_ref(), MAX_CHARS));
     }
 }
 

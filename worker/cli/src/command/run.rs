@@ -4,42 +4,42 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
-use nightshift_engine::driver::End;
-use nightshift_engine::event::{CommandId, Event, EventBody, Outcome};
+use nightshift_engine::driver::CaseEnd;
+use nightshift_engine::event::{CommandId, CommandOutcome, Event, EventBody};
 use nightshift_engine::fold::fold;
 use nightshift_engine::tool::ToolCall;
-use nightshift_pipeline::admission::{Admission, Change};
+use nightshift_pipeline::admission::{Admission, RevisionReason};
 use nightshift_pipeline::case::{CaseId, CaseStatus};
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::loops::Delivering;
-use nightshift_pipeline::port::Accepted;
+use nightshift_pipeline::loops::DeliveryLoop;
+use nightshift_pipeline::port::AcceptedAlert;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::spans::accepted as trace_accepted;
+use nightshift_pipeline::spans::record_accepted as trace_accepted;
 use nightshift_pipeline::triage::Triage;
 use nightshift_report::TextOptions;
 use tokio_util::sync::CancellationToken;
 
 use super::input;
-use crate::args::{Format, HowToWork, Run};
+use crate::args::{OutputFormat, RunArgs, StrategyArg};
 use crate::exit::Exit;
-use crate::output::{print, say, wants_colour, width};
+use crate::output::{print, print_stderr, wants_colour, width};
 use crate::progress::{Progress, plan_lines};
 use crate::wiring::{App, Overrides};
 
 const SOURCE: &str = "run";
 
-pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
-    let bytes = input::read(&options.file)?;
-    let batch = nightshift_alert::read(&bytes, &app.read_options())
+pub(super) async fn run(app: &App, options: &RunArgs) -> Result<(), Exit> {
+    let bytes = input::read_input(&options.file)?;
+    let batch = nightshift_alert::read_message(&bytes, &app.read_options())
         .map_err(|error| Exit::usage(format!("{}: {error}", options.file)))?;
     for rejected in &batch.rejected {
-        say(&format!(
+        print_stderr(&format!(
             "{}: at {:?}: {}",
             options.file, rejected.path, rejected.error
         ));
     }
     if batch.alerts.is_empty() && batch.rejected.is_empty() {
-        say(&format!(
+        print_stderr(&format!(
             "{}: no findings in it, nothing to do",
             options.file
         ));
@@ -62,16 +62,21 @@ pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
 }
 
 /// Returns the settings that the command line overrides.
-fn overrides(options: &Run) -> Overrides<'_> {
+fn overrides(options: &RunArgs) -> Overrides<'_> {
     Overrides {
         profile: options.profile.as_deref(),
-        strategy: options.strategy.map(HowToWork::strategy),
+        strategy: options.strategy.map(StrategyArg::strategy),
         model: options.model.as_deref(),
         ..Overrides::default()
     }
 }
 
-async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> Result<(), Exit> {
+async fn triage(
+    app: &App,
+    options: &RunArgs,
+    alerts: Vec<Alert>,
+    bytes: &[u8],
+) -> Result<(), Exit> {
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(false)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
     let triage = app.triage(&overrides(options), watcher)?;
@@ -82,7 +87,7 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
         alert: Arc::new(alert),
         raw: Arc::clone(&raw),
         unreadable: None,
-        always: true,
+        on_demand: true,
         link: None,
     });
     let arrivals: Arc<[Arrival]> = arrivals.collect();
@@ -92,24 +97,28 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
     let mut failed = false;
     let (ids, triages) = triages(accepted);
     for id in &triages {
-        let report = one(app, &triage, id, &release).await;
+        let report = triage_case(app, &triage, id, &release).await;
         if let (Err(_), Some(progress)) = (&report, &progress) {
-            progress.end();
+            progress.finish();
         }
         let report = report?;
         failed |= report.status == CaseStatus::Failed;
         if let Some(progress) = &progress {
-            progress.end();
+            progress.finish();
         }
         print(&render(app, &report, options.format))?;
     }
     Box::pin(deliver(app, &ids, &release)).await?;
-    if failed { Err(Exit::Said(1)) } else { Ok(()) }
+    if failed {
+        Err(Exit::Reported(1))
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the cases of a message, and the same with each as often as it is to be triaged: once for all states that join
 /// what waits, and once for each that waits behind that.
-fn triages(accepted: Vec<Accepted>) -> (Vec<CaseId>, Vec<CaseId>) {
+fn triages(accepted: Vec<AcceptedAlert>) -> (Vec<CaseId>, Vec<CaseId>) {
     let (mut ids, mut triages) = (Vec::new(), Vec::new());
     for accepted in accepted {
         // What somebody asks for always has a case.
@@ -118,15 +127,14 @@ fn triages(accepted: Vec<Accepted>) -> (Vec<CaseId>, Vec<CaseId>) {
             ids.push(id.clone());
             triages.push(id.clone());
         }
-        let waits_behind =
-            matches!(accepted.admission, Admission::Revision(_, change) if change != Change::Asked);
+        let waits_behind = matches!(accepted.admission, Admission::Revision(_, change) if change != RevisionReason::Asked);
         triages.extend(waits_behind.then_some(id));
     }
     (ids, triages)
 }
 
 /// Drives one case to its end.
-async fn one(
+async fn triage_case(
     app: &App,
     triage: &Triage,
     id: &CaseId,
@@ -138,13 +146,13 @@ async fn one(
         ))
     })?;
     match triage.run(claimed, release).await {
-        Ok(End::Concluded(_)) => {}
-        Ok(End::Released(_)) => {
+        Ok(CaseEnd::Concluded(_)) => {}
+        Ok(CaseEnd::Released(_)) => {
             return Err(Exit::Failed(anyhow::anyhow!(
                 "stopped; the same command goes on with case {id} where it is"
             )));
         }
-        Ok(End::Cancelled(_)) => {
+        Ok(CaseEnd::Cancelled(_)) => {
             return Err(Exit::Failed(anyhow::anyhow!("case {id} was called off")));
         }
         Err(error) => return Err(Exit::Failed(error.into())),
@@ -157,29 +165,29 @@ async fn one(
 /// Delivers the reports of these cases as a worker does. Destinations that a worker serves are left to it.
 async fn deliver(app: &App, ids: &[CaseId], stop: &CancellationToken) -> Result<(), Exit> {
     let holder = uuid::Uuid::new_v4().to_string();
-    let handing_on = Arc::new(app.handing_on());
+    let handing_on = Arc::new(app.failover());
     let all = app
-        .outlets()
+        .delivery_targets()
         .into_iter()
-        .map(|(kind, destination)| Delivering {
+        .map(|(kind, destination)| DeliveryLoop {
             kind,
             outbox: app.store.clone(),
             destination,
-            handing_on: Arc::clone(&handing_on),
-            wake: app.store.clone(),
+            failover: Arc::clone(&handing_on),
+            notifier: app.store.clone(),
             meter: app.metrics.clone(),
             holder: holder.clone(),
             digest: None,
             canary: None,
         });
-    let all: Vec<Delivering> = all.collect();
+    let all: Vec<DeliveryLoop> = all.collect();
     let mut served: BTreeSet<&str> = BTreeSet::new();
     // If a destination refuses a report for good, the next one of the route takes it. That one may come earlier in
     // this loop.
     for _ in &all {
         let mut tried = 0;
         for one in &all {
-            match one.show_cases(ids, stop).await? {
+            match one.deliver_cases(ids, stop).await? {
                 Some(count) => tried += count,
                 None => drop(served.insert(one.destination.name())),
             }
@@ -190,13 +198,18 @@ async fn deliver(app: &App, ids: &[CaseId], stop: &CancellationToken) -> Result<
     }
     for one in &all {
         let name = one.destination.name();
-        left(app, ids, name, served.contains(name)).await?;
+        report_undelivered(app, ids, name, served.contains(name)).await?;
     }
     Ok(())
 }
 
 /// Prints which of these cases a destination does not show.
-async fn left(app: &App, ids: &[CaseId], name: &str, is_served: bool) -> Result<(), Exit> {
+async fn report_undelivered(
+    app: &App,
+    ids: &[CaseId],
+    name: &str,
+    is_served: bool,
+) -> Result<(), Exit> {
     let (mut due, mut refused) = (0, 0);
     for id in ids {
         let rows = app.store.view(&id.0).await?.deliveries;
@@ -206,16 +219,16 @@ async fn left(app: &App, ids: &[CaseId], name: &str, is_served: bool) -> Result<
         }
     }
     if due > 0 && is_served {
-        say(&format!(
+        print_stderr(&format!(
             "reports left for {name}, which another process serves: {due}; the worker delivers it"
         ));
     } else if due > 0 {
-        say(&format!(
+        print_stderr(&format!(
             "reports not delivered to {name}: {due}; `nightshift worker` tries again, `nightshift cases show` says why"
         ));
     }
     if refused > 0 {
-        say(&format!(
+        print_stderr(&format!(
             "reports that {name} refused: {refused}; `nightshift cases show` says why"
         ));
     }
@@ -223,12 +236,12 @@ async fn left(app: &App, ids: &[CaseId], name: &str, is_served: bool) -> Result<
 }
 
 /// Renders the report in this format.
-fn render(app: &App, report: &Report, format: Format) -> String {
+fn render(app: &App, report: &Report, format: OutputFormat) -> String {
     let now = app.clock.now();
     match format {
-        Format::Json => nightshift_report::json(report),
-        Format::Markdown => nightshift_report::markdown(report, now),
-        Format::Text => nightshift_report::text(report, &text_options(app)),
+        OutputFormat::Json => nightshift_report::render_json(report),
+        OutputFormat::Markdown => nightshift_report::render_markdown(report, now),
+        OutputFormat::Text => nightshift_report::render_text(report, &text_options(app)),
     }
 }
 
@@ -243,7 +256,7 @@ pub(super) fn text_options(app: &App) -> TextOptions {
 }
 
 /// Makes the event of a finished command, without its cost.
-fn finished(id: CommandId, outcome: Outcome) -> EventBody {
+fn finished(id: CommandId, outcome: CommandOutcome) -> EventBody {
     EventBody::Finished {
         id,
         outcome: Box::new(outcome),
@@ -255,7 +268,7 @@ fn finished(id: CommandId, outcome: Outcome) -> EventBody {
 }
 
 /// Shows the plan only. Nothing is stored, and only earlier cases are looked up.
-async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), Exit> {
+async fn plan_only(app: &App, options: &RunArgs, alerts: Vec<Alert>) -> Result<(), Exit> {
     let profiles = app.profiles(&overrides(options))?;
     for alert in alerts {
         let name = options
@@ -273,8 +286,8 @@ async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), E
         };
         let call = ToolCall::new("past_cases", serde_json::Map::new());
         let past = match profile.toolbox.call(&call, &context).await {
-            Ok(output) => Outcome::Called(output),
-            Err(error) => Outcome::CallFailed(error),
+            Ok(output) => CommandOutcome::Called(output),
+            Err(error) => CommandOutcome::CallFailed(error),
         };
         let started = |id| EventBody::Started {
             id,
@@ -297,10 +310,10 @@ async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), E
             .map_err(|error| anyhow::anyhow!("no plan could be made: {}", error.error))?;
         events.push(event(finished(
             CommandId::plan(),
-            Outcome::Planned(answer.value),
+            CommandOutcome::Planned(answer.value),
         )));
         let plan = fold(&events).plan.unwrap_or_default();
-        if options.format == Format::Json {
+        if options.format == OutputFormat::Json {
             crate::output::print_json(&plan)?;
         } else {
             print(&plan_lines(&plan).join("\n"))?;

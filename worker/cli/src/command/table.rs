@@ -5,7 +5,7 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use crate::output::{columns, table_width};
 
 /// Least width to which a text is cut. With less room, the text goes on its own line.
-const FEWEST: usize = 25;
+const MIN_TEXT_COLUMNS: usize = 25;
 /// Indentation of such a line.
 const INDENT: &str = "    ";
 
@@ -27,7 +27,7 @@ pub(super) fn table(header: &[&str], wide: &[usize]) -> Table {
 
 /// Makes a table with one line per row. The last column is cut to the width of the terminal; without a terminal
 /// nothing is cut.
-pub(super) fn lines<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+pub(super) fn one_line_rows<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     within(columns(), header, rows)
 }
 
@@ -40,7 +40,7 @@ fn within<const N: usize>(
     let mut widths = [0; N];
     for row in std::iter::once(&header).chain(rows) {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(wide(cell));
+            *width = (*width).max(display_width(cell));
         }
     }
     let before: usize = widths
@@ -54,11 +54,11 @@ fn within<const N: usize>(
         let mut line = String::new();
         for (width, cell) in widths.iter().zip(row).take(N.saturating_sub(1)) {
             line.push_str(cell);
-            line.push_str(&" ".repeat(width.saturating_sub(wide(cell)) + 2));
+            line.push_str(&" ".repeat(width.saturating_sub(display_width(cell)) + 2));
         }
         let text = row.last().map_or("", String::as_str);
         match (left, columns) {
-            (Some(left), _) if left >= FEWEST => line.push_str(&cut(text, left)),
+            (Some(left), _) if left >= MIN_TEXT_COLUMNS => line.push_str(&cut(text, left)),
             (Some(_), Some(_)) if number == 0 => {}
             (Some(_), Some(columns)) => {
                 line.truncate(line.trim_end().len());
@@ -77,7 +77,7 @@ fn within<const N: usize>(
 }
 
 /// Returns the columns that a text takes.
-fn wide(text: &str) -> usize {
+fn display_width(text: &str) -> usize {
     text.chars().map(wide_one).sum()
 }
 
@@ -92,7 +92,7 @@ const fn wide_one(one: char) -> usize {
 
 /// Cuts a text to this width and marks the cut with `…`.
 fn cut(text: &str, most: usize) -> String {
-    if wide(text) <= most {
+    if display_width(text) <= most {
         return text.to_owned();
     }
     let mut taken = 1;
@@ -136,7 +136,11 @@ mod tests {
         0131-5tqr-ee4j  11-22 16:23  Inconclusive   Impossible travel
         4ex3-vqfr-7tq6  11-22 16:23  Inconclusive   不審なログインが検出されました: 田…
         ");
-        assert!(cases(Some(80)).lines().all(|line| wide(line) <= 80));
+        assert!(
+            cases(Some(80))
+                .lines()
+                .all(|line| display_width(line) <= 80)
+        );
     }
 
     #[test]
@@ -150,7 +154,11 @@ mod tests {
         4ex3-vqfr-7tq6  11-22 16:23  Inconclusive
             不審なログインが検出されました: 田中さんの端末から
         ");
-        assert!(cases(Some(60)).lines().all(|line| wide(line) <= 60));
+        assert!(
+            cases(Some(60))
+                .lines()
+                .all(|line| display_width(line) <= 60)
+        );
     }
 
     #[test]

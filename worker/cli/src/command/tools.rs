@@ -3,25 +3,25 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nightshift_alert::{Alert, Indicator, Role};
+use nightshift_alert::{Alert, Indicator, IndicatorRole};
 use nightshift_engine::port::Toolbox;
 use nightshift_engine::tool::{ArgumentKind, CallContext, ToolCall, ToolSpec};
 use nightshift_pipeline::intake::unreadable_alert;
 use serde_json::{Map, Value};
 
 use super::input;
-use super::table::{lines, table};
-use crate::args::{Json, Tools};
-use crate::config::Loaded;
+use super::table::{one_line_rows, table};
+use crate::args::{JsonFlag, ToolsCommand};
+use crate::config::LoadedConfig;
 use crate::exit::Exit;
-use crate::output::{counted, plain, print, print_json};
-use crate::wiring::{App, tools_alone};
+use crate::output::{pluralise, print, print_json, sanitize_line};
+use crate::wiring::{App, tools_without_store};
 
-pub(super) async fn run(loaded: &Loaded, command: &Tools) -> Result<(), Exit> {
+pub(super) async fn run(loaded: &LoadedConfig, command: &ToolsCommand) -> Result<(), Exit> {
     match command {
-        Tools::List(json) => list(&tools_alone(loaded)?, *json),
-        Tools::Check(json) => check(&tools_alone(loaded)?, *json),
-        Tools::Call {
+        ToolsCommand::List(json) => list(&tools_without_store(loaded)?, *json),
+        ToolsCommand::Check(json) => check(&tools_without_store(loaded)?, *json),
+        ToolsCommand::Call {
             name,
             arguments,
             alert,
@@ -32,7 +32,7 @@ pub(super) async fn run(loaded: &Loaded, command: &Tools) -> Result<(), Exit> {
     }
 }
 
-fn list(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
+fn list(tools: &nightshift_tools::ConfiguredToolbox, json: JsonFlag) -> Result<(), Exit> {
     let specs = tools.specs();
     if json.json {
         return specs.iter().try_for_each(print_json);
@@ -72,8 +72,8 @@ fn arguments(spec: &ToolSpec) -> String {
     words.join("\n")
 }
 
-fn check(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
-    let reports = tools.check();
+fn check(tools: &nightshift_tools::ConfiguredToolbox, json: JsonFlag) -> Result<(), Exit> {
+    let reports = tools.check_registers();
     if json.json {
         reports.iter().try_for_each(print_json)?;
     } else {
@@ -88,10 +88,10 @@ fn check(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
                 ]
             })
             .collect();
-        print(&lines(["Name", "Kind", "Records", "Where"], &rows))?;
+        print(&one_line_rows(["Name", "Kind", "Records", "Where"], &rows))?;
         for report in &reports {
             for problem in &report.problems {
-                let problem = plain(&problem.to_string(), 300);
+                let problem = sanitize_line(&problem.to_string(), 300);
                 print(&format!("{}: {problem}", report.name))?;
             }
         }
@@ -100,7 +100,7 @@ fn check(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
     if wrong > 0 {
         return Err(Exit::usage(format!(
             "{}; what is right is used",
-            counted(wrong, "problem", "problems")
+            pluralise(wrong, "problem", "problems")
         )));
     }
     Ok(())
@@ -144,8 +144,9 @@ fn context_alert(
         None => unreadable_alert("tools call", b"", "a call by hand", app.clock.now()),
         Some(path) => {
             let name = path.display().to_string();
-            let batch = nightshift_alert::read(&input::read(&name)?, &app.read_options())
-                .map_err(|error| Exit::usage(format!("{name}: {error}")))?;
+            let batch =
+                nightshift_alert::read_message(&input::read_input(&name)?, &app.read_options())
+                    .map_err(|error| Exit::usage(format!("{name}: {error}")))?;
             let first = batch.alerts.into_iter().next();
             first.ok_or_else(|| Exit::usage(format!("{name}: no alert in it")))?
         }
@@ -155,7 +156,7 @@ fn context_alert(
         if let (ArgumentKind::Indicator { types }, Some(text)) = (&argument.kind, typed) {
             let parsed = types
                 .iter()
-                .find_map(|kind| Indicator::parse(*kind, text, Role::Actor));
+                .find_map(|kind| Indicator::parse(*kind, text, IndicatorRole::Actor));
             alert.indicators.extend(parsed);
         }
     }

@@ -4,9 +4,9 @@
 //! the worker waits for a store, broker or model that is down. A changed configuration starts a new generation, and
 //! the old one ends what it began.
 
-mod changes;
-mod crew;
-mod holds;
+mod config_sections;
+mod config_watcher;
+mod generation;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use anyhow::anyhow;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use self::changes::{Changes, Seen, Why};
-use self::crew::{Crew, Ready};
-use self::holds::Holds;
-use crate::args::{Part as Does, Worker};
-use crate::config::{Loaded, load};
+use self::config_sections::ConfigSections;
+use self::config_watcher::{ConfigFingerprint, ConfigWatcher, ReloadTrigger};
+use self::generation::{Generation, PreparedGeneration};
+use crate::args::{WorkerArgs, WorkerPart as Does};
+use crate::config::{LoadedConfig, load};
 use crate::exit::Exit;
-use crate::logs::warn;
+use crate::logs::log_warning;
 use crate::telemetry::{Telemetry, Wanted};
 use crate::wiring::{App, check_sources};
 
@@ -32,21 +32,21 @@ const GRACE: Duration = Duration::from_millis(7_600);
 
 /// Runs the worker.
 pub(super) async fn run(
-    loaded: Loaded,
-    options: &Worker,
+    loaded: LoadedConfig,
+    options: &WorkerArgs,
     telemetry: &mut Telemetry,
 ) -> Result<(), Exit> {
     // This comes before anything that may wait for a database. Later edits then count as changes, and SIGHUP is
     // handled.
-    let changes = Changes::after(Seen::of(&loaded));
+    let changes = ConfigWatcher::new(ConfigFingerprint::from_loaded(&loaded));
     check_sources_of(&loaded, options)?;
     let app = App::build(&loaded).await?;
-    let ready = Ready::of(&app, options, None).await?;
+    let ready = PreparedGeneration::build(&app, options, None).await?;
     let stop = super::stop_on_signal();
-    let mut site = Site {
+    let mut site = WorkerProcess {
         parts: JoinSet::new(),
         changes,
-        holds: Holds::of(&loaded),
+        holds: ConfigSections::from_loaded(&loaded),
         metrics: Arc::clone(&app.metrics),
         file: loaded.file.clone(),
         options,
@@ -64,7 +64,7 @@ pub(super) async fn run(
             () = site.stop.cancelled() => {}
             Some(ended) = site.parts.join_next() => {
                 // The last cases of an earlier generation may have counted names that are no longer configured.
-                site.metrics.tidy();
+                site.metrics.remove_stale_series();
                 result = judge(ended);
             }
             why = site.changes.next() => match Box::pin(site.renew(&crew, why)).await {
@@ -82,33 +82,37 @@ pub(super) async fn run(
         .await
         .is_err()
     {
-        warn("not everything could be given back in time; leases end by themselves");
+        log_warning("not everything could be given back in time; leases end by themselves");
     }
     result
 }
 
 /// The state that outlives a generation.
-struct Site<'a> {
+struct WorkerProcess<'a> {
     parts: JoinSet<()>,
-    changes: Changes,
+    changes: ConfigWatcher,
     /// The contents of the followed configuration.
-    holds: Holds,
+    holds: ConfigSections,
     metrics: Arc<crate::metrics::Metrics>,
     /// The file that was read at the start and is read again. If it is missing later, that is an error and does not
     /// mean the defaults.
     file: Option<PathBuf>,
-    options: &'a Worker,
+    options: &'a WorkerArgs,
     telemetry: &'a mut Telemetry,
     stop: CancellationToken,
 }
 
 /// The result of building from a configuration.
-type Taken = (App, Ready, Wanted, Holds);
+type ReloadCandidate = (App, PreparedGeneration, Wanted, ConfigSections);
 
-impl Site<'_> {
+impl WorkerProcess<'_> {
     /// Starts a generation with the current configuration. Returns `None` if the configuration is not accepted; the
     /// old generation then continues.
-    async fn renew(&mut self, old: &Crew, why: Why) -> Result<Option<Crew>, Exit> {
+    async fn renew(
+        &mut self,
+        old: &Generation,
+        why: ReloadTrigger,
+    ) -> Result<Option<Generation>, Exit> {
         if !self.changes.is_quiet(why) {
             tracing::info!(why = why.as_str(), "the configuration is read again");
         }
@@ -116,7 +120,7 @@ impl Site<'_> {
         let read = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(None),
-            read = Box::pin(self.read(old, why)) => read,
+            read = Box::pin(self.load_and_prepare(old, why)) => read,
         };
         let (seen, taken) = match read {
             Ok((seen, taken)) => (Some(seen), taken),
@@ -126,15 +130,15 @@ impl Site<'_> {
         if let Some(seen) = seen {
             self.changes.watch(seen);
         }
-        self.metrics.refused(taken.is_err());
+        self.metrics.set_reload_refused(taken.is_err());
         let (app, ready, wanted, holds) = match taken {
             Ok(taken) => taken,
             Err(exit) => {
-                self.stays(&exit, why);
+                self.keep_current(&exit, why);
                 return Ok(None);
             }
         };
-        self.changes.note_taken_up();
+        self.changes.note_applied();
         // The new configuration is valid and applies from here on, whatever happens.
         self.telemetry.follow(wanted);
         self.holds = holds;
@@ -148,15 +152,15 @@ impl Site<'_> {
 
     /// Reports why the earlier configuration stays, and schedules a retry. A temporary failure (database down,
     /// address in use, secret missing) ends without a change of any watched file.
-    fn stays(&mut self, exit: &Exit, why: Why) {
-        let error = exit.words();
+    fn keep_current(&mut self, exit: &Exit, why: ReloadTrigger) {
+        let error = exit.message();
         if matches!(exit, Exit::Failed(_)) {
             tracing::error!(
                 error,
                 "the configuration cannot be taken up now: the earlier one stays, and it is tried again"
             );
             self.changes.try_again(why);
-        } else if self.changes.note_wrong(why, &error) {
+        } else if self.changes.note_invalid(why, &error) {
             tracing::error!(
                 error,
                 "the configuration is wrong and changes nothing: the earlier one stays; mend it, and it is read again"
@@ -165,26 +169,35 @@ impl Site<'_> {
     }
 
     /// Loads the configuration and builds what it names. The outer result fails if it cannot be loaded.
-    async fn read(&self, old: &Crew, why: Why) -> Result<(Seen, Result<Taken, Exit>), Exit> {
+    async fn load_and_prepare(
+        &self,
+        old: &Generation,
+        why: ReloadTrigger,
+    ) -> Result<(ConfigFingerprint, Result<ReloadCandidate, Exit>), Exit> {
         let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
-        let seen = Seen::of(&loaded);
+        let seen = ConfigFingerprint::from_loaded(&loaded);
         Ok((seen, Box::pin(self.take_up(&loaded, old, why)).await))
     }
 
-    async fn take_up(&self, loaded: &Loaded, old: &Crew, why: Why) -> Result<Taken, Exit> {
-        let holds = Holds::of(loaded);
+    async fn take_up(
+        &self,
+        loaded: &LoadedConfig,
+        old: &Generation,
+        why: ReloadTrigger,
+    ) -> Result<ReloadCandidate, Exit> {
+        let holds = ConfigSections::from_loaded(loaded);
         self.holds.check(&holds, why)?;
         check_sources_of(loaded, self.options)?;
         let wanted = Telemetry::wanted(loaded)?;
-        let app = App::build_after(loaded, &old.kept).await?;
-        let ready = Ready::of(&app, self.options, Some(old)).await?;
+        let app = App::rebuild(loaded, &old.carried_state).await?;
+        let ready = PreparedGeneration::build(&app, self.options, Some(old)).await?;
         Ok((app, ready, wanted, holds))
     }
 }
 
 /// Checks that there are sources, before a database is created.
-fn check_sources_of(loaded: &Loaded, options: &Worker) -> Result<(), Exit> {
-    match options.does(Does::Intake) {
+fn check_sources_of(loaded: &LoadedConfig, options: &WorkerArgs) -> Result<(), Exit> {
+    match options.runs(Does::Intake) {
         true => check_sources(&loaded.config),
         false => Ok(()),
     }

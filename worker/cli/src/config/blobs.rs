@@ -1,7 +1,7 @@
 //! `[blobs]`: storage of large messages.
 
-use nightshift_engine::reach::is_loopback;
-use nightshift_store::{Address, BlobOptions};
+use nightshift_engine::hosts::is_loopback;
+use nightshift_store::{BlobOptions, StoreUrl};
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// `[blobs]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Blobs {
+pub(crate) struct BlobsConfig {
     /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:FOLDER`, relative to the working directory. Empty: in the folder
     /// `blobs` beside a SQLite database, and within a PostgreSQL one.
     pub(crate) url: String,
@@ -23,12 +23,12 @@ pub(crate) struct Blobs {
     pub(crate) allow_private: bool,
 }
 
-impl Blobs {
+impl BlobsConfig {
     /// Returns the storage of blobs, or `None` if they are in the database.
-    pub(crate) fn place(&self, store_url: &str) -> Option<BlobOptions> {
-        let url = match Address::parse(store_url) {
+    pub(crate) fn blob_options(&self, store_url: &str) -> Option<BlobOptions> {
+        let url = match StoreUrl::parse(store_url) {
             _ if !self.url.is_empty() => self.url.clone(),
-            Some(Address::Sqlite(path)) => {
+            Some(StoreUrl::Sqlite(path)) => {
                 format!("file:{}", path.with_file_name("blobs").display())
             }
             _ => return None,
@@ -79,27 +79,30 @@ mod tests {
 
     #[test]
     fn without_an_address_blobs_are_beside_a_file_or_within_a_server() {
-        let blobs = Blobs::default();
-        let beside = blobs.place("sqlite:data/nightshift.db").unwrap();
+        let blobs = BlobsConfig::default();
+        let beside = blobs.blob_options("sqlite:data/nightshift.db").unwrap();
         assert_eq!(beside.url, "file:data/blobs");
-        assert_eq!(blobs.place("sqlite:x.db").unwrap().url, "file:blobs");
-        assert!(blobs.place("postgres://h/d").is_none());
-        let named = Blobs {
+        assert_eq!(blobs.blob_options("sqlite:x.db").unwrap().url, "file:blobs");
+        assert!(blobs.blob_options("postgres://h/d").is_none());
+        let named = BlobsConfig {
             url: "s3://b/p".to_owned(),
             ..blobs
         };
-        assert_eq!(named.place("postgres://h/d").unwrap().url, "s3://b/p");
-        assert!(named.is_remote() && !Blobs::default().is_remote());
+        assert_eq!(
+            named.blob_options("postgres://h/d").unwrap().url,
+            "s3://b/p"
+        );
+        assert!(named.is_remote() && !BlobsConfig::default().is_remote());
     }
 
     #[test]
     fn what_cannot_be_a_place_is_refused() {
         let check = |url: &str, endpoint: &str, allow_private| {
-            let blobs = Blobs {
+            let blobs = BlobsConfig {
                 url: url.to_owned(),
                 endpoint_url: endpoint.to_owned(),
                 allow_private,
-                ..Blobs::default()
+                ..BlobsConfig::default()
             };
             blobs.check().err().unwrap_or_default()
         };

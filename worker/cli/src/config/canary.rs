@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use nightshift_llm::{KeyPlace, KeyRef};
+use nightshift_llm::{KeyLocation, KeyRef};
 use schemars::JsonSchema;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
-use super::{Config, Destination, Source};
+use super::{AnySourceConfig, Config, DestinationConfig};
 
 /// Longest interval of canaries, in minutes.
-const MOST_MINUTES: u64 = 1_440;
+const MAX_MINUTES: u64 = 1_440;
 /// Assumed interval of other senders, in minutes, if none are sent here.
-const USUAL_MINUTES: u64 = 15;
+const DEFAULT_MINUTES: u64 = 15;
 
 /// `[canary]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Canary {
+pub(crate) struct CanaryConfig {
     /// Minutes between two canaries, up to 1440. 0: none is sent.
     pub(crate) every_minutes: u64,
     /// The `[[source]]` whose queue they are put into. Empty: the first that anything can be put into.
@@ -29,21 +29,21 @@ pub(crate) struct Canary {
     pub(crate) key: Option<KeyRef>,
 }
 
-impl Canary {
+impl CanaryConfig {
     /// Returns whether canaries are sent.
-    pub(crate) const fn is_on(&self) -> bool {
+    pub(crate) const fn is_enabled(&self) -> bool {
         self.every_minutes > 0
     }
 
     /// Returns whether canaries are accepted, whether sent here or by other workers of the same queue.
-    pub(crate) fn is_known(&self) -> bool {
+    pub(crate) fn accepts_canaries(&self) -> bool {
         self.key().is_some()
     }
 
     /// Returns the interval of canaries.
     pub(crate) const fn every(&self) -> Duration {
         let minutes = match self.every_minutes {
-            0 => USUAL_MINUTES,
+            0 => DEFAULT_MINUTES,
             minutes => minutes,
         };
         Duration::from_secs(minutes * 60)
@@ -51,20 +51,20 @@ impl Canary {
 
     /// Returns the key that signs canaries.
     pub(crate) fn key(&self) -> Option<&KeyRef> {
-        self.key.as_ref().filter(|key| match key.place() {
-            KeyPlace::Value(value) => !value.expose_secret().trim().is_empty(),
-            KeyPlace::Env(_) | KeyPlace::File(_) => true,
+        self.key.as_ref().filter(|key| match key.location() {
+            KeyLocation::Value(value) => !value.expose_secret().trim().is_empty(),
+            KeyLocation::Env(_) | KeyLocation::File(_) => true,
         })
     }
 
     /// Validates the table against the rest of the configuration.
     pub(super) fn check(&self, config: &Config) -> Result<(), String> {
-        if !self.is_on() {
+        if !self.is_enabled() {
             return Ok(());
         }
-        if self.every_minutes > MOST_MINUTES {
+        if self.every_minutes > MAX_MINUTES {
             return Err(format!(
-                "[canary] every_minutes = {}: use 1 to {MOST_MINUTES}, or 0 for none",
+                "[canary] every_minutes = {}: use 1 to {MAX_MINUTES}, or 0 for none",
                 self.every_minutes
             ));
         }
@@ -79,10 +79,10 @@ impl Canary {
     }
 
     /// Returns the source whose queue receives canaries.
-    pub(crate) fn source<'a>(&self, config: &'a Config) -> Result<&'a Source, String> {
+    pub(crate) fn source<'a>(&self, config: &'a Config) -> Result<&'a AnySourceConfig, String> {
         let mut all = config.sources.iter();
         if self.source.is_empty() {
-            let found = all.find(|one| one.takes_messages(&config.web).is_ok());
+            let found = all.find(|one| one.check_publishable(&config.web).is_ok());
             return found.ok_or_else(|| {
                 "[canary] has nowhere to put a canary: no [[source]] is a queue of RabbitMQ or SQS, a spool directory, or posted to with tokens or signing_secrets".to_owned()
             });
@@ -94,16 +94,19 @@ impl Canary {
                 self.source
             )
         })?;
-        let able = found.takes_messages(&config.web);
+        let able = found.check_publishable(&config.web);
         able.map_err(|why| format!("[canary] source = {:?}: {why}", self.source))?;
         Ok(found)
     }
 
     /// Returns the destination that shows canaries.
-    pub(crate) fn destination<'a>(&self, config: &'a Config) -> Result<&'a Destination, String> {
+    pub(crate) fn destination<'a>(
+        &self,
+        config: &'a Config,
+    ) -> Result<&'a DestinationConfig, String> {
         let mut all = config.destinations.iter();
         if self.destination.is_empty() {
-            let found = all.find(|one| one.shows_canaries().is_ok());
+            let found = all.find(|one| one.check_canary_support().is_ok());
             return found.ok_or_else(|| {
                 "[canary] has no destination: add a [[destination]] that shows canaries, as those of the kinds slack, file and webhook do".to_owned()
             });
@@ -115,7 +118,7 @@ impl Canary {
                 self.destination
             )
         })?;
-        let able = found.shows_canaries();
+        let able = found.check_canary_support();
         able.map_err(|why| format!("[canary] destination = {:?}: {why}", self.destination))?;
         Ok(found)
     }
@@ -155,7 +158,7 @@ mod tests {
             "archive"
         );
         let off = super::super::Config {
-            canary: Canary::default(),
+            canary: CanaryConfig::default(),
             ..config
         };
         off.canary.check(&off).unwrap();

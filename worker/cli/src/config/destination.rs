@@ -10,12 +10,12 @@ use nightshift_report::{DestinationError, Language, Links, WebhookConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(crate) use slack::Slack;
+pub(crate) use slack::SlackDestinationConfig;
 
 /// `[[destination]]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Destination {
+pub(crate) enum DestinationConfig {
     /// One file per case and revision.
     File {
         /// Its name; routes use it.
@@ -27,9 +27,9 @@ pub(crate) enum Destination {
         format: FileFormat,
     },
     /// A signed POST of each report to an address: a CloudEvent, signed as Standard Webhooks has it.
-    Webhook(Webhook),
+    Webhook(WebhookDestinationConfig),
     /// A message of Slack for each case, edited as it goes on.
-    Slack(Box<slack::Slack>),
+    Slack(Box<slack::SlackDestinationConfig>),
     /// An issue of Jira Cloud for each case that is worth one.
     Jira(ticket::Jira),
     /// An incident of ServiceNow for each case that is worth one.
@@ -46,7 +46,7 @@ pub(crate) enum Destination {
 /// `kind = "webhook"`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Webhook {
+pub(crate) struct WebhookDestinationConfig {
     /// Its name; routes use it.
     pub(crate) name: String,
     /// The address that is posted to: `https://…`, or plain http to this machine.
@@ -68,22 +68,22 @@ pub(crate) struct Webhook {
 /// In which language our own words are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Speech {
+pub(crate) enum ReportLanguage {
     #[default]
     En,
     Ja,
 }
 
-impl From<Speech> for Language {
-    fn from(speech: Speech) -> Self {
+impl From<ReportLanguage> for Language {
+    fn from(speech: ReportLanguage) -> Self {
         match speech {
-            Speech::En => Self::En,
-            Speech::Ja => Self::Ja,
+            ReportLanguage::En => Self::En,
+            ReportLanguage::Ja => Self::Ja,
         }
     }
 }
 
-impl Destination {
+impl DestinationConfig {
     /// Returns the `kind` of the configuration.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
@@ -131,12 +131,12 @@ impl Destination {
     }
 
     /// Returns whether the daily digest can be posted there.
-    pub(crate) const fn shows_digests(&self) -> bool {
+    pub(crate) const fn accepts_digests(&self) -> bool {
         matches!(self, Self::Slack(_))
     }
 
     /// Checks whether a canary can be shown and removed or closed there. Nobody is paged for a canary.
-    pub(crate) fn shows_canaries(&self) -> Result<(), &'static str> {
+    pub(crate) fn check_canary_support(&self) -> Result<(), &'static str> {
         match self {
             Self::File { .. } | Self::Webhook(_) | Self::GitHub(_) => Ok(()),
             Self::Slack(one) => match one.webhook_url {
@@ -167,7 +167,7 @@ impl Destination {
     }
 
     /// Resolves relative paths against the folder of the configuration file.
-    pub(super) fn resolve(&mut self, base: &Path) {
+    pub(super) fn resolve_paths(&mut self, base: &Path) {
         let path = match self {
             Self::File { path, .. } => Some(path),
             Self::Webhook(one) => one.ca_file.as_mut(),
@@ -183,7 +183,7 @@ impl Destination {
     }
 }
 
-impl Webhook {
+impl WebhookDestinationConfig {
     /// Converts the table for the adapter.
     pub(crate) fn to_config(&self) -> WebhookConfig {
         WebhookConfig {
@@ -211,7 +211,7 @@ pub(crate) enum FileFormat {
 mod tests {
     use super::*;
 
-    fn read(rest: &str) -> Result<Destination, toml::de::Error> {
+    fn read(rest: &str) -> Result<DestinationConfig, toml::de::Error> {
         toml::from_str(&format!("name = \"soar\"\nkind = \"webhook\"\n{rest}"))
     }
 
@@ -221,7 +221,7 @@ mod tests {
             "url = \"https://soar.example.com/\"\nsecret = \"whsec_hush\"\nca_file = \"ca.pem\"";
         let mut webhook = read(text).unwrap();
         webhook.check(&Links::default()).unwrap();
-        webhook.resolve(Path::new("/etc/nightshift"));
+        webhook.resolve_paths(Path::new("/etc/nightshift"));
         let shown = format!("{webhook:?}");
         assert!(shown.contains("/etc/nightshift/ca.pem"), "{shown}");
         assert!(!shown.contains("hush"), "{shown}");

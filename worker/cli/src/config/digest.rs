@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// `[digest]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Digest {
+pub(crate) struct DigestConfig {
     /// At which hour, as `09:00`.
     at: String,
     /// In which time zone, as `Europe/Madrid`.
@@ -22,7 +22,7 @@ fn utc() -> String {
     "UTC".to_owned()
 }
 
-impl Digest {
+impl DigestConfig {
     /// Validates the table.
     pub(crate) fn check(&self, destinations: &[&str]) -> Result<(), String> {
         if self.parsed_at().is_none() {
@@ -51,7 +51,7 @@ impl Digest {
     }
 
     /// Returns the time of the post, which was validated at load.
-    pub(crate) fn at(&self) -> NaiveTime {
+    pub(crate) fn post_time(&self) -> NaiveTime {
         self.parsed_at().unwrap_or_default()
     }
 
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let read = |text: &str| -> Result<(), String> {
-            let digest: Digest = toml::from_str(text).unwrap();
+            let digest: DigestConfig = toml::from_str(text).unwrap();
             digest.check(&["soc"])
         };
         read("at = \"09:00\"\ntimezone = \"Europe/Madrid\"\ndestination = \"soc\"").unwrap();

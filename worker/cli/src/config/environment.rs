@@ -77,14 +77,14 @@ pub(super) fn overlay(
         let sections: Vec<_> = known.keys().map(String::as_str).collect();
         return Err(format!(
             "{name}: there is no section [{section}]; {}",
-            nearest(section, &sections)
+            suggest_nearest(section, &sections)
         ));
     };
     let Some(default) = keys.get(key) else {
         let names: Vec<_> = keys.keys().map(String::as_str).collect();
         return Err(format!(
             "{name}: [{section}] has no key {key:?}; {}",
-            nearest(key, &names)
+            suggest_nearest(key, &names)
         ));
     };
     let value = value_like(default, text)
@@ -124,7 +124,7 @@ const fn wanted(default: &Value) -> &'static str {
 }
 
 /// Suggests a word: `did you mean "url"?`, or all known words if none is near, or that there are none.
-pub(crate) fn nearest(word: &str, known: &[&str]) -> String {
+pub(crate) fn suggest_nearest(word: &str, known: &[&str]) -> String {
     let best = known
         .iter()
         .map(|one| (strsim::normalized_damerau_levenshtein(word, one), *one))

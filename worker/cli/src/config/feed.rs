@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use nightshift_alert::Severity;
 use nightshift_alert::feed::{FIELDS, GenericFeed, SeverityRule};
-use nightshift_alert::severity::Scale;
+use nightshift_alert::severity::SeverityScale;
 use nightshift_alert::severity::scales::SCALES;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::environment::nearest;
+use super::environment::suggest_nearest;
 
 /// `[[feed]]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Feed {
+pub(crate) struct FeedConfig {
     /// Its name.
     pub(super) name: String,
     /// JSON pointer to what only findings of this feed have.
@@ -31,13 +31,13 @@ pub(crate) struct Feed {
     product: Option<String>,
     /// How severities are read, where the product's scale is not known.
     #[serde(default)]
-    severity: FeedSeverity,
+    severity: FeedSeverityConfig,
 }
 
 /// `severity` of a `[[feed]]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FeedSeverity {
+struct FeedSeverityConfig {
     /// JSON pointer to the severity, where `fields` has none.
     #[serde(default)]
     pointer: Option<String>,
@@ -55,13 +55,13 @@ fn scales() -> Vec<&'static str> {
     SCALES.iter().map(|scale| scale.name).collect()
 }
 
-impl Feed {
+impl FeedConfig {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns whether the scale of its severities is unknown.
-    pub(crate) fn wants_scale(&self) -> bool {
+    pub(crate) fn lacks_severity_scale(&self) -> bool {
         self.to_generic().wants_scale()
     }
 
@@ -75,7 +75,7 @@ impl Feed {
             product: self.product.clone(),
             severity: SeverityRule {
                 pointer: self.severity.pointer.clone(),
-                scale: scale.and_then(Scale::parse),
+                scale: scale.and_then(SeverityScale::parse),
                 map: self.severity.map.clone(),
             },
         }
@@ -93,15 +93,15 @@ impl Feed {
         let unknown = generic.unknown_fields().map(|field| {
             format!(
                 "{field:?} is no field of a feed; {}",
-                nearest(field, &known)
+                suggest_nearest(field, &known)
             )
         });
         let scale = self.severity.scale.iter();
-        let scale = scale.filter(|scale| Scale::parse(scale).is_none());
+        let scale = scale.filter(|scale| SeverityScale::parse(scale).is_none());
         let scale = scale.map(|scale| {
             format!(
                 "severity.scale: {scale:?} is no scale; {}",
-                nearest(scale, &scales())
+                suggest_nearest(scale, &scales())
             )
         });
         let faults: Vec<String> = unknown.chain(scale).chain(generic.faults()).collect();
@@ -120,7 +120,7 @@ mod tests {
         let text = format!(
             "name = \"edr\"\nmatch = \"/vendor\"\nfields.id = \"/id\"\nfields.type = \"/rule\"\n{more}\n"
         );
-        toml::from_str::<Feed>(&text)
+        toml::from_str::<FeedConfig>(&text)
             .map_err(|error| error.message().to_owned())
             .and_then(|feed| feed.check())
     }
@@ -207,18 +207,18 @@ mod tests {
         let tables: String = feeds.iter().map(|(table, _)| *table).collect();
         let config: crate::config::Config =
             toml::from_str(&format!("{}\n{tables}", crate::config::DEFAULTS)).unwrap();
-        config.feeds.iter().try_for_each(Feed::check).unwrap();
+        config.feeds.iter().try_for_each(FeedConfig::check).unwrap();
         let options = nightshift_alert::ReadOptions {
-            generic: config.feeds.iter().map(Feed::to_generic).collect(),
+            generic: config.feeds.iter().map(FeedConfig::to_generic).collect(),
             ..Default::default()
         };
         let mut alerts = String::new();
         for (_, message) in &feeds {
-            let batch = nightshift_alert::read(message.as_bytes(), &options).unwrap();
+            let batch = nightshift_alert::read_message(message.as_bytes(), &options).unwrap();
             assert_eq!(batch.rejected, []);
             alerts.extend(batch.alerts.iter().map(shown));
         }
-        assert!(!config.feeds.iter().any(Feed::wants_scale));
+        assert!(!config.feeds.iter().any(FeedConfig::lacks_severity_scale));
         insta::assert_snapshot!(alerts, @r#"
         falco falco/-/0b5d8a64-5d53-4b0e-8e59-6a2a34fd1f10: Shell in a container (low)
         actor principal root; target instance node-3; target container pay; related image registry.example.com/pay; related process sh; command_line sh -c id; parent_process runc; 2026-11-26T22:45:00.123456789+00:00

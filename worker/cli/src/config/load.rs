@@ -1,26 +1,26 @@
 //! Loading of the configuration. Errors name the file, the line, and the nearest known key.
 
 mod bounds;
-mod fault;
-mod shown;
+mod error_text;
+mod redaction;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use nightshift_store::{Address, without_password};
+use nightshift_store::{StoreUrl, redact_password};
 use toml::{Table, Value};
 
-use super::environment::{names, nearest, overlay, settings, variable};
+use super::environment::{names, overlay, settings, suggest_nearest, variable};
 use super::otel::{OtelUse, OtelVariables};
-use super::{Config, DEFAULTS, feeds, secret};
+use super::{Config, DEFAULTS, feed_names, secret};
 
 /// The default configuration file.
-const FILE: &str = "nightshift.toml";
+const DEFAULT_FILE: &str = "nightshift.toml";
 
 /// A configuration with its origins.
 #[derive(Debug, Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConfig {
     /// The effective configuration.
     pub(crate) config: Config,
     /// The effective configuration as a table, for `config show`.
@@ -35,15 +35,19 @@ pub(crate) struct Loaded {
     pub(crate) otel: OtelUse,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Returns the compiled-in defaults without file and environment.
     pub(crate) fn defaults() -> anyhow::Result<Self> {
         let table: Table = DEFAULTS.parse().context("the compiled-in defaults")?;
-        Self::of(table, None, Vec::new())
+        Self::from_table(table, None, Vec::new())
     }
 
     /// Validates a table.
-    fn of(table: Table, file: Option<PathBuf>, environment: Vec<String>) -> anyhow::Result<Self> {
+    fn from_table(
+        table: Table,
+        file: Option<PathBuf>,
+        environment: Vec<String>,
+    ) -> anyhow::Result<Self> {
         let config = config(&table)?;
         check(&config)?;
         let mut loaded = Self {
@@ -54,23 +58,23 @@ impl Loaded {
             environment,
             otel: OtelUse::default(),
         };
-        loaded.config = loaded.config.clone().resolve(loaded.base());
+        loaded.config = loaded.config.clone().resolve_paths(loaded.base());
         Ok(loaded)
     }
 
     /// Returns the files and folders that the configuration depends on: itself, playbooks, prompts, tokens of the
     /// pages, certificate authorities. Other secrets are excluded, because they are read at each use.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
         let profiles = &self.config.profiles;
         let mut files: Vec<PathBuf> = self.file.iter().cloned().collect();
         files.push(self.config.playbooks.dir.clone());
         files.extend(profiles.iter().map(|one| one.prompts.clone()));
         files.extend(profiles.iter().filter_map(|one| one.replan_file()));
         let tokens = self.config.web.tokens.iter().map(String::as_str);
-        files.extend(tokens.filter_map(|token| secret::file(token, self.base())));
+        files.extend(tokens.filter_map(|token| secret::secret_file(token, self.base())));
         // The file in the store's address is relative to the working directory.
-        files.extend(self.config.store.authorities());
-        authorities(&self.table, &mut |path| files.push(self.base().join(path)));
+        files.extend(self.config.store.root_certificate_file());
+        collect_ca_files(&self.table, &mut |path| files.push(self.base().join(path)));
         files.retain(|path| !path.as_os_str().is_empty());
         files
     }
@@ -85,25 +89,25 @@ impl Loaded {
 }
 
 /// Finds each `ca_file`, because clients are built from its contents.
-fn authorities(table: &Table, found: &mut impl FnMut(&str)) {
+fn collect_ca_files(table: &Table, found: &mut impl FnMut(&str)) {
     for (key, value) in table {
         match value {
             // An empty path means none, not the folder of the configuration.
             Value::String(path) if key == "ca_file" && !path.is_empty() => found(path),
-            Value::Table(table) => authorities(table, found),
+            Value::Table(table) => collect_ca_files(table, found),
             Value::Array(all) => {
                 let tables = all.iter().filter_map(Value::as_table);
-                tables.for_each(|table| authorities(table, found));
+                tables.for_each(|table| collect_ca_files(table, found));
             }
             _ => {}
         }
     }
 }
 
-pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
+pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<LoadedConfig> {
     let defaults: Table = DEFAULTS.parse().context("the compiled-in defaults")?;
     let mut table = defaults.clone();
-    let default_file = Path::new(FILE);
+    let default_file = Path::new(DEFAULT_FILE);
     let file = named.or_else(|| default_file.is_file().then_some(default_file));
     let read = |path: &Path| {
         std::fs::read_to_string(path)
@@ -116,11 +120,11 @@ pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
         merge(&mut table, parse(path, text)?);
     }
     let settings = settings().map_err(|problem| anyhow!(problem))?;
-    let mut environment = lay_over(&mut table, &defaults, settings)?;
+    let mut environment = apply_environment(&mut table, &defaults, settings)?;
     let otel = standard.fill(&mut table, &defaults);
     environment.extend(otel.names.iter().cloned());
-    let loaded = Loaded::of(table, file.map(Path::to_owned), environment)?;
-    Ok(Loaded {
+    let loaded = LoadedConfig::from_table(table, file.map(Path::to_owned), environment)?;
+    Ok(LoadedConfig {
         text,
         otel,
         ..loaded
@@ -128,13 +132,15 @@ pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
 }
 
 /// Returns the default configuration file and the variables, if they exist.
-pub(crate) fn configured() -> Vec<String> {
-    let file = Path::new(FILE).is_file().then(|| FILE.to_owned());
+pub(crate) fn detected_settings() -> Vec<String> {
+    let file = Path::new(DEFAULT_FILE)
+        .is_file()
+        .then(|| DEFAULT_FILE.to_owned());
     file.into_iter().chain(names()).collect()
 }
 
 /// Applies settings of the environment to the table. Errors name the variable.
-fn lay_over(
+fn apply_environment(
     table: &mut Table,
     defaults: &Table,
     settings: Vec<(String, String)>,
@@ -150,12 +156,12 @@ fn lay_over(
 
 fn config(table: &Table) -> anyhow::Result<Config> {
     let read = Value::Table(table.clone()).try_into();
-    read.map_err(|error: toml::de::Error| anyhow!(fault::words(error.message())))
+    read.map_err(|error: toml::de::Error| anyhow!(error_text::message_text(error.message())))
 }
 
 /// Parses the file into a table and checks each key, so that errors have a position.
 fn parse(path: &Path, text: &str) -> anyhow::Result<Table> {
-    let wrong = |error| anyhow!(fault::of_file(path, text, &error));
+    let wrong = |error| anyhow!(error_text::file_error(path, text, &error));
     toml::from_str::<Config>(text).map_err(wrong)?;
     text.parse().map_err(wrong)
 }
@@ -174,11 +180,11 @@ fn merge(below: &mut Table, above: Table) {
 
 /// Validates what types cannot express.
 fn check(config: &Config) -> anyhow::Result<()> {
-    refuse(
-        Address::parse(&config.store.url).is_none(),
+    refuse_if(
+        StoreUrl::parse(&config.store.url).is_none(),
         format!(
             "[store] url = {:?}: write sqlite:PATH, the path of a file, or postgres://USER@HOST/DATABASE",
-            without_password(&config.store.url)
+            redact_password(&config.store.url)
         ),
     )?;
     config.blobs.check().map_err(|problem| anyhow!(problem))?;
@@ -189,7 +195,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
     for source in &config.sources {
         source.check().map_err(|problem| anyhow!(problem))?;
     }
-    feeds::check(config).map_err(|problem| anyhow!(problem))?;
+    feed_names::check(config).map_err(|problem| anyhow!(problem))?;
     config.traces.check().map_err(|problem| anyhow!(problem))?;
     config.web.check()?;
     let links = config.links();
@@ -205,7 +211,10 @@ fn check(config: &Config) -> anyhow::Result<()> {
         config.profiles.iter().map(|one| one.name.as_str()),
     )?;
     if let Some(digest) = &config.digest {
-        let able = config.destinations.iter().filter(|one| one.shows_digests());
+        let able = config
+            .destinations
+            .iter()
+            .filter(|one| one.accepts_digests());
         let names: Vec<&str> = able.map(|one| one.name()).collect();
         digest.check(&names).map_err(|problem| anyhow!(problem))?;
     }
@@ -219,7 +228,9 @@ fn check(config: &Config) -> anyhow::Result<()> {
 
 /// Checks that mutes are valid and have distinct names, because hits are counted by name.
 fn check_mutes(config: &Config) -> anyhow::Result<()> {
-    let admission = config.admission().map_err(|problem| anyhow!(problem))?;
+    let admission = config
+        .admission_policy()
+        .map_err(|problem| anyhow!(problem))?;
     check_names(
         "mute",
         admission.mutes.iter().map(|mute| mute.name.as_str()),
@@ -230,7 +241,7 @@ fn check_mutes(config: &Config) -> anyhow::Result<()> {
 fn check_names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
     let mut known = BTreeSet::new();
     for name in names {
-        refuse(
+        refuse_if(
             !known.insert(name),
             format!("[[{kind}]] {name:?} stands there twice; give each a name of its own"),
         )?;
@@ -254,20 +265,20 @@ fn check_routes(config: &Config) -> anyhow::Result<()> {
             .profile
             .iter()
             .map(|name| (name, "profile", &profiles));
-        refuse(
-            route.profile.is_some() && route.when.is_of_the_report(),
+        refuse_if(
+            route.profile.is_some() && route.when.picks_destinations_only(),
             format!(
                 "[[route]] {}: `verdict` and `label` pick destinations only; name its profile in a route without them",
                 index + 1
             ),
         )?;
         for (name, kind, known) in wanted.chain(profile) {
-            refuse(
+            refuse_if(
                 !known.contains(&name.as_str()),
                 format!(
                     "[[route]] {}: there is no [[{kind}]] {name:?}; {}",
                     index + 1,
-                    nearest(name, known)
+                    suggest_nearest(name, known)
                 ),
             )?;
         }
@@ -275,7 +286,7 @@ fn check_routes(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn refuse(condition: bool, text: String) -> anyhow::Result<()> {
+fn refuse_if(condition: bool, text: String) -> anyhow::Result<()> {
     if condition {
         Err(anyhow!(text))
     } else {
@@ -292,11 +303,11 @@ mod tests {
         let config: Config = toml::from_str(DEFAULTS).unwrap();
         check(&config).unwrap();
         assert_eq!(
-            config.limits.of_a_case(),
-            nightshift_engine::limits::Limits::default()
+            config.limits.to_triage_limits(),
+            nightshift_engine::limits::TriageLimits::default()
         );
         assert_eq!(
-            config.admission().unwrap(),
+            config.admission_policy().unwrap(),
             nightshift_pipeline::admission::AdmissionPolicy::default()
         );
     }
@@ -306,7 +317,7 @@ mod tests {
         let defaults: Table = DEFAULTS.parse().unwrap();
         let refused = |name: &str, text: &str| {
             let settings = vec![(name.to_owned(), text.to_owned())];
-            lay_over(&mut defaults.clone(), &defaults, settings).unwrap_err()
+            apply_environment(&mut defaults.clone(), &defaults, settings).unwrap_err()
         };
         insta::assert_snapshot!(refused("NIGHTSHIFT__WEB__TOKENS", "[7770777]"), @"NIGHTSHIFT__WEB__TOKENS: an integer stands here, a string is wanted");
         insta::assert_snapshot!(refused("NIGHTSHIFT__TRACES__HEADERS", "{ a = [\"hunter2\"] }"), @"NIGHTSHIFT__TRACES__HEADERS: an array stands here, a string is wanted");
@@ -334,8 +345,8 @@ mod tests {
             table.insert(key.to_owned(), value);
         }
         let file = PathBuf::from("/etc/nightshift/nightshift.toml");
-        let loaded = Loaded::of(table, Some(file), Vec::new()).unwrap();
-        let files = loaded.files();
+        let loaded = LoadedConfig::from_table(table, Some(file), Vec::new()).unwrap();
+        let files = loaded.watched_files();
         for name in [
             "model.pem",
             "/etc/mq.pem",
@@ -350,7 +361,7 @@ mod tests {
         }
         let folder = Path::new("/etc/nightshift");
         let is_folder = |path: &PathBuf| path.components().eq(folder.components());
-        let defaults = Loaded::defaults().unwrap().files();
+        let defaults = LoadedConfig::defaults().unwrap().watched_files();
         assert!(!files.iter().any(is_folder), "{files:?}");
         assert_eq!(defaults, Vec::<PathBuf>::new());
     }
@@ -361,7 +372,9 @@ mod tests {
         let store = table["store"].as_table_mut().unwrap();
         let url = "postgres://h/d?sslmode=verify-full&sslrootcert=db.pem";
         store.insert("url".to_owned(), url.into());
-        let named = Loaded::of(table, None, Vec::new()).unwrap().files();
+        let named = LoadedConfig::from_table(table, None, Vec::new())
+            .unwrap()
+            .watched_files();
         assert_eq!(named, [Path::new("db.pem")]);
     }
 

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_pipeline::muted::NewMute;
+use nightshift_pipeline::mutes::NewMute;
 use nightshift_pipeline::route::Match;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use toml::value::Datetime;
 /// One rule of the file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Mute {
+pub(crate) struct MuteConfig {
     /// Its name; called after its place in the file without one.
     #[serde(default)]
     name: Option<String>,
@@ -38,7 +38,7 @@ fn the_file() -> String {
     "the configuration".to_owned()
 }
 
-impl Mute {
+impl MuteConfig {
     /// Returns the name, or one from its position in the file.
     pub(super) fn name(&self, index: usize) -> String {
         let given = self.name.clone();
@@ -56,7 +56,7 @@ impl Mute {
             return Err(fault("names like m1 are for mutes that are added"));
         }
         let until = self.until.to_string();
-        let until = end(&until).ok_or_else(|| {
+        let until = parse_end(&until).ok_or_else(|| {
             fault(&format!(
                 "until = {until}: write a date, or a time with its offset, as 2026-12-31T00:00:00Z"
             ))
@@ -88,7 +88,7 @@ fn is_ours(name: &str) -> bool {
 }
 
 /// Parses the end of a mute: a time with its offset, or a date, which means its first moment in UTC.
-pub(crate) fn end(text: &str) -> Option<DateTime<Utc>> {
+pub(crate) fn parse_end(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
     let date = || text.parse::<NaiveDate>().ok();
     time.ok()
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn rule(text: &str) -> Result<nightshift_pipeline::admission::Mute, String> {
-        toml::from_str::<Mute>(text).unwrap().to_rule(0)
+        toml::from_str::<MuteConfig>(text).unwrap().to_rule(0)
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
             (mute.name.as_str(), mute.severity),
             ("config-1", Severity::Medium)
         );
-        assert_eq!(mute.until, end("2026-12-31T01:00:00+01:00").unwrap());
+        assert_eq!(mute.until, parse_end("2026-12-31T01:00:00+01:00").unwrap());
         assert_eq!(mute.by, "the configuration");
     }
 

@@ -6,7 +6,7 @@
 
 use toml::{Table, Value};
 
-use super::Traces;
+use super::TracesConfig;
 
 /// The settings that the variables hold.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl OtelVariables {
         if let Some(name) = named_by {
             // Whoever sets the variable decides whether the network there is private.
             traces.insert("allow_private".to_owned(), true.into());
-            let read = Value::Table(traces.clone()).try_into::<Traces>();
+            let read = Value::Table(traces.clone()).try_into::<TracesConfig>();
             let wrong = read.ok().and_then(|traces| traces.check().err());
             problems
                 .extend(wrong.map(|problem| {

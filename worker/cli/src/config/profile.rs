@@ -3,20 +3,20 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use nightshift_engine::strategy::{Conduct, History, ReflectionMode, Strategy};
-use nightshift_llm::chat::Asked;
+use nightshift_engine::strategy::{History, ReflectionMode, Strategy, TriageOptions};
+use nightshift_llm::chat::QuestionKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[profile]]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Profile {
+pub(crate) struct ProfileConfig {
     /// Its name; routes use it.
     pub(crate) name: String,
     /// Who thinks. Without it `model` where a [[model]] is configured, else `playbook`.
     #[serde(default)]
-    pub(crate) analyst: Option<Analyst>,
+    pub(crate) analyst: Option<AnalystChoice>,
     /// The models of each question by name, in the order in which they are tried. Needed where there are several; the
     /// only one serves all.
     #[serde(default)]
@@ -83,7 +83,7 @@ pub(crate) struct QuestionModels {
 
 impl QuestionModels {
     /// Uses this model for every question.
-    pub(crate) fn only(name: &str) -> Self {
+    pub(crate) fn single_model(name: &str) -> Self {
         let one = || vec![name.to_owned()];
         Self {
             plan: one(),
@@ -95,17 +95,17 @@ impl QuestionModels {
     }
 
     /// Returns the models of one question.
-    pub(crate) fn chain(&self, asked: Asked) -> &[String] {
+    pub(crate) fn chain(&self, asked: QuestionKind) -> &[String] {
         let own = match asked {
-            Asked::Plan => &self.plan,
-            Asked::Turn => &self.turn,
-            Asked::Decide => &self.decide,
-            Asked::Reflect => &self.reflect,
-            Asked::Conclude => &self.conclude,
+            QuestionKind::Plan => &self.plan,
+            QuestionKind::Turn => &self.turn,
+            QuestionKind::Decide => &self.decide,
+            QuestionKind::Reflect => &self.reflect,
+            QuestionKind::Conclude => &self.conclude,
         };
         match asked {
-            Asked::Decide if own.is_empty() => &self.turn,
-            Asked::Reflect | Asked::Conclude if own.is_empty() => &self.plan,
+            QuestionKind::Decide if own.is_empty() => &self.turn,
+            QuestionKind::Reflect | QuestionKind::Conclude if own.is_empty() => &self.plan,
             _ => own,
         }
     }
@@ -123,7 +123,7 @@ pub(crate) enum ReplanWhen {
 
 impl Default for ReplanWhen {
     fn default() -> Self {
-        Self::Texts(Conduct::default().replan_when)
+        Self::Texts(TriageOptions::default().replan_when)
     }
 }
 
@@ -143,7 +143,7 @@ impl ReplanWhen {
     }
 }
 
-impl Profile {
+impl ProfileConfig {
     /// Returns the file of `replan_when`, if it names one.
     pub(crate) fn replan_file(&self) -> Option<PathBuf> {
         match &self.replan_when {
@@ -153,8 +153,8 @@ impl Profile {
     }
 
     /// Converts the settings that say how cases are worked on.
-    pub(crate) fn conduct(&self) -> anyhow::Result<Conduct> {
-        Ok(Conduct {
+    pub(crate) fn triage_options(&self) -> anyhow::Result<TriageOptions> {
+        Ok(TriageOptions {
             strategy: self.strategy,
             reflection: self.reflection,
             history: self.history,
@@ -165,7 +165,7 @@ impl Profile {
     }
 }
 
-impl Default for Profile {
+impl Default for ProfileConfig {
     fn default() -> Self {
         Self {
             name: "default".to_owned(),
@@ -191,7 +191,7 @@ impl Default for Profile {
 /// Who thinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Analyst {
+pub(crate) enum AnalystChoice {
     /// Rules of playbooks; no model is used.
     Playbook,
     /// A language model; the playbooks take over when it gives no answer.

@@ -1,14 +1,14 @@
 //! `[retention]`: how long the worker keeps data.
 
 use chrono::{DateTime, Days, Utc};
-use nightshift_pipeline::upkeep::Kept;
+use nightshift_pipeline::maintenance::RetentionClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `[retention]`, in days; 0: for ever.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Retention {
+pub(crate) struct RetentionConfig {
     /// Messages as they came; at the latest with the last alert of theirs that is kept.
     pub(crate) raw_days: u64,
     /// Journals of cases that are over.
@@ -21,17 +21,17 @@ pub(crate) struct Retention {
     pub(crate) hidden_days: u64,
 }
 
-impl Retention {
+impl RetentionConfig {
     /// Returns each limited kind of data with the time before which it is removed.
-    pub(crate) fn bounds(&self, now: DateTime<Utc>) -> Vec<(Kept, DateTime<Utc>)> {
+    pub(crate) fn bounds(&self, now: DateTime<Utc>) -> Vec<(RetentionClass, DateTime<Utc>)> {
         let days = |kind| match kind {
-            Kept::Raw => self.raw_days,
-            Kept::Journals => self.journal_days,
-            Kept::Cases => self.cases_days,
-            Kept::DeadLetters => self.dead_letters_days,
-            Kept::Hidden => self.hidden_days,
+            RetentionClass::Raw => self.raw_days,
+            RetentionClass::Journals => self.journal_days,
+            RetentionClass::Cases => self.cases_days,
+            RetentionClass::DeadLetters => self.dead_letters_days,
+            RetentionClass::Hidden => self.hidden_days,
         };
-        Kept::ALL
+        RetentionClass::ALL
             .into_iter()
             .filter(|kind| days(*kind) > 0)
             .filter_map(|kind| Some((kind, now.checked_sub_days(Days::new(days(kind)))?)))
@@ -48,14 +48,14 @@ mod tests {
         let now = DateTime::parse_from_rfc3339("2026-03-02T02:41:12Z")
             .unwrap()
             .to_utc();
-        let retention = Retention {
+        let retention = RetentionConfig {
             raw_days: 30,
             hidden_days: u64::MAX,
-            ..Retention::default()
+            ..RetentionConfig::default()
         };
         let bounds = retention.bounds(now);
         assert_eq!(bounds.len(), 1);
-        assert_eq!(bounds[0].0, Kept::Raw);
+        assert_eq!(bounds[0].0, RetentionClass::Raw);
         assert_eq!(bounds[0].1.to_rfc3339(), "2026-01-31T02:41:12+00:00");
     }
 }

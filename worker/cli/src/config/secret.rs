@@ -7,32 +7,32 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nightshift_llm::{KeyPlace, KeyRef};
+use nightshift_llm::{KeyLocation, KeyRef};
 use secrecy::SecretString;
 
 /// Returns the current secret, or a message that says why there is none.
-pub(crate) type Secret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
+pub(crate) type SecretReader = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
 /// Returns the secret at this place. Relative paths start from `base`.
-pub(crate) fn secret_at(place: KeyPlace<'_>, base: &Path) -> Secret {
+pub(crate) fn secret_reader(place: KeyLocation<'_>, base: &Path) -> SecretReader {
     match place {
-        KeyPlace::Env(name) => {
+        KeyLocation::Env(name) => {
             let name = name.to_owned();
             Arc::new(move || of_variable(&name, super::environment::variable(&name)))
         }
-        KeyPlace::File(path) => {
+        KeyLocation::File(path) => {
             let path = base.join(path);
-            Arc::new(move || read(&path))
+            Arc::new(move || read_secret_file(&path))
         }
-        KeyPlace::Value(value) => Arc::new(move || Ok(value.clone())),
+        KeyLocation::Value(value) => Arc::new(move || Ok(value.clone())),
     }
 }
 
 /// Returns the file of a reference, if it names one. Relative paths start from `base`.
-pub(crate) fn file(reference: &str, base: &Path) -> Option<PathBuf> {
-    match KeyRef::from(reference).place() {
-        KeyPlace::File(path) => Some(base.join(path)),
-        KeyPlace::Env(_) | KeyPlace::Value(_) => None,
+pub(crate) fn secret_file(reference: &str, base: &Path) -> Option<PathBuf> {
+    match KeyRef::from(reference).location() {
+        KeyLocation::File(path) => Some(base.join(path)),
+        KeyLocation::Env(_) | KeyLocation::Value(_) => None,
     }
 }
 
@@ -45,7 +45,7 @@ fn of_variable(name: &str, text: Option<String>) -> Result<SecretString, String>
     Ok(SecretString::from(text.to_owned()))
 }
 
-fn read(path: &Path) -> Result<SecretString, String> {
+fn read_secret_file(path: &Path) -> Result<SecretString, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let text = text.trim();
@@ -61,8 +61,8 @@ mod tests {
 
     use super::*;
 
-    fn secret(reference: &str, base: &Path) -> Secret {
-        secret_at(KeyRef::from(reference).place(), base)
+    fn secret(reference: &str, base: &Path) -> SecretReader {
+        secret_reader(KeyRef::from(reference).location(), base)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// `[[source]]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum Source {
+pub(crate) enum AnySourceConfig {
     /// A queue of RabbitMQ.
     Rabbitmq(RabbitmqConfig),
     /// A queue of Amazon SQS, or of what answers like it.
@@ -26,20 +26,20 @@ pub(crate) enum Source {
 }
 
 /// Returns the address that alerts are posted to.
-pub(crate) fn posted_at(web: &WebConfig) -> &str {
+pub(crate) fn intake_address(web: &WebConfig) -> &str {
     let own = Some(web.intake_listen.as_str()).filter(|listen| !listen.is_empty());
     own.unwrap_or(&web.listen)
 }
 
 /// How the messages of a source arrive.
-pub(crate) enum Taken<'a> {
+pub(crate) enum SourceKind<'a> {
     /// The worker takes them from a queue.
     Queue(SourceConfig),
     /// Senders post them to the worker.
     Http(&'a HttpConfig),
 }
 
-impl Source {
+impl AnySourceConfig {
     /// Returns the name, which is unique in a configuration.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -81,39 +81,39 @@ impl Source {
     }
 
     /// Checks whether a canary can be put into its queue.
-    pub(crate) fn takes_messages(&self, web: &WebConfig) -> Result<(), String> {
-        match self.taken() {
-            Taken::Queue(queue) => queue.takes_messages(),
-            Taken::Http(http) => http.takes_messages(posted_at(web)),
+    pub(crate) fn check_publishable(&self, web: &WebConfig) -> Result<(), String> {
+        match self.kind() {
+            SourceKind::Queue(queue) => queue.check_publishable(),
+            SourceKind::Http(http) => http.check_publishable(intake_address(web)),
         }
     }
 
     /// Validates the table by itself. Nothing is opened or called.
     pub(crate) fn check(&self) -> Result<(), String> {
-        match self.taken() {
-            Taken::Http(http) => http
+        match self.kind() {
+            SourceKind::Http(http) => http
                 .check()
                 .map_err(|why| format!("[[source]] {}: {why}", http.name)),
-            Taken::Queue(queue) => queue.check().map_err(|error| error.to_string()),
+            SourceKind::Queue(queue) => queue.check().map_err(|error| error.to_string()),
         }
     }
 
     /// Returns how its messages arrive.
-    pub(crate) fn taken(&self) -> Taken<'_> {
-        Taken::Queue(match self {
+    pub(crate) fn kind(&self) -> SourceKind<'_> {
+        SourceKind::Queue(match self {
             Self::Rabbitmq(config) => SourceConfig::Rabbitmq(config.clone()),
             Self::Sqs(config) => SourceConfig::Sqs(config.clone()),
             Self::Pubsub(config) => SourceConfig::Pubsub(config.clone()),
             Self::Spool(config) => SourceConfig::Spool(config.clone()),
-            Self::Http(config) => return Taken::Http(config),
+            Self::Http(config) => return SourceKind::Http(config),
         })
     }
 
     /// Resolves relative paths against `base`, the folder of the configuration file.
-    pub(crate) fn resolved(self, base: &Path) -> Self {
-        match self.taken() {
-            Taken::Http(_) => self,
-            Taken::Queue(queue) => match queue.resolved(base) {
+    pub(crate) fn with_base(self, base: &Path) -> Self {
+        match self.kind() {
+            SourceKind::Http(_) => self,
+            SourceKind::Queue(queue) => match queue.with_base(base) {
                 SourceConfig::Rabbitmq(config) => Self::Rabbitmq(config),
                 SourceConfig::Sqs(config) => Self::Sqs(config),
                 SourceConfig::Pubsub(config) => Self::Pubsub(config),

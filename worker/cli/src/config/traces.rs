@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nightshift_engine::reach::is_loopback;
+use nightshift_engine::hosts::is_loopback;
 use nightshift_llm::KeyRef;
 use reqwest::Url;
 use reqwest::header::HeaderName;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 /// `[traces]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Traces {
+pub(crate) struct TracesConfig {
     /// Address that spans are posted to, as OTLP over HTTP, up to and including `/v1/traces`. Empty: none are made.
     pub(crate) endpoint: String,
     /// Headers of each post. The values are `env:NAME`, `file:PATH`, which is read again for each post, or themselves.
@@ -30,7 +30,7 @@ pub(crate) struct Traces {
     pub(crate) ca_file: PathBuf,
 }
 
-impl Traces {
+impl TracesConfig {
     /// Returns the fraction of cases that are traced.
     pub(crate) const fn ratio(&self) -> f64 {
         if self.endpoint.is_empty() {
@@ -94,7 +94,7 @@ mod tests {
 
     fn refused(text: &str) -> String {
         let start = "service_name = \"x\"\nsample_ratio = 1.0\n";
-        let traces: Traces = toml::from_str(&format!("{start}{text}")).unwrap();
+        let traces: TracesConfig = toml::from_str(&format!("{start}{text}")).unwrap();
         traces.check().err().unwrap_or_default()
     }
 
@@ -120,7 +120,7 @@ mod tests {
         insta::assert_snapshot!(refused("endpoint = \"otel.example.com:4318\""), @"[traces] endpoint: write https://HOST:4318/v1/traces");
         insta::assert_snapshot!(refused("endpoint = \"grpc://otel:4317/x\""), @"[traces] endpoint: write https://HOST:4318/v1/traces");
         insta::assert_snapshot!(refused("headers = { \"a b\" = \"x\" }"), @r#"[traces] headers: "a b" is no name of a header"#);
-        let twice = toml::from_str::<Traces>("sample_ratio = 2.0").unwrap();
+        let twice = toml::from_str::<TracesConfig>("sample_ratio = 2.0").unwrap();
         insta::assert_snapshot!(twice.check().unwrap_err(), @"[traces] sample_ratio: use a number from 0 to 1");
     }
 }

@@ -3,25 +3,25 @@
 
 use std::fmt;
 
-use nightshift_alert::text::{cut, redact, single_line, strip_hidden, whole_words};
-use nightshift_engine::causes::with_causes;
+use nightshift_alert::text::{redact, single_line, strip_hidden, truncate, without_partial_word};
+use nightshift_engine::error_chain::format_error_chain;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 
 /// Most characters of one value, which is enough for a chain of errors.
-const MOST_CHARS: usize = 2_000;
+const MAX_CHARS: usize = 2_000;
 /// Most bytes of a value that are examined.
-const MOST_BYTES: usize = 16_000;
+const MAX_BYTES: usize = 16_000;
 /// Ids that this program generates. They look random but are not secret.
-const OURS: [&str; 2] = ["case.id", "trace.id"];
+const ID_FIELDS: [&str; 2] = ["case.id", "trace.id"];
 
 /// Names and values in the order of their addition, each name once.
 #[derive(Debug, Default)]
-pub(super) struct Fields(Vec<(&'static str, Value)>);
+pub(super) struct LogFields(Vec<(&'static str, Value)>);
 
-impl Fields {
+impl LogFields {
     /// Adds the fields of an enclosing span that are not set yet.
-    pub(super) fn surround(&mut self, around: &Self) {
+    pub(super) fn inherit(&mut self, around: &Self) {
         for (name, value) in &around.0 {
             if self.get(name).is_none() {
                 self.0.push((name, value.clone()));
@@ -47,7 +47,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for LogFields {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.set(field, Value::from(value));
     }
@@ -65,13 +65,13 @@ impl Visit for Fields {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        let is_ours = OURS.contains(&field.name());
-        self.set(field, Value::from(clean(value, is_ours)));
+        let is_ours = ID_FIELDS.contains(&field.name());
+        self.set(field, Value::from(clean_field(value, is_ours)));
     }
 
     /// Records an error with its causes.
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        self.record_str(field, &with_causes(value));
+        self.record_str(field, &format_error_chain(value));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
@@ -80,19 +80,19 @@ impl Visit for Fields {
 }
 
 /// Cleans a text for a line.
-pub(crate) fn clean(text: &str, is_ours: bool) -> String {
-    let head = text.get(..text.floor_char_boundary(MOST_BYTES));
+pub(crate) fn clean_field(text: &str, is_ours: bool) -> String {
+    let head = text.get(..text.floor_char_boundary(MAX_BYTES));
     let head = head.unwrap_or_default();
     let (visible, _) = strip_hidden(head);
     let line = single_line(&visible);
     if is_ours {
-        return cut(&line, MOST_CHARS).into_owned();
+        return truncate(&line, MAX_CHARS).into_owned();
     }
     // Redaction comes before the cut, because half a secret is not recognised.
     let (clean, _) = redact(&line);
     match head.len() < text.len() {
-        true => cut(&format!("{}…", whole_words(&clean)), MOST_CHARS).into_owned(),
-        false => cut(&clean, MOST_CHARS).into_owned(),
+        true => truncate(&format!("{}…", without_partial_word(&clean)), MAX_CHARS).into_owned(),
+        false => truncate(&clean, MAX_CHARS).into_owned(),
     }
 }
 
@@ -104,15 +104,15 @@ mod tests {
     fn a21_no_half_of_a_secret_is_left_in_a_line() {
         let url = "postgres://app:Correct-Horse@db.internal/prod";
         for before in 1..url.len() {
-            let line = format!("{} {url}", "x".repeat(MOST_CHARS - 1 - before));
-            assert!(!clean(&line, false).contains("Corr"), "{before}");
+            let line = format!("{} {url}", "x".repeat(MAX_CHARS - 1 - before));
+            assert!(!clean_field(&line, false).contains("Corr"), "{before}");
             let token = "Bearer abcdefghij0123456789abcdefghij0123456789 ".repeat(200);
-            let room = MOST_BYTES - token.len() - before;
+            let room = MAX_BYTES - token.len() - before;
             let words: String = "a b ".chars().cycle().take(room - 1).collect();
-            let line = clean(&format!("{token}{words} {url}"), false);
+            let line = clean_field(&format!("{token}{words} {url}"), false);
             assert!(!line.contains("Corr"), "{before}");
         }
-        let short = clean(
+        let short = clean_field(
             "failed: postgres://app:Correct-Horse@db.internal/prod",
             false,
         );

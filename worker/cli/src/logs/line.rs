@@ -5,17 +5,17 @@ use console::Style;
 use serde_json::Value;
 use tracing::Level;
 
-use super::fields::Fields;
+use super::fields::LogFields;
 
 /// One line of the log.
-pub(super) struct Line<'a> {
+pub(super) struct LogLine<'a> {
     pub(super) at: DateTime<Utc>,
     pub(super) level: Level,
     pub(super) target: &'a str,
-    pub(super) fields: Fields,
+    pub(super) fields: LogFields,
 }
 
-impl Line<'_> {
+impl LogLine<'_> {
     /// Formats the line as a JSON object: the common fields first, then the others by their dotted names.
     pub(super) fn json(&self) -> String {
         let always = [
@@ -50,7 +50,7 @@ impl Line<'_> {
     }
 
     /// Formats the message alone.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn notice(&self) -> String {
         format!("{}\n", self.message())
     }
 

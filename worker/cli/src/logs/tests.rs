@@ -7,9 +7,9 @@ use super::*;
 
 /// A buffer in place of standard error.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Written {
+impl Write for CapturedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -21,8 +21,8 @@ impl Write for Written {
 
 /// Returns the lines that this work writes.
 fn lines(format: LogFormat, level: &str, work: impl FnOnce()) -> Vec<String> {
-    let written = Written::default();
-    let lines = Lines {
+    let written = CapturedOutput::default();
+    let lines = LineLayer {
         is_json: Arc::new(AtomicBool::new(format == LogFormat::Json)),
         is_coloured: false,
         out: Mutex::new(written.clone()),
@@ -119,7 +119,7 @@ fn a21_a_fault_of_ours_is_a_line_of_its_case_and_quotes_no_secret() {
     let secret = "hunter2secret";
     let said = lines(LogFormat::Json, "info", || {
         let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(tell_of));
+        std::panic::set_hook(Box::new(log_panic));
         let fails = || -> () { panic!("no char boundary in\npostgres://app:{secret}@db/x") };
         let ended = case().in_scope(|| std::panic::catch_unwind(fails));
         std::panic::set_hook(before);
@@ -229,7 +229,7 @@ fn a_queue_that_is_not_there_yet_is_no_error_of_the_library_that_looks_for_it() 
 #[test]
 fn a_word_that_is_no_level_is_refused_and_does_not_silence_the_log() {
     let refused = |level: &str| match filter(level, false, false) {
-        Err(exit) => exit.words(),
+        Err(exit) => exit.message(),
         Ok(filter) => format!("taken as {filter}"),
     };
     insta::assert_snapshot!(refused("warning"), @r#"[log] level = "warning": there is no level "warning"; did you mean "warn"?"#);
@@ -255,8 +255,8 @@ fn a_word_that_is_no_level_is_refused_and_does_not_silence_the_log() {
 #[test]
 fn what_is_said_whatever_is_written_is_a_line_of_json_where_those_are() {
     let works = || {
-        say("nightshift works: intake from drop");
-        warn("not everything could be given back in time");
+        log_notice("nightshift works: intake from drop");
+        log_warning("not everything could be given back in time");
         tracing::info!("a line of the log");
     };
     for level in ["off", "warn", "error,nightshift_pipeline=debug"] {

@@ -3,18 +3,21 @@
 use std::sync::atomic::Ordering;
 
 use nightshift_engine::conclusion::Verdict;
-use nightshift_engine::measure::Measure;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::Clock;
 
 use nightshift_pipeline::case::Backlog;
 
-use super::{Cases, DAY_STATES, Flow, Models, NONE, Proof, Waits, Work};
+use super::{
+    BacklogMetrics, CaseMetrics, DAY_STATES, FlowMetrics, ModelMetrics, NO_LABELS, StepMetrics,
+    VerdictMetrics,
+};
 use crate::clock::SystemClock;
 
-impl Flow {
-    pub(super) fn count(&self, measure: &Measure) {
+impl FlowMetrics {
+    pub(super) fn count(&self, measure: &Measurement) {
         match measure {
-            Measure::Message { source, outcome } => {
+            Measurement::Message { source, outcome } => {
                 self.messages.with_label_values(&[source, *outcome]).inc();
                 // Refused messages and our own canaries do not show that the feed is alive. An unsettled message was
                 // counted by its other outcome.
@@ -24,10 +27,10 @@ impl Flow {
                 let now = SystemClock.now().timestamp();
                 self.last_alert.with_label_values(&[source]).set(now);
             }
-            Measure::Alert { feed, outcome } => {
+            Measurement::Alert { feed, outcome } => {
                 self.alerts.with_label_values(&[feed, *outcome]).inc();
             }
-            Measure::Delivery {
+            Measurement::Delivery {
                 destination,
                 outcome,
             } => self
@@ -39,14 +42,14 @@ impl Flow {
     }
 }
 
-impl Cases {
+impl CaseMetrics {
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of one case are far below 2^52"
     )]
-    pub(super) fn count(&self, measure: &Measure) {
+    pub(super) fn count(&self, measure: &Measurement) {
         match measure {
-            Measure::Case {
+            Measurement::Case {
                 feed,
                 status,
                 verdict,
@@ -66,26 +69,28 @@ impl Cases {
                     self.last_success.set(SystemClock.now().timestamp());
                 }
             }
-            Measure::Exhausted { cap } => self.exhausted.with_label_values(&[cap.as_str()]).inc(),
-            Measure::DayBudget {
+            Measurement::Exhausted { cap } => {
+                self.exhausted.with_label_values(&[cap.as_str()]).inc()
+            }
+            Measurement::DayBudget {
                 spent,
                 spent_below_high,
                 cap,
                 reserved,
-            } => self.tell_day([*spent, *spent_below_high, *cap, *reserved]),
-            Measure::LeaseLost => self.lease_lost.inc(),
-            Measure::Resumed => self.resumed.inc(),
-            Measure::Recheck { result } => self.rechecks.with_label_values(&[*result]).inc(),
+            } => self.set_day_spend([*spent, *spent_below_high, *cap, *reserved]),
+            Measurement::LeaseLost => self.lease_lost.inc(),
+            Measurement::Resumed => self.resumed.inc(),
+            Measurement::Recheck { result } => self.rechecks.with_label_values(&[*result]).inc(),
             _ => {}
         }
     }
 }
 
-impl Cases {
+impl CaseMetrics {
     /// Sets the gauges of the day budget, in the order of [`DAY_STATES`]. The sum spent is the same for all
     /// configurations. The limit is that of the followed one, while the last cases of an earlier one still report
     /// theirs.
-    fn tell_day(&self, usd: [f64; 4]) {
+    fn set_day_spend(&self, usd: [f64; 4]) {
         let followed = f64::from_bits(self.day_cap.load(Ordering::Relaxed));
         let [.., cap, _] = usd;
         let is_of_followed = followed.is_nan() || followed.total_cmp(&cap).is_eq();
@@ -99,24 +104,26 @@ impl Cases {
     }
 }
 
-impl Work {
-    pub(super) fn count(&self, measure: &Measure) {
+impl StepMetrics {
+    pub(super) fn count(&self, measure: &Measurement) {
         match measure {
-            Measure::Step { status, outcome } => {
+            Measurement::Step { status, outcome } => {
                 let outcome = outcome.map_or("", |outcome| outcome.as_str());
                 self.steps
                     .with_label_values(&[status.as_str(), outcome])
                     .inc();
             }
-            Measure::Reflection { result } => self.reflections.with_label_values(&[*result]).inc(),
-            Measure::PlanUpdate { kind, refused } => {
+            Measurement::Reflection { result } => {
+                self.reflections.with_label_values(&[*result]).inc()
+            }
+            Measurement::PlanUpdate { kind, refused } => {
                 let result = if *refused { "refused" } else { "done" };
                 self.plan_updates.with_label_values(&[*kind, result]).inc();
             }
-            Measure::ToolRefused { tool } => {
+            Measurement::ToolRefused { tool } => {
                 self.tool_calls.with_label_values(&[tool, "refused"]).inc();
             }
-            Measure::ToolCall {
+            Measurement::ToolCall {
                 tool,
                 outcome,
                 took,
@@ -131,9 +138,9 @@ impl Work {
     }
 }
 
-impl Models {
-    pub(super) fn count(&self, measure: &Measure) {
-        if let Measure::ModelRequest {
+impl ModelMetrics {
+    pub(super) fn count(&self, measure: &Measurement) {
+        if let Measurement::ModelRequest {
             provider,
             model,
             question,
@@ -161,10 +168,10 @@ impl Models {
     }
 }
 
-impl Proof {
-    pub(super) fn count(&self, measure: &Measure) {
+impl VerdictMetrics {
+    pub(super) fn count(&self, measure: &Measurement) {
         match measure {
-            Measure::Claim { supported } => {
+            Measurement::Claim { supported } => {
                 let result = if *supported {
                     "supported"
                 } else {
@@ -172,9 +179,9 @@ impl Proof {
                 };
                 self.claims.with_label_values(&[result]).inc();
             }
-            Measure::Overridden { rule } => self.overridden.with_label_values(&[rule]).inc(),
-            Measure::Manipulation => self.manipulation.inc(),
-            Measure::Feedback { agreed } => {
+            Measurement::Overridden { rule } => self.overridden.with_label_values(&[rule]).inc(),
+            Measurement::Manipulation => self.manipulation.inc(),
+            Measurement::Feedback { agreed } => {
                 let agreed = if *agreed { "true" } else { "false" };
                 self.feedback.with_label_values(&[agreed]).inc();
             }
@@ -183,30 +190,30 @@ impl Proof {
     }
 }
 
-impl Waits {
-    pub(super) fn show(&self, backlog: &Backlog) {
+impl BacklogMetrics {
+    pub(super) fn set(&self, backlog: &Backlog) {
         for (lane, cases) in [("urgent", backlog.urgent), ("other", backlog.others)] {
             self.inbox.with_label_values(&[lane]).set(whole(cases));
         }
         self.inbox_oldest
-            .with_label_values(NONE)
+            .with_label_values(NO_LABELS)
             .set(backlog.oldest_secs);
         self.inbox_urgent_oldest
-            .with_label_values(NONE)
+            .with_label_values(NO_LABELS)
             .set(backlog.urgent_oldest_secs);
         self.running.set(whole(backlog.running));
         self.outbox
-            .with_label_values(NONE)
+            .with_label_values(NO_LABELS)
             .set(whole(backlog.outbox));
         self.outbox_oldest
-            .with_label_values(NONE)
+            .with_label_values(NO_LABELS)
             .set(backlog.outbox_oldest_secs);
         self.dead_letters
-            .with_label_values(NONE)
+            .with_label_values(NO_LABELS)
             .set(whole(backlog.dead_letters));
     }
 
-    pub(super) fn forget(&self) {
+    pub(super) fn clear(&self) {
         self.inbox.reset();
         self.inbox_oldest.reset();
         self.inbox_urgent_oldest.reset();

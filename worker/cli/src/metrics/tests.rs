@@ -25,7 +25,7 @@ fn series(metrics: &Metrics, wanted: impl Fn(&str) -> bool) -> Vec<String> {
 fn the_series_of_a_model_begin_at_0_with_a_closed_circuit_and_once() {
     let metrics = Metrics::new().unwrap();
     assert_eq!(series(&metrics, |_| true), Vec::<String>::new());
-    metrics.begin_model(SONNET);
+    metrics.init_model(SONNET);
     // Five questions with fourteen outcomes each, five sums and counts of time, five kinds, cost, circuit.
     assert_eq!(
         series(&metrics, |value| value == "0").len(),
@@ -33,16 +33,16 @@ fn the_series_of_a_model_begin_at_0_with_a_closed_circuit_and_once() {
     );
     assert_eq!(series(&metrics, |value| value != "0"), Vec::<String>::new());
     // A configuration that is read again without success does not change the state of a model.
-    metrics.circuits(&BTreeMap::from([(SONNET, true)]));
-    metrics.begin_model(SONNET);
+    metrics.set_circuits(&BTreeMap::from([(SONNET, true)]));
+    metrics.init_model(SONNET);
     assert_eq!(series(&metrics, |value| value == "1").len(), 1);
 }
 
 #[test]
 fn a_request_counts_in_time_tokens_and_money() {
     let metrics = Metrics::new().unwrap();
-    metrics.begin_model(SONNET);
-    metrics.count(&Measure::ModelRequest {
+    metrics.init_model(SONNET);
+    metrics.count(&Measurement::ModelRequest {
         provider: "anthropic",
         model: "sonnet".to_owned(),
         question: "plan",
@@ -57,7 +57,7 @@ fn a_request_counts_in_time_tokens_and_money() {
         },
         usd: 0.25,
     });
-    metrics.circuits(&BTreeMap::from([(SONNET, true)]));
+    metrics.set_circuits(&BTreeMap::from([(SONNET, true)]));
     insta::assert_snapshot!(series(&metrics, |value| value != "0").join("\n"), @r#"
     llm_circuit_open{model="sonnet",provider="anthropic"} 1
     llm_cost_usd_total{model="sonnet",provider="anthropic"} 0.25
@@ -84,9 +84,9 @@ fn a_canary_has_a_series_only_where_one_is_waited_for() {
         lines.map(str::to_owned).collect()
     };
     assert_eq!(series(&metrics), Vec::<String>::new());
-    metrics.canary(None);
+    metrics.set_last_canary(None);
     assert_eq!(series(&metrics), ["canary_timestamp_seconds 0"]);
-    metrics.canary(DateTime::from_timestamp(1_795_176_000, 0));
+    metrics.set_last_canary(DateTime::from_timestamp(1_795_176_000, 0));
     assert_eq!(series(&metrics), ["canary_timestamp_seconds 1795176000"]);
 }
 
@@ -107,17 +107,17 @@ fn what_is_known_at_the_start_is_there_at_0_so_that_a_first_failure_is_an_increa
         assert_eq!(all(&metrics, counter).len(), 0);
     }
     let both = [AnalystKind::Playbook, AnalystKind::Model];
-    metrics.begin_cases(["edr"], &both);
-    metrics.begin_destination("soc");
-    metrics.begin_tool("assets");
-    metrics.begin_feed("edr");
+    metrics.init_cases(["edr"], &both);
+    metrics.init_destination("soc");
+    metrics.init_tool("assets");
+    metrics.init_feed("edr");
     let ended = all(&metrics, "cases_total");
     // Five feeds and ours; two analysts; five severities; four verdicts, failed, cancelled.
     assert_eq!(ended.len(), 6 * 2 * 5 * 6);
     assert!(!ended.iter().any(|one| one.contains("canary")));
     assert!(ended.iter().all(|one| one.ends_with(" 0")));
     let took = Duration::from_secs(1);
-    let ends = |status, verdict| Measure::Case {
+    let ends = |status, verdict| Measurement::Case {
         feed: "edr".to_owned(),
         status,
         verdict,
@@ -130,18 +130,18 @@ fn what_is_known_at_the_start_is_there_at_0_so_that_a_first_failure_is_an_increa
     metrics.count(&ends("failed", Some(Verdict::Inconclusive)));
     metrics.count(&ends("concluded", Some(Verdict::TruePositive)));
     metrics.count(&ends("cancelled", None));
-    metrics.count(&Measure::Delivery {
+    metrics.count(&Measurement::Delivery {
         destination: "soc".to_owned(),
         outcome: "failed",
     });
-    let called = |outcome| Measure::ToolCall {
+    let called = |outcome| Measurement::ToolCall {
         tool: "assets".to_owned(),
         outcome,
         took,
     };
     metrics.count(&called("error"));
     metrics.count(&called("timeout"));
-    metrics.count(&Measure::ToolRefused {
+    metrics.count(&Measurement::ToolRefused {
         tool: "assets".to_owned(),
     });
     let counted: Vec<String> = ["cases", "deliveries", "tool_calls"]
@@ -169,23 +169,23 @@ fn what_waits_is_said_by_nobody_who_cannot_count_it() {
         ..Backlog::default()
     };
     assert_eq!(of_waiting(&metrics).len(), 7);
-    metrics.backlog(&backlog);
-    metrics.forget_backlog();
+    metrics.set_backlog(&backlog);
+    metrics.clear_backlog();
     assert_eq!(of_waiting(&metrics), Vec::<String>::new());
     assert_eq!(
         all(&metrics, "cases_running"),
         ["cases_running 2"],
         "it says that there is a worker"
     );
-    metrics.backlog(&backlog);
+    metrics.set_backlog(&backlog);
     assert_eq!(of_waiting(&metrics).len(), 7);
 }
 
 #[test]
 fn what_a_source_could_not_be_told_is_counted_and_no_sign_that_the_feed_lives() {
     let metrics = Metrics::new().unwrap();
-    metrics.begin_source("siem", false);
-    metrics.begin_source("posted", true);
+    metrics.init_source("siem", false);
+    metrics.init_source("posted", true);
     let unsettled = || -> Vec<String> {
         let mut found = all(&metrics, "messages_total");
         found.retain(|line| line.contains("unsettled"));
@@ -195,7 +195,7 @@ fn what_a_source_could_not_be_told_is_counted_and_no_sign_that_the_feed_lives() 
         format!("messages_total{{outcome=\"unsettled\",source=\"{source}\"}} {count}")
     };
     assert_eq!(unsettled(), [of("posted", 0), of("siem", 0)]);
-    metrics.count(&Measure::Message {
+    metrics.count(&Measurement::Message {
         source: "siem".to_owned(),
         outcome: "unsettled",
     });
@@ -208,8 +208,8 @@ fn names(all: &[&str]) -> BTreeSet<String> {
     all.iter().map(|&name| name.to_owned()).collect()
 }
 
-fn day_of(cap: f64) -> Measure {
-    Measure::DayBudget {
+fn day_of(cap: f64) -> Measurement {
+    Measurement::DayBudget {
         spent: 4.5,
         spent_below_high: 2.0,
         cap,
@@ -220,9 +220,9 @@ fn day_of(cap: f64) -> Measure {
 #[test]
 fn the_cap_of_the_day_is_that_of_the_configuration_that_is_followed() {
     let metrics = Metrics::new().unwrap();
-    metrics.follow(Named {
+    metrics.apply_config(ConfiguredNames {
         day_cap: Some(5.0),
-        ..Named::default()
+        ..ConfiguredNames::default()
     });
     metrics.count(&day_of(5.0));
     // From the last cases of the old generation.
@@ -240,38 +240,38 @@ fn the_cap_of_the_day_is_that_of_the_configuration_that_is_followed() {
 fn what_a_configuration_does_not_name_any_more_is_counted_no_longer() {
     let metrics = Metrics::new().unwrap();
     for name in ["old", "new"] {
-        metrics.begin_source(name, true);
-        metrics.begin_feed(name);
-        metrics.begin_destination(name);
-        metrics.begin_tool(name);
-        metrics.begin_model(&format!("openai/{name}"));
+        metrics.init_source(name, true);
+        metrics.init_feed(name);
+        metrics.init_destination(name);
+        metrics.init_tool(name);
+        metrics.init_model(&format!("openai/{name}"));
     }
     let old = || -> Vec<String> {
         let of_old = |line: &String| line.contains("\"old\"");
         all(&metrics, "").into_iter().filter(of_old).collect()
     };
     let new = all(&metrics, "").len() - old().len();
-    metrics.tidy();
+    metrics.remove_stale_series();
     assert!(!old().is_empty(), "none was followed after another");
-    metrics.follow(Named {
+    metrics.apply_config(ConfiguredNames {
         sources: names(&["new"]),
         models: names(&["openai/new"]),
         feeds: names(&["new"]),
         tools: names(&["new"]),
         destinations: names(&["new"]),
         day_cap: Some(5.0),
-        ..Named::default()
+        ..ConfiguredNames::default()
     });
     assert_eq!(old(), Vec::<String>::new());
     assert_eq!(all(&metrics, "").len(), new, "the others stay");
     // The last case of the old generation calls its tool and ends.
-    metrics.count(&Measure::ToolCall {
+    metrics.count(&Measurement::ToolCall {
         tool: "old".to_owned(),
         outcome: "ok",
         took: Duration::ZERO,
     });
     assert!(!old().is_empty());
-    metrics.tidy();
+    metrics.remove_stale_series();
     assert_eq!(old(), Vec::<String>::new());
 }
 
@@ -279,16 +279,16 @@ fn what_a_configuration_does_not_name_any_more_is_counted_no_longer() {
 fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     let metrics = Metrics::new().unwrap();
     for name in ["siem", "drop"] {
-        metrics.begin_source(name, false);
-        metrics.source(name, true);
+        metrics.init_source(name, false);
+        metrics.set_source_up(name, true);
     }
-    metrics.source("posted", false);
-    metrics.circuits(&BTreeMap::from([
+    metrics.set_source_up("posted", false);
+    metrics.set_circuits(&BTreeMap::from([
         ("openai/old", true),
         ("openai/new", true),
     ]));
     metrics.count(&day_of(5.0));
-    metrics.canary(Some(chrono::DateTime::UNIX_EPOCH));
+    metrics.set_last_canary(Some(chrono::DateTime::UNIX_EPOCH));
     let shown = || -> Vec<String> {
         [
             "last_alert",
@@ -302,11 +302,11 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
         .collect()
     };
     assert_eq!(shown().len(), 2 + 3 + 2 + 1 + 4);
-    metrics.follow(Named {
+    metrics.apply_config(ConfiguredNames {
         sources: names(&["siem", "posted"]),
         read: names(&["siem"]),
         models: names(&["openai/new"]),
-        ..Named::default()
+        ..ConfiguredNames::default()
     });
     // From the last case of the old generation.
     metrics.count(&day_of(5.0));
@@ -322,15 +322,15 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
             "budget_day_usd{state=\"spent_below_high\"} 0",
         ]
     );
-    metrics.follow(Named {
+    metrics.apply_config(ConfiguredNames {
         sources: names(&["siem", "drop"]),
         read: names(&["siem", "drop"]),
         models: names(&["openai/new"]),
         canary: true,
         day_cap: Some(5.0),
-        ..Named::default()
+        ..ConfiguredNames::default()
     });
-    metrics.forget_sources();
+    metrics.clear_sources();
     assert_eq!(all(&metrics, "source_up"), Vec::<String>::new());
     metrics.count(&day_of(5.0));
     assert_eq!(all(&metrics, "budget_day").len(), 4);

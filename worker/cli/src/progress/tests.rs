@@ -9,7 +9,7 @@ const EVENTS: &str = include_str!("../../../../tests/fixtures/journals/v1/planne
 
 /// Returns the lines of a recorded case in which each answer but those of tools costs `usd`.
 fn said(usd: f64) -> Vec<String> {
-    let mut state = State::default();
+    let mut state = CaseState::default();
     let mut said = Vec::new();
     for line in EVENTS.lines() {
         let mut event: Event = read_event(line).unwrap();
@@ -21,7 +21,7 @@ fn said(usd: f64) -> Vec<String> {
         }
         let before = state.clone();
         apply(&mut state, &event);
-        said.extend(lines(&before, &state, &event.body));
+        said.extend(event_lines(&before, &state, &event.body));
     }
     said
 }
@@ -58,7 +58,7 @@ fn lines_tell_what_the_case_has_cost_so_far_where_something_was_paid() {
 fn that_a_model_does_not_answer_is_said_at_once_and_once() {
     let body = |id: &str| EventBody::Finished {
         id: CommandId(id.to_owned()),
-        outcome: Box::new(Outcome::Exonerated(Vec::new())),
+        outcome: Box::new(CommandOutcome::Exonerated(Vec::new())),
         cost: Cost::default(),
         degraded: Some(AskError::Unavailable {
             what: "HTTP 401: the key is wrong".to_owned(),
@@ -66,11 +66,11 @@ fn that_a_model_does_not_answer_is_said_at_once_and_once() {
         model: None,
         unanswered: Vec::new(),
     };
-    let mut state = State::default();
+    let mut state = CaseState::default();
     let mut said = |body: EventBody| {
         let before = state.clone();
         apply(&mut state, &Event::new(DateTime::UNIX_EPOCH, body.clone()));
-        lines(&before, &state, &body)
+        event_lines(&before, &state, &body)
     };
     assert_eq!(
         said(body("plan")),

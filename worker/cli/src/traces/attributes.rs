@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use nightshift_alert::text::{cut, redact, strip_hidden, whole_words};
+use nightshift_alert::text::{redact, strip_hidden, truncate, without_partial_word};
 use opentelemetry::trace::Status;
 use opentelemetry::{Array, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::SpanData;
@@ -53,7 +53,7 @@ fn clean_attribute(attribute: &mut KeyValue) {
     };
     let (name, text) = (attribute.key.as_str(), text.as_str());
     let text = match () {
-        () if IDS.contains(&name) => cut(text, MOST_OF_ID).into_owned(),
+        () if IDS.contains(&name) => truncate(text, MOST_OF_ID).into_owned(),
         () if CONTENTS.contains(&name) => content(text),
         () => clean(text),
     };
@@ -66,7 +66,7 @@ fn clean_attribute(attribute: &mut KeyValue) {
 
 /// A text as it may stand in an attribute.
 fn clean(text: &str) -> String {
-    crate::logs::clean(text, false)
+    crate::logs::clean_field(text, false)
 }
 
 /// What was asked or answered: redacted when it came in, and once more on its way out.
@@ -75,7 +75,7 @@ fn content(text: &str) -> String {
     let (visible, _) = strip_hidden(head.unwrap_or_default());
     let (redacted, _) = redact(&visible);
     match text.len() > MOST_CONTENT_BYTES {
-        true => format!("{}…", whole_words(&redacted)),
-        false => cut(&redacted, MOST_CONTENT_BYTES).into_owned(),
+        true => format!("{}…", without_partial_word(&redacted)),
+        false => truncate(&redacted, MOST_CONTENT_BYTES).into_owned(),
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_engine::reach::is_loopback;
+use nightshift_engine::hosts::is_loopback;
 use nightshift_llm::KeyRef;
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::export::{LastProblem, PATIENCE};
-use crate::config::{Secret, Traces, secret_at, variable};
+use crate::config::{SecretReader, TracesConfig, secret_reader, variable};
 
 /// Time to get a connection, TLS included.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ const TIMEOUTS: [&str; 2] = [
 pub(super) struct Collector {
     client: Client,
     url: Url,
-    headers: Vec<(HeaderName, Secret)>,
+    headers: Vec<(HeaderName, SecretReader)>,
     service_name: String,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct CollectorExport {
 
 impl Collector {
     /// Returns the collector of this configuration; relative paths are taken from `base`.
-    pub(super) fn new(config: &Traces, base: &Path) -> Result<Self, String> {
+    pub(super) fn new(config: &TracesConfig, base: &Path) -> Result<Self, String> {
         let url = config.url()?;
         let header = |(name, value): (&String, &KeyRef)| {
             let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-            Some((name, secret_at(value.place(), base)))
+            Some((name, secret_reader(value.location(), base)))
         };
         Ok(Self {
             client: client(config, &url)?,
@@ -116,7 +116,7 @@ impl Collector {
 
     /// Reads the configured headers with their values as they are now.
     fn headers(&self) -> Result<HeaderMap, String> {
-        let read = |(name, secret): &(HeaderName, Secret)| {
+        let read = |(name, secret): &(HeaderName, SecretReader)| {
             let value = secret().and_then(|secret| {
                 let value = HeaderValue::from_str(secret.expose_secret().trim());
                 value.map_err(|_| "cannot stand in a header".to_owned())
@@ -202,7 +202,7 @@ impl HttpClient for Poster {
     }
 }
 
-fn client(config: &Traces, url: &Url) -> Result<Client, String> {
+fn client(config: &TracesConfig, url: &Url) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(concat!("nightshift/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())

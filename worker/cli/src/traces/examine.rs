@@ -2,28 +2,28 @@
 
 use std::path::Path;
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use opentelemetry_sdk::trace::SpanExporter as _;
 
 use super::collector::Collector;
-use crate::config::Traces;
+use crate::config::TracesConfig;
 
 /// What is lost where spans are not taken.
 const WHY: &str = "no trace of a case can be seen; triage goes on without";
 
 /// Looks at the collector of this configuration.
-pub(crate) async fn examine(config: Traces, base: &Path) -> Checkup {
-    let mut checkup = Checkup::default();
+pub(crate) async fn examine(config: TracesConfig, base: &Path) -> HealthReport {
+    let mut checkup = HealthReport::default();
     let collector = match Collector::new(&config, base) {
         Ok(collector) => collector,
         Err(problem) => {
             let mend = "mend it in [traces]; the worker does not start with it";
-            checkup.error("traces.configuration", problem, WHY, mend);
+            checkup.add_error("traces.configuration", problem, WHY, mend);
             return checkup;
         }
     };
     if let Err(problem) = collector.check_headers() {
-        checkup.error(
+        checkup.add_error(
             "traces.secret",
             problem,
             WHY,
@@ -33,8 +33,8 @@ pub(crate) async fn examine(config: Traces, base: &Path) -> Checkup {
     }
     let host = collector.host().to_owned();
     match export_nothing(collector).await {
-        Ok(()) => checkup.saw(format!("{host} takes spans")),
-        Err(problem) => checkup.error(
+        Ok(()) => checkup.add_observation(format!("{host} takes spans")),
+        Err(problem) => checkup.add_error(
             "traces.collector",
             format!("{host}: {problem}"),
             WHY,

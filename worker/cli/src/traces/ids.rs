@@ -83,7 +83,7 @@ mod tests {
             .with_id_generator(CaseIds::default())
             .build();
         let tracer = provider.tracer("test");
-        let trace = CaseTrace::of("k3f9-x2mq-7d1w", 1, None);
+        let trace = CaseTrace::new("k3f9-x2mq-7d1w", 1, None);
         let whole = {
             let ids = Context::new().with_value(trace.ids(trace.triage));
             let _ids = ids.attach();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use nightshift_llm::KeyRef;
-use nightshift_pipeline::canary::{Canary, CanaryEnding, CanarySending};
+use nightshift_pipeline::canary::{Canary, CanaryCloser, CanaryLoop};
 use nightshift_pipeline::port::Publish;
 use nightshift_pipeline::route::CanaryRoute;
 use nightshift_queue::publisher;
@@ -12,8 +12,8 @@ use nightshift_web::HttpPublisher;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
-use super::worker::Loop;
-use crate::config::{Config, Taken, posted_at, secret_at};
+use super::worker::WorkerLoop;
+use crate::config::{Config, SourceKind, intake_address, secret_reader};
 use crate::exit::Exit;
 
 /// Returns the route of canaries.
@@ -22,7 +22,7 @@ pub(super) fn route(config: &Config, profile: Option<String>) -> CanaryRoute {
     let destination = canary
         .destination(config)
         .ok()
-        .filter(|_| canary.is_known())
+        .filter(|_| canary.accepts_canaries())
         .map(|one| one.name().to_owned());
     CanaryRoute {
         profile,
@@ -40,15 +40,15 @@ impl App {
         Some(Canary {
             source: source.name().to_owned(),
             every: canary.every(),
-            keys: secret_at(key.place(), &self.base),
+            keys: secret_reader(key.location(), &self.base),
         })
     }
 
     /// Builds what ends a canary.
-    pub(super) fn canary_ending(&self) -> Option<CanaryEnding> {
+    pub(super) fn canary_closer(&self) -> Option<CanaryCloser> {
         let canary = &self.config.canary;
-        canary.is_known().then(|| CanaryEnding {
-            desk: self.store.clone(),
+        canary.accepts_canaries().then(|| CanaryCloser {
+            feedback: self.store.clone(),
             clock: Arc::clone(&self.clock),
             every: canary.every(),
         })
@@ -59,11 +59,11 @@ impl App {
         let mut sources = self.config.sources.iter();
         let source = sources.find(|one| one.name() == name);
         let base = self.base.clone();
-        let secrets = move |text: &str| secret_at(KeyRef::from(text).place(), &base)();
-        match source.map(|one| one.taken()) {
-            Some(Taken::Queue(queue)) => Ok(publisher(&queue, Arc::new(secrets)).await?),
-            Some(Taken::Http(http)) => {
-                let (listen, clock) = (posted_at(&self.config.web), Arc::clone(&self.clock));
+        let secrets = move |text: &str| secret_reader(KeyRef::from(text).location(), &base)();
+        match source.map(|one| one.kind()) {
+            Some(SourceKind::Queue(queue)) => Ok(publisher(&queue, Arc::new(secrets)).await?),
+            Some(SourceKind::Http(http)) => {
+                let (listen, clock) = (intake_address(&self.config.web), Arc::clone(&self.clock));
                 let made = HttpPublisher::new(http.clone(), listen, Arc::new(secrets), clock);
                 Ok(Arc::new(
                     made.map_err(|why| anyhow!("[canary] source: {why}"))?,
@@ -74,29 +74,29 @@ impl App {
     }
 
     /// Builds the loop that sends canaries. A key that cannot sign is reported before the first message is taken.
-    pub(crate) async fn canary_sending(&self) -> Result<Option<CanarySending>, Exit> {
-        let (Some(canary), Some(ending)) = (self.canary(), self.canary_ending()) else {
+    pub(crate) async fn canary_loop(&self) -> Result<Option<CanaryLoop>, Exit> {
+        let (Some(canary), Some(ending)) = (self.canary(), self.canary_closer()) else {
             return Ok(None);
         };
-        if !self.config.canary.is_on() {
+        if !self.config.canary.is_enabled() {
             return Ok(None);
         }
         canary
             .message(0, self.clock.now())
             .map_err(|why| Exit::Config(anyhow!("[canary] key: {why}")))?;
         let to = self.publisher(&canary.source).await.map_err(Exit::Config)?;
-        Ok(Some(CanarySending {
+        Ok(Some(CanaryLoop {
             canary,
-            to,
+            publisher: to,
             outbox: self.store.clone(),
             cases: self.store.clone(),
-            ending,
+            closer: ending,
             holder: uuid::Uuid::new_v4().to_string(),
         }))
     }
 }
 
-impl Loop for CanarySending {
+impl WorkerLoop for CanaryLoop {
     async fn run(self, stop: CancellationToken) {
         Self::run(&self, &stop).await;
     }

@@ -7,18 +7,19 @@ use nightshift_engine::port::Clock;
 use nightshift_llm::KeyRef;
 use nightshift_pipeline::port::Destination;
 use nightshift_report::{
-    DestinationError, FileDestination, Format, GitHubDestination, JiraDestination, Links,
-    PagerDutyDestination, SecretSource, ServiceNowDestination, SlackDestination, WebhookConfig,
-    WebhookDestination,
+    DestinationError, FileDestination, GitHubDestination, JiraDestination, Links,
+    PagerDutyDestination, ReportFormat, SecretSource, ServiceNowDestination, SlackDestination,
+    WebhookConfig, WebhookDestination,
 };
 
 use crate::config::{
-    Destination as DestinationConfig, FileFormat, Loaded, Slack, Webhook, secret_at,
+    DestinationConfig, FileFormat, LoadedConfig, SlackDestinationConfig, WebhookDestinationConfig,
+    secret_reader,
 };
 use crate::exit::Exit;
 
 /// Returns the web address of a remote id at the destination of this name.
-pub(crate) fn link(
+pub(crate) fn remote_link(
     destinations: &[Arc<dyn Destination>],
     name: &str,
     remote_id: &str,
@@ -28,59 +29,65 @@ pub(crate) fn link(
 }
 
 /// Builds all configured destinations, without a store.
-pub(crate) fn destinations_alone(
-    loaded: &Loaded,
+pub(crate) fn build_destinations(
+    loaded: &LoadedConfig,
     clock: &Arc<dyn Clock>,
 ) -> Result<Vec<Arc<dyn Destination>>, Exit> {
     let config = &loaded.config;
-    let building = Building {
-        traced: config.traces.ratio(),
+    let building = DestinationBuilder {
+        trace_sample_ratio: config.traces.ratio(),
         base: loaded.base(),
         clock,
         links: config.links(),
     };
     let all = config.destinations.iter();
-    all.map(|one| building.destination(one))
+    all.map(|one| building.build(one))
         .collect::<Result<_, _>>()
         .map_err(|error| Exit::Config(error.into()))
 }
 
 /// The context that all destinations are built with.
-pub(crate) struct Building<'a> {
+pub(crate) struct DestinationBuilder<'a> {
     /// The folder of the configuration.
     pub(crate) base: &'a Path,
     pub(crate) clock: &'a Arc<dyn Clock>,
     /// The settings of links.
     pub(crate) links: Links,
     /// The fraction of cases that are traced.
-    pub(crate) traced: f64,
+    pub(crate) trace_sample_ratio: f64,
 }
 
-impl Building<'_> {
+impl DestinationBuilder<'_> {
     pub(super) fn secret(&self, key: &KeyRef) -> SecretSource {
-        secret_at(key.place(), self.base)
+        secret_reader(key.location(), self.base)
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(self.clock)
     }
 
-    fn webhook(&self, config: &Webhook) -> Result<WebhookDestination, DestinationError> {
+    fn webhook(
+        &self,
+        config: &WebhookDestinationConfig,
+    ) -> Result<WebhookDestination, DestinationError> {
         let secret = self.secret(&config.secret);
         let config = WebhookConfig {
-            traced: self.traced,
+            traced: self.trace_sample_ratio,
             ..config.to_config()
         };
         WebhookDestination::new(config, secret, self.clock())
     }
 
-    pub(super) fn slack(&self, config: &Slack) -> Result<SlackDestination, DestinationError> {
+    pub(super) fn slack(
+        &self,
+        config: &SlackDestinationConfig,
+    ) -> Result<SlackDestination, DestinationError> {
         let config = config.to_config(&self.links, |secret| self.secret(secret))?;
         SlackDestination::new(config, self.clock())
     }
 
     /// Builds a destination.
-    pub(crate) fn destination(
+    pub(crate) fn build(
         &self,
         config: &DestinationConfig,
     ) -> Result<Arc<dyn Destination>, DestinationError> {
@@ -90,9 +97,9 @@ impl Building<'_> {
                 name: name.clone(),
                 dir: path.clone(),
                 format: match format {
-                    FileFormat::Markdown => Format::Markdown,
-                    FileFormat::Text => Format::Text,
-                    FileFormat::Json => Format::Json,
+                    FileFormat::Markdown => ReportFormat::Markdown,
+                    FileFormat::Text => ReportFormat::Text,
+                    FileFormat::Json => ReportFormat::Json,
                 },
             }),
             DestinationConfig::Webhook(one) => Arc::new(self.webhook(one)?),

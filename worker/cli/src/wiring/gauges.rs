@@ -4,35 +4,35 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_pipeline::budget::Purse;
+use nightshift_pipeline::budget::DayBudgetTracker;
 use nightshift_pipeline::case::Backlog;
-use nightshift_pipeline::loops::InboxRoom;
+use nightshift_pipeline::loops::InboxCapacity;
 use nightshift_pipeline::port::{Canaries, Cases, Source, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::models::AskedModels;
-use super::worker::Loop;
+use super::models::ModelsInUse;
+use super::worker::WorkerLoop;
 use crate::metrics::Metrics;
 
 /// Time between two readings of the backlog.
-const LOOK: Duration = Duration::from_secs(2);
+const READ_INTERVAL: Duration = Duration::from_secs(2);
 /// How long the last backlog is shown while it cannot be read.
-const BLIND: Duration = Duration::from_secs(15);
+const STALE_AFTER: Duration = Duration::from_secs(15);
 
-pub(super) struct Gauges {
+pub(super) struct GaugeLoop {
     pub(super) sources: Vec<Arc<dyn Source>>,
     pub(super) cases: Arc<dyn Cases>,
     pub(super) canaries: Option<Arc<dyn Canaries>>,
-    pub(super) models: Option<AskedModels>,
-    pub(super) purse: Option<Arc<Purse>>,
+    pub(super) models: Option<ModelsInUse>,
+    pub(super) day_budget: Option<Arc<DayBudgetTracker>>,
     pub(super) meter: Arc<Metrics>,
-    pub(super) room: Arc<InboxRoom>,
+    pub(super) inbox_capacity: Arc<InboxCapacity>,
 }
 
-impl Loop for Gauges {
+impl WorkerLoop for GaugeLoop {
     async fn run(self, stop: CancellationToken) {
-        let mut looks = tokio::time::interval(LOOK);
+        let mut looks = tokio::time::interval(READ_INTERVAL);
         let mut seen_at = Instant::now();
         loop {
             tokio::select! {
@@ -40,29 +40,29 @@ impl Loop for Gauges {
                 () = stop.cancelled() => return,
                 _ = looks.tick() => {}
             }
-            if let Some(AskedModels { models, names }) = &self.models {
-                self.meter.circuits(&models.open_circuits(names));
+            if let Some(ModelsInUse { models, names }) = &self.models {
+                self.meter.set_circuits(&models.open_circuits(names));
             }
             let forget = || {
-                self.meter.forget_sources();
-                self.meter.forget_backlog();
+                self.meter.clear_sources();
+                self.meter.clear_backlog();
             };
             let looked = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                looked = or_blind(self.look(), seen_at + BLIND, forget) => looked,
+                looked = or_forget_at(self.read_backlog(), seen_at + STALE_AFTER, forget) => looked,
             };
             self.look_at_sources(looked.is_ok());
-            if looked.is_ok() && !self.room.is_refused() {
+            if looked.is_ok() && !self.inbox_capacity.is_refused() {
                 seen_at = Instant::now();
             }
-            let is_blind = seen_at.elapsed() >= BLIND;
+            let is_blind = seen_at.elapsed() >= STALE_AFTER;
             if is_blind {
-                self.meter.forget_backlog();
+                self.meter.clear_backlog();
             }
             match looked {
                 Ok(_) if is_blind => {}
-                Ok(backlog) => self.meter.backlog(&backlog),
+                Ok(backlog) => self.meter.set_backlog(&backlog),
                 Err(error) => {
                     let error = anyhow::Error::from(error);
                     tracing::warn!(
@@ -75,33 +75,34 @@ impl Loop for Gauges {
     }
 }
 
-impl Gauges {
+impl GaugeLoop {
     /// Updates the state of sources. A source shows its state by receiving, which stops while the inbox is full or
     /// the store is down.
     fn look_at_sources(&self, is_store_there: bool) {
-        if !is_store_there || self.room.is_full() || self.room.is_refused() {
-            return self.meter.forget_sources();
+        if !is_store_there || self.inbox_capacity.is_full() || self.inbox_capacity.is_refused() {
+            return self.meter.clear_sources();
         }
         for source in &self.sources {
-            self.meter.source(source.name(), source.ready().is_ok());
+            self.meter
+                .set_source_up(source.name(), source.ready().is_ok());
         }
     }
 
-    async fn look(&self) -> Result<Backlog, StoreError> {
-        if let Some(purse) = &self.purse {
-            purse.look().await;
+    async fn read_backlog(&self) -> Result<Backlog, StoreError> {
+        if let Some(purse) = &self.day_budget {
+            purse.refresh().await;
         }
         let backlog = self.cases.backlog().await?;
-        self.room.set(backlog.waiting());
+        self.inbox_capacity.update(backlog.waiting());
         if let Some(canaries) = &self.canaries {
-            self.meter.canary(canaries.last_canary().await?);
+            self.meter.set_last_canary(canaries.last_canary().await?);
         }
         Ok(backlog)
     }
 }
 
 /// Waits for a reading. If it is not there by `blind_at`, the known values are removed in the meantime.
-async fn or_blind<T>(look: impl Future<Output = T>, blind_at: Instant, forget: impl Fn()) -> T {
+async fn or_forget_at<T>(look: impl Future<Output = T>, blind_at: Instant, forget: impl Fn()) -> T {
     tokio::pin!(look);
     tokio::select! {
         biased;
@@ -127,7 +128,7 @@ mod tests {
             let (begun, at) = (Instant::now(), Cell::new(None));
             let look = sleep(Duration::from_secs(takes));
             let forget = || at.set(Some(begun.elapsed().as_secs()));
-            or_blind(look, begun + BLIND, forget).await;
+            or_forget_at(look, begun + STALE_AFTER, forget).await;
             assert_eq!(at.get(), forgotten);
             assert_eq!(begun.elapsed().as_secs(), takes);
         }

@@ -9,17 +9,21 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use async_trait::async_trait;
-use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Prompts, PseudonymSettings, Settings};
-use nightshift_analyst::playbook::Playbooks;
+use nightshift_analyst::model::{
+    ModelAnalyst, ModelSettings, PerQuestion, Prompts, PseudonymSettings,
+};
+use nightshift_analyst::playbook::PlaybookSet;
 use nightshift_engine::limits::Cost;
 use nightshift_engine::port::Meter;
-use nightshift_llm::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role};
-use nightshift_llm::{Health, KeyPlace, KeyRef, KeySource, ModelConfig, Models, Provider};
+use nightshift_llm::chat::{ChatMessage, ChatModel, ChatPart, ChatRequest, ChatRole, QuestionKind};
+use nightshift_llm::{
+    ChainHealth, KeyLocation, KeyRef, KeySource, ModelConfig, ModelProvider, ModelRegistry,
+};
 use nightshift_pipeline::loops::ModelHealth;
 
 use tokio::time::Instant;
 
-use crate::config::{Analyst, Profile, QuestionModels, secret_at, variable};
+use crate::config::{AnalystChoice, ProfileConfig, QuestionModels, secret_reader, variable};
 use crate::exit::Exit;
 
 /// Prompt tokens that are reserved for a question. The actual use is settled afterwards.
@@ -28,25 +32,25 @@ const RESERVED_INPUT_TOKENS: u64 = 8_000;
 const RESERVED_OUTPUT_TOKENS: u32 = 2_000;
 
 /// Time limit for a probe of a model that was down.
-const PROBE: Duration = Duration::from_secs(30);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Models, and the names of those that new cases ask.
 #[derive(Clone)]
-pub(super) struct AskedModels {
-    pub(super) models: Models,
+pub(super) struct ModelsInUse {
+    pub(super) models: ModelRegistry,
     pub(super) names: BTreeSet<String>,
 }
 
 /// The connected models of a configuration.
-pub(crate) struct Connected {
-    models: Models,
+pub(crate) struct ConnectedModels {
+    models: ModelRegistry,
     names: Vec<String>,
     /// The model that the command line names for every question.
     chosen: Option<String>,
 }
 
 /// A profile's analyst and its reserved cost.
-pub(super) struct Modelled {
+pub(super) struct ProfileAnalyst {
     pub(super) analyst: Arc<ModelAnalyst>,
     /// All its models as `provider/model`.
     pub(super) models: Vec<String>,
@@ -54,7 +58,7 @@ pub(super) struct Modelled {
     pub(super) prompts: String,
 }
 
-impl Connected {
+impl ConnectedModels {
     /// Connects all configured models and the one of the command line. Models that are configured as `before` share
     /// its limits and circuits.
     pub(super) fn new(
@@ -62,10 +66,10 @@ impl Connected {
         base: &Path,
         wanted: Option<&str>,
         meter: &Arc<dyn Meter>,
-        before: Option<&Models>,
+        before: Option<&ModelRegistry>,
     ) -> Result<Self, Exit> {
-        let keys = |place: KeyPlace<'_>| {
-            let key = secret_at(place, base);
+        let keys = |place: KeyLocation<'_>| {
+            let key = secret_reader(place, base);
             key().map(|_| key)
         };
         Self::with_keys(configured, wanted, meter, before, &keys)
@@ -76,14 +80,14 @@ impl Connected {
         configured: &[ModelConfig],
         wanted: Option<&str>,
         meter: &Arc<dyn Meter>,
-        before: Option<&Models>,
-        keys: &dyn Fn(KeyPlace<'_>) -> Result<KeySource, String>,
+        before: Option<&ModelRegistry>,
+        keys: &dyn Fn(KeyLocation<'_>) -> Result<KeySource, String>,
     ) -> Result<Self, Exit> {
         let mut configs = configured.to_vec();
         let chosen = wanted
-            .map(|wanted| choose(&mut configs, wanted))
+            .map(|wanted| select_model(&mut configs, wanted))
             .transpose()?;
-        let models = Models::build(&configs, keys, meter, before)
+        let models = ModelRegistry::build(&configs, keys, meter, before)
             .map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
             models,
@@ -92,15 +96,15 @@ impl Connected {
         })
     }
 
-    pub(super) const fn models(&self) -> &Models {
+    pub(super) const fn models(&self) -> &ModelRegistry {
         &self.models
     }
 
     /// Returns whether a model triages the profile's cases.
-    pub(super) fn serves(&self, profile: &Profile) -> bool {
+    pub(super) fn uses_models(&self, profile: &ProfileConfig) -> bool {
         self.chosen.is_some()
             || match profile.analyst {
-                Some(analyst) => analyst == Analyst::Model,
+                Some(analyst) => analyst == AnalystChoice::Model,
                 None => !self.names.is_empty(),
             }
     }
@@ -108,19 +112,22 @@ impl Connected {
     /// Builds the analyst of a profile.
     pub(super) fn analyst(
         &self,
-        profile: &Profile,
-        playbooks: &Arc<Playbooks>,
-    ) -> anyhow::Result<Modelled> {
+        profile: &ProfileConfig,
+        playbooks: &Arc<PlaybookSet>,
+    ) -> anyhow::Result<ProfileAnalyst> {
         let chains = self.chains(profile)?;
         let mut names: Vec<&str> = Vec::new();
-        for name in Asked::ALL.iter().flat_map(|asked| chains.chain(*asked)) {
+        for name in QuestionKind::ALL
+            .iter()
+            .flat_map(|asked| chains.chain(*asked))
+        {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }
         }
         let dir = &profile.prompts;
         let dir = (!dir.as_os_str().is_empty()).then_some(dir.as_path());
-        let settings = Settings {
+        let settings = ModelSettings {
             prompts: Prompts::load(dir)
                 .with_context(|| format!("[[profile]] {:?}: prompts", profile.name))?,
             instructions: profile.instructions.clone(),
@@ -128,17 +135,17 @@ impl Connected {
             data_sources: profile.data_sources.clone(),
             language: profile.language.clone(),
             pseudonyms: profile.pseudonyms.then(|| pseudonyms(profile)),
-            ..Settings::default()
+            ..ModelSettings::default()
         };
         let models = PerQuestion {
-            plan: self.chain(&chains, Asked::Plan)?,
-            turn: self.chain(&chains, Asked::Turn)?,
-            decide: self.chain(&chains, Asked::Decide)?,
-            reflect: self.chain(&chains, Asked::Reflect)?,
-            conclude: self.chain(&chains, Asked::Conclude)?,
+            plan: self.chain(&chains, QuestionKind::Plan)?,
+            turn: self.chain(&chains, QuestionKind::Turn)?,
+            decide: self.chain(&chains, QuestionKind::Decide)?,
+            reflect: self.chain(&chains, QuestionKind::Reflect)?,
+            conclude: self.chain(&chains, QuestionKind::Conclude)?,
         };
         let analyst = ModelAnalyst::new(models, settings, Some(Arc::clone(playbooks)));
-        Ok(Modelled {
+        Ok(ProfileAnalyst {
             prompts: analyst.prompts_hash(),
             reserve: self
                 .models
@@ -154,11 +161,11 @@ impl Connected {
     /// Returns the health of these profiles' models, or `None` if no profile uses one.
     pub(super) fn health(
         &self,
-        profiles: &[Profile],
+        profiles: &[ProfileConfig],
     ) -> anyhow::Result<Option<Arc<dyn ModelHealth>>> {
-        let all = self.asked(profiles)?;
+        let all = self.chains_in_use(profiles)?;
         Ok((!all.is_empty()).then(|| {
-            Arc::new(Chains {
+            Arc::new(ModelChains {
                 models: self.models.clone(),
                 all,
             }) as Arc<dyn ModelHealth>
@@ -166,23 +173,30 @@ impl Connected {
     }
 
     /// Returns the names of the models that these profiles use.
-    pub(super) fn names_asked(&self, profiles: &[Profile]) -> anyhow::Result<BTreeSet<String>> {
-        Ok(self.asked(profiles)?.into_iter().flatten().collect())
+    pub(super) fn names_in_use(
+        &self,
+        profiles: &[ProfileConfig],
+    ) -> anyhow::Result<BTreeSet<String>> {
+        Ok(self
+            .chains_in_use(profiles)?
+            .into_iter()
+            .flatten()
+            .collect())
     }
 
     /// Returns the fallback chains that these profiles use.
-    fn asked(&self, profiles: &[Profile]) -> anyhow::Result<Vec<Vec<String>>> {
-        let default = [Profile::default()];
+    fn chains_in_use(&self, profiles: &[ProfileConfig]) -> anyhow::Result<Vec<Vec<String>>> {
+        let default = [ProfileConfig::default()];
         let has_default = profiles.iter().any(|one| one.name == "default");
         let defaults = if has_default { &[][..] } else { &default[..] };
         let mut all = Vec::new();
         for profile in profiles
             .iter()
             .chain(defaults)
-            .filter(|one| self.serves(one))
+            .filter(|one| self.uses_models(one))
         {
             let chains = self.chains(profile)?;
-            for asked in Asked::ALL {
+            for asked in QuestionKind::ALL {
                 let chain = chains.chain(asked).to_vec();
                 if !all.contains(&chain) {
                     all.push(chain);
@@ -192,22 +206,26 @@ impl Connected {
         Ok(all)
     }
 
-    fn chain(&self, chains: &QuestionModels, asked: Asked) -> anyhow::Result<Arc<dyn ChatModel>> {
+    fn chain(
+        &self,
+        chains: &QuestionModels,
+        asked: QuestionKind,
+    ) -> anyhow::Result<Arc<dyn ChatModel>> {
         let names: Vec<&str> = chains.chain(asked).iter().map(String::as_str).collect();
         Ok(self.models.chain(&names)?)
     }
 
     /// Returns the models of each question: that of the command line, those of the profile, or the only one
     /// configured.
-    fn chains(&self, profile: &Profile) -> anyhow::Result<QuestionModels> {
+    fn chains(&self, profile: &ProfileConfig) -> anyhow::Result<QuestionModels> {
         if let Some(name) = &self.chosen {
-            return Ok(QuestionModels::only(name));
+            return Ok(QuestionModels::single_model(name));
         }
         if let Some(models) = &profile.models {
             return Ok(models.clone());
         }
         match self.names.as_slice() {
-            [only] => Ok(QuestionModels::only(only)),
+            [only] => Ok(QuestionModels::single_model(only)),
             [] => Err(anyhow!(
                 "[[profile]] {:?}: analyst = \"model\", and there is no [[model]]",
                 profile.name
@@ -225,35 +243,35 @@ impl Connected {
 }
 
 /// The fallback chains of all questions.
-struct Chains {
-    models: Models,
+struct ModelChains {
+    models: ModelRegistry,
     all: Vec<Vec<String>>,
 }
 
-impl Chains {
-    fn health(&self) -> impl Iterator<Item = Health> {
+impl ModelChains {
+    fn health(&self) -> impl Iterator<Item = ChainHealth> {
         self.all.iter().map(|chain| self.health_of(chain))
     }
 
-    fn health_of(&self, chain: &[String]) -> Health {
+    fn health_of(&self, chain: &[String]) -> ChainHealth {
         let names: Vec<&str> = chain.iter().map(String::as_str).collect();
         self.models.circuits().health(&names)
     }
 
     /// Returns the chains that are down and may be probed now, whatever wait others were given.
-    fn due(&self) -> impl Iterator<Item = &Vec<String>> {
+    fn due_chains(&self) -> impl Iterator<Item = &Vec<String>> {
         let now = Instant::now();
         self.all.iter().filter(move |chain| {
-            matches!(self.health_of(chain), Health::Down { probe_at, .. } if probe_at <= now)
+            matches!(self.health_of(chain), ChainHealth::Down { probe_at, .. } if probe_at <= now)
         })
     }
 
     /// Returns models that are down in chains that are up and may be probed now. No other code probes them before the
     /// next case.
-    fn spared(&self) -> Vec<&str> {
+    fn unprobed_models(&self) -> Vec<&str> {
         let (now, circuits) = (Instant::now(), self.models.circuits());
         let up = self.all.iter();
-        let up = up.filter(|chain| self.health_of(chain) == Health::Up);
+        let up = up.filter(|chain| self.health_of(chain) == ChainHealth::Up);
         let mut names: Vec<&str> = up.flatten().map(String::as_str).collect();
         names.retain(|name| circuits.probe_at(name).is_some_and(|at| at <= now));
         names.sort_unstable();
@@ -261,56 +279,56 @@ impl Chains {
         names
     }
 
-    async fn ask(&self, names: &[&str]) {
+    async fn probe_models(&self, names: &[&str]) {
         if let Ok(model) = self.models.chain(names) {
             // The circuit records the result, whatever the answer is.
-            drop(model.chat(&about_nothing()).await);
+            drop(model.chat(&probe_request()).await);
         }
     }
 }
 
 #[async_trait]
-impl ModelHealth for Chains {
+impl ModelHealth for ModelChains {
     fn are_down(&self) -> bool {
-        self.health().any(|health| health != Health::Up)
+        self.health().any(|health| health != ChainHealth::Up)
     }
 
     fn may_probe(&self) -> bool {
-        self.due().next().is_some() || !self.spared().is_empty()
+        self.due_chains().next().is_some() || !self.unprobed_models().is_empty()
     }
 
     async fn probe(&self) {
-        for chain in self.due() {
+        for chain in self.due_chains() {
             let names: Vec<&str> = chain.iter().map(String::as_str).collect();
-            self.ask(&names).await;
+            self.probe_models(&names).await;
         }
-        for name in self.spared() {
-            self.ask(&[name]).await;
+        for name in self.unprobed_models() {
+            self.probe_models(&[name]).await;
         }
     }
 }
 
 /// Returns the shortest possible question.
-fn about_nothing() -> ChatRequest {
+fn probe_request() -> ChatRequest {
     ChatRequest {
-        asked: Asked::Turn,
+        question: QuestionKind::Turn,
         urgent: true,
         system: "Somebody wants to know whether you can be reached.".into(),
         messages: vec![ChatMessage {
-            role: Role::User,
-            parts: vec![Part::text("Answer with the word OK.")],
+            role: ChatRole::User,
+            parts: vec![ChatPart::text("Answer with the word OK.")],
         }],
         tools: Arc::new([]),
         may_call: false,
         output: None,
         max_output_tokens: 64,
-        deadline: Instant::now() + PROBE,
+        deadline: Instant::now() + PROBE_TIMEOUT,
     }
 }
 
 /// Returns what is replaced beside account ids, principals, hosts and private addresses: the texts that must never go
 /// to a third party.
-fn pseudonyms(profile: &Profile) -> PseudonymSettings {
+fn pseudonyms(profile: &ProfileConfig) -> PseudonymSettings {
     let mut settings = PseudonymSettings::default();
     for own in &profile.never_send {
         match own.parse() {
@@ -323,7 +341,7 @@ fn pseudonyms(profile: &Profile) -> PseudonymSettings {
 
 /// Returns the name of the model for `--model`: a configured one, or one with the usual key of its provider, which is
 /// added.
-fn choose(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> {
+fn select_model(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> {
     let known = configs
         .iter()
         .find(|config| config.name == wanted || config.full_name() == wanted);
@@ -341,7 +359,7 @@ fn choose(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> 
             "--model {wanted:?}: use PROVIDER/NAME, such as anthropic/claude-sonnet-4-6, or the name of a [[model]]; {configured}"
         ))
     })?;
-    let provider: Provider = provider
+    let provider: ModelProvider = provider
         .parse()
         .map_err(|error| Exit::usage(format!("--model {wanted:?}: {error}")))?;
     let mut config = ModelConfig::new(provider, model);
@@ -350,12 +368,12 @@ fn choose(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> 
     let key = provider.key_variable();
     if variable(key).is_some() {
         config.api_key = Some(KeyRef::from(format!("env:{key}").as_str()));
-    } else if provider != Provider::Bedrock && config.base_url.is_none() {
+    } else if provider != ModelProvider::Bedrock && config.base_url.is_none() {
         return Err(Exit::usage(format!(
             "--model {wanted:?}: the environment variable {key} is not set; set it, or configure a [[model]] with its api_key"
         )));
     }
-    if provider == Provider::Bedrock {
+    if provider == ModelProvider::Bedrock {
         config.region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
     }
     configs.push(config);
@@ -363,11 +381,11 @@ fn choose(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> 
 }
 
 /// Returns the environment variable that the provider's own SDK reads for another address.
-const fn base_url_variable(provider: Provider) -> &'static str {
+const fn base_url_variable(provider: ModelProvider) -> &'static str {
     match provider {
-        Provider::Openai => "OPENAI_BASE_URL",
-        Provider::Anthropic => "ANTHROPIC_BASE_URL",
-        Provider::Gemini => "GOOGLE_GEMINI_BASE_URL",
-        Provider::Bedrock => "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        ModelProvider::Openai => "OPENAI_BASE_URL",
+        ModelProvider::Anthropic => "ANTHROPIC_BASE_URL",
+        ModelProvider::Gemini => "GOOGLE_GEMINI_BASE_URL",
+        ModelProvider::Bedrock => "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
     }
 }

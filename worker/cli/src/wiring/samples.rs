@@ -2,25 +2,25 @@
 //!
 //! They only prove that the way from feed to destination is open. A model would cost money and prove no more.
 
-use nightshift_pipeline::route::{Routes, Samples};
+use nightshift_pipeline::route::{Routes, SampleRoute};
 
-use crate::config::{Analyst, Config, Destination, Profile};
+use crate::config::{AnalystChoice, Config, DestinationConfig, ProfileConfig};
 
 /// The profile of samples. No configured profile has this name.
-const NAME: &str = "generated samples";
+const SAMPLES_PROFILE: &str = "generated samples";
 
 /// Returns the configured routes with the rules for samples.
 pub(super) fn routes(config: &Config) -> Routes {
     let tickets = config.destinations.iter();
     let tickets = tickets.filter(|one| one.opens_tickets());
-    let by_playbook = (!config.models.is_empty()).then(|| NAME.to_owned());
+    let by_playbook = (!config.models.is_empty()).then(|| SAMPLES_PROFILE.to_owned());
     Routes {
         rules: config.routes.clone(),
         canary: super::canary::route(config, by_playbook.clone()),
-        samples: Samples {
+        samples: SampleRoute {
             profile: by_playbook,
             withheld: tickets
-                .map(|one| Destination::name(one).to_owned())
+                .map(|one| DestinationConfig::name(one).to_owned())
                 .collect(),
         },
         ..Routes::default()
@@ -28,18 +28,18 @@ pub(super) fn routes(config: &Config) -> Routes {
 }
 
 /// Returns the configured profiles, the default one and, if there are models, that of samples.
-pub(super) fn profiles(config: &Config) -> Vec<Profile> {
+pub(super) fn profiles(config: &Config) -> Vec<ProfileConfig> {
     let mut profiles = config.profiles.clone();
     if !profiles.iter().any(|one| one.name == "default") {
-        profiles.push(Profile::default());
+        profiles.push(ProfileConfig::default());
     }
     if config.models.is_empty() {
         return profiles;
     }
     let default = profiles.iter().find(|one| one.name == "default");
-    let samples = Profile {
-        name: NAME.to_owned(),
-        analyst: Some(Analyst::Playbook),
+    let samples = ProfileConfig {
+        name: SAMPLES_PROFILE.to_owned(),
+        analyst: Some(AnalystChoice::Playbook),
         ..default.cloned().unwrap_or_default()
     };
     profiles.push(samples);
@@ -48,7 +48,7 @@ pub(super) fn profiles(config: &Config) -> Vec<Profile> {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_alert::{ReadOptions, read};
+    use nightshift_alert::{ReadOptions, read_message};
 
     use super::*;
     use crate::config::DEFAULTS;
@@ -65,7 +65,7 @@ mod tests {
     fn a_sample_is_for_the_playbooks_whatever_rules_say() {
         let config =
             config("[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-4.1\"\n");
-        let alert = read(SAMPLE, &ReadOptions::default())
+        let alert = read_message(SAMPLE, &ReadOptions::default())
             .unwrap()
             .alerts
             .remove(0);
@@ -73,7 +73,7 @@ mod tests {
         let name = routes(&config).profile(&alert).to_owned();
         let profiles = profiles(&config);
         let profile = profiles.iter().find(|one| one.name == name).unwrap();
-        assert_eq!(profile.analyst, Some(Analyst::Playbook));
+        assert_eq!(profile.analyst, Some(AnalystChoice::Playbook));
         assert_eq!(
             profile.tools,
             ["facts"],
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn without_models_samples_are_as_all_alerts() {
         let config = config("");
-        assert_eq!(routes(&config).samples, Samples::default());
+        assert_eq!(routes(&config).samples, SampleRoute::default());
         assert_eq!(profiles(&config).len(), 1);
     }
 }

@@ -6,30 +6,36 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_report::SlackDestination;
-use nightshift_web::{Slack, SlackAnswers, SlackDesk};
+use nightshift_web::{SlackIntegration, SlackReplies, SlackWorkspace};
 use serde_json::Value;
 
 use super::App;
-use super::destinations::Building;
-use crate::config::Destination;
+use super::destinations::DestinationBuilder;
+use crate::config::DestinationConfig;
 use crate::exit::Exit;
 
 /// Destinations with buttons, by name.
-struct Answers(BTreeMap<String, SlackDestination>);
+struct SlackDestinations(BTreeMap<String, SlackDestination>);
 
 #[async_trait]
-impl SlackAnswers for Answers {
+impl SlackReplies for SlackDestinations {
     async fn open_view(&self, desk: &str, trigger_id: &str, view: Value) -> Result<(), String> {
         let destination = self.at(desk)?;
         destination.open_view(trigger_id, &view).await
     }
 
-    async fn tell(&self, desk: &str, channel: &str, user: &str, text: &str) -> Result<(), String> {
+    async fn post_ephemeral(
+        &self,
+        desk: &str,
+        channel: &str,
+        user: &str,
+        text: &str,
+    ) -> Result<(), String> {
         self.at(desk)?.tell(channel, user, text).await
     }
 }
 
-impl Answers {
+impl SlackDestinations {
     fn at(&self, desk: &str) -> Result<&SlackDestination, String> {
         let found = self.0.get(desk);
         found.ok_or_else(|| format!("there is no destination {desk:?}"))
@@ -38,16 +44,16 @@ impl Answers {
 
 impl App {
     /// Builds the receiver of button presses, if messages have buttons.
-    pub(super) fn slack(&self) -> Result<Slack, Exit> {
-        let building = Building {
-            traced: self.config.traces.ratio(),
+    pub(super) fn slack_integration(&self) -> Result<SlackIntegration, Exit> {
+        let building = DestinationBuilder {
+            trace_sample_ratio: self.config.traces.ratio(),
             base: &self.base,
             clock: &self.clock,
             links: self.config.links(),
         };
         let (mut desks, mut answers) = (Vec::new(), BTreeMap::new());
         for one in &self.config.destinations {
-            let Destination::Slack(slack) = one else {
+            let DestinationConfig::Slack(slack) = one else {
                 continue;
             };
             let Some(secret) = &slack.signing_secret else {
@@ -61,7 +67,7 @@ impl App {
                 slack.name.clone(),
                 destination.map_err(|error| Exit::Config(error.into()))?,
             );
-            desks.push(SlackDesk {
+            desks.push(SlackWorkspace {
                 name: slack.name.clone(),
                 channel: slack.channel.clone(),
                 signing_secret: building.secret(secret),
@@ -69,12 +75,12 @@ impl App {
                 language: slack.language(),
             });
         }
-        Ok(Slack {
-            desks,
+        Ok(SlackIntegration {
+            workspaces: desks,
             feedback: self.store.clone(),
             mutes: self.store.clone(),
             meter: self.metrics.clone(),
-            answers: Arc::new(Answers(answers)),
+            replies: Arc::new(SlackDestinations(answers)),
         })
     }
 }

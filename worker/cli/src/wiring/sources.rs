@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use nightshift_llm::KeyRef;
-use nightshift_pipeline::loops::InboxRoom;
+use nightshift_pipeline::loops::InboxCapacity;
 use nightshift_pipeline::port::Source;
-use nightshift_queue::{Secrets, connect};
+use nightshift_queue::{SecretResolver, connect};
 use nightshift_web::{HttpIntake, HttpSource};
 
 use super::App;
-use crate::config::{Config, Taken, secret_at};
+use crate::config::{Config, SourceKind, secret_reader};
 use crate::exit::Exit;
 
 /// A source and the feeds that it may carry.
-type Limited = (Arc<dyn Source>, Option<Vec<String>>);
+type SourceWithFeeds = (Arc<dyn Source>, Option<Vec<String>>);
 
 /// All sources of this process.
 #[derive(Default)]
 pub(crate) struct Sources {
-    pub(crate) all: Vec<Limited>,
+    pub(crate) all: Vec<SourceWithFeeds>,
     /// The intake of posted alerts, for the server.
     pub(crate) http: Option<HttpIntake>,
 }
@@ -46,17 +46,18 @@ pub(crate) fn check_sources(config: &Config) -> Result<(), Exit> {
 
 impl App {
     /// Builds all configured sources, which were checked. They connect at the first request for messages.
-    pub(crate) async fn sources(&self, room: &Arc<InboxRoom>) -> Result<Sources, Exit> {
+    pub(crate) async fn sources(&self, room: &Arc<InboxCapacity>) -> Result<Sources, Exit> {
         let base = self.base.clone();
-        let secrets: Secrets = Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());
+        let secrets: SecretResolver =
+            Arc::new(move |text| secret_reader(KeyRef::from(text).location(), &base)());
         let mut sources = Sources::default();
         let mut posted = Vec::new();
         for config in &self.config.sources {
-            let source: Arc<dyn Source> = match config.taken() {
-                Taken::Queue(queue) => connect(&queue, Arc::clone(&secrets))
+            let source: Arc<dyn Source> = match config.kind() {
+                SourceKind::Queue(queue) => connect(&queue, Arc::clone(&secrets))
                     .await
                     .map_err(|error| Exit::Config(error.into()))?,
-                Taken::Http(http) => {
+                SourceKind::Http(http) => {
                     let meter = self.metrics.clone();
                     let made = HttpSource::new(
                         http.clone(),
@@ -64,7 +65,7 @@ impl App {
                         Arc::clone(room),
                         meter,
                     );
-                    let made = Arc::new(made.map_err(|why| wrong(config.name(), &why))?);
+                    let made = Arc::new(made.map_err(|why| source_error(config.name(), &why))?);
                     posted.push(Arc::clone(&made));
                     made
                 }
@@ -80,6 +81,6 @@ impl App {
     }
 }
 
-fn wrong(name: &str, why: &str) -> Exit {
+fn source_error(name: &str, why: &str) -> Exit {
     Exit::Config(anyhow!("[[source]] {name}: {why}"))
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use nightshift_llm::KeyRef;
 use nightshift_pipeline::port::Cases;
-use nightshift_web::{Parts, Server, ServerOptions, StoreReady};
+use nightshift_web::{Server, ServerOptions, ServerParts, StoreReadiness};
 
-use super::destinations::link;
-use super::{App, sender};
-use crate::config::secret_at;
+use super::destinations::remote_link;
+use super::{App, report_producer};
+use crate::config::secret_reader;
 use crate::exit::Exit;
 
 impl App {
@@ -19,23 +19,23 @@ impl App {
 
     /// Returns the configured options of the server.
     pub(super) fn web_options(&self) -> Result<ServerOptions, Exit> {
-        let secret = |text: &str| secret_at(KeyRef::from(text).place(), &self.base)();
+        let secret = |text: &str| secret_reader(KeyRef::from(text).location(), &self.base)();
         let options = self.config.web.options(secret);
         options.map_err(|error| Exit::Config(error.into()))
     }
 
     /// Returns the parts of a server, which is ready when the store is.
-    pub(super) fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> ServerParts {
         let cases: Arc<dyn Cases> = self.store.clone();
         let metrics = Arc::clone(&self.metrics);
         let destinations = self.destinations.clone();
-        Parts {
+        ServerParts {
             cases: Arc::clone(&cases),
-            places: self.store.clone(),
-            links: Arc::new(move |destination, id| link(&destinations, destination, id)),
+            ledger: self.store.clone(),
+            links: Arc::new(move |destination, id| remote_link(&destinations, destination, id)),
             clock: Arc::clone(&self.clock),
-            sender: sender(),
-            readiness: vec![Arc::new(StoreReady(cases))],
+            producer: report_producer(),
+            readiness: vec![Arc::new(StoreReadiness(cases))],
             metrics: Arc::new(move || metrics.text().map_err(|error| error.to_string())),
         }
     }

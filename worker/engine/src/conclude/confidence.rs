@@ -2,27 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use super::floor::Ruling;
-use crate::conclusion::{Confidence, Coverage, Verdict};
+use super::verdict_rules::PolicyOutcome;
+use crate::conclusion::{Confidence, SourceCoverage, Verdict};
 use crate::evidence::EvidenceId;
-use crate::finding::{Finding, Quote, Stance};
-use crate::state::State;
+use crate::finding::{Finding, FindingStance, Quote};
+use crate::state::CaseState;
 use crate::tool::Trust;
 
 /// Returns the confidence in the outcome.
-pub(super) fn of(
-    ruling: &Ruling,
+pub(super) fn rate_confidence(
+    ruling: &PolicyOutcome,
     findings: &[Finding],
-    state: &State,
-    coverage: &Coverage,
+    state: &CaseState,
+    coverage: &SourceCoverage,
 ) -> Confidence {
-    let complete = coverage.read == coverage.wanted && state.cut_by().is_none();
+    let complete = coverage.read == coverage.wanted && state.cut_short_by().is_none();
     match ruling.verdict {
         Verdict::Inconclusive => Confidence::Low,
         Verdict::BenignTruePositive | Verdict::FalsePositive => {
             // The part that was cut from an answer may speak against the outcome.
             let mut evidence = state.evidence.values();
-            if complete && !evidence.any(|evidence| state.may_hide(evidence)) {
+            if complete && !evidence.any(|evidence| state.has_unknown_omissions(evidence)) {
                 Confidence::High
             } else {
                 Confidence::Medium
@@ -31,7 +31,7 @@ pub(super) fn of(
         Verdict::TruePositive => {
             let supported: Vec<_> = findings
                 .iter()
-                .filter(|finding| finding.supported && finding.stance == Stance::For)
+                .filter(|finding| finding.supported && finding.stance == FindingStance::For)
                 .collect();
             let tools: BTreeSet<&str> = supported
                 .iter()
@@ -42,7 +42,7 @@ pub(super) fn of(
                 .collect();
             let contested = findings
                 .iter()
-                .any(|finding| finding.supported && finding.stance == Stance::Against);
+                .any(|finding| finding.supported && finding.stance == FindingStance::Against);
             match (tools.len(), supported.len()) {
                 (2.., 2..) if complete && !contested => Confidence::High,
                 (1.., 2..) | (2.., _) => Confidence::Medium,
@@ -53,11 +53,8 @@ pub(super) fn of(
 }
 
 /// Returns whether a platform or a register wrote the quoted text; anybody may have written the rest.
-pub(super) fn is_trusted(state: &State, quote: &Quote) -> bool {
-    let tools = state
-        .opened
-        .as_ref()
-        .map_or(&[][..], |opened| &opened.tools);
+pub(super) fn is_trusted(state: &CaseState, quote: &Quote) -> bool {
+    let tools = state.setup.as_ref().map_or(&[][..], |opened| &opened.tools);
     state
         .evidence_of(quote.id)
         .and_then(|evidence| tools.iter().find(|spec| spec.name == evidence.tool))

@@ -8,48 +8,50 @@ use std::sync::OnceLock;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::claims::{Said, unsaid};
+use super::claims::{EvidenceText, unsupported_value};
 use crate::conclusion::Verdict;
-use crate::state::State;
+use crate::state::CaseState;
 
 /// Filter for the prose of a model that a report may show.
-pub struct Prose<'a>(Kept<'a>);
+pub struct ProseFilter<'a>(ProsePolicy<'a>);
 
-enum Kept<'a> {
+enum ProsePolicy<'a> {
     /// Shows everything; rules wrote it.
     All,
     /// Shows the sentences whose values the case holds.
-    Known {
-        state: &'a State,
+    OnlyKnownValues {
+        state: &'a CaseState,
         /// Evidence of the case, read on first use.
-        bodies: OnceLock<Vec<Said>>,
+        bodies: OnceLock<Vec<EvidenceText>>,
     },
     /// Shows nothing.
-    Nothing,
+    Hidden,
 }
 
-impl<'a> Prose<'a> {
+impl<'a> ProseFilter<'a> {
     /// Creates the filter of a case; before the conclusion it shows everything.
     #[must_use]
-    pub fn of(state: &'a State) -> Self {
+    pub fn from_state(state: &'a CaseState) -> Self {
         match &state.conclusion {
-            Some(conclusion) => Self::under(state, conclusion.verdict, conclusion.manipulation),
-            None => Self(Kept::All),
+            Some(conclusion) => {
+                Self::for_verdict(state, conclusion.verdict, conclusion.manipulation)
+            }
+            None => Self(ProsePolicy::All),
         }
     }
 
     /// Creates the filter for a case with this final verdict.
-    pub(super) fn under(state: &'a State, verdict: Verdict, manipulation: bool) -> Self {
+    pub(super) fn for_verdict(state: &'a CaseState, verdict: Verdict, manipulation: bool) -> Self {
         let overridden = state
             .draft
             .as_ref()
             .is_some_and(|draft| draft.verdict != verdict);
         Self(if state.models.is_empty() {
-            Kept::All
+            ProsePolicy::All
         } else if overridden || manipulation || state.refused {
-            Kept::Nothing
+            ProsePolicy::Hidden
         } else {
-            Kept::Known {
+            ProsePolicy::OnlyKnownValues {
                 state,
                 bodies: OnceLock::new(),
             }
@@ -58,15 +60,15 @@ impl<'a> Prose<'a> {
 
     /// Returns the part of a text that may be shown.
     #[must_use]
-    pub fn text(&self, text: &str) -> String {
+    pub fn filter_text(&self, text: &str) -> String {
         match &self.0 {
-            Kept::All => text.to_owned(),
-            Kept::Nothing => String::new(),
-            Kept::Known { state, bodies } => {
-                let bodies = || bodies.get_or_init(|| read(state));
+            ProsePolicy::All => text.to_owned(),
+            ProsePolicy::Hidden => String::new(),
+            ProsePolicy::OnlyKnownValues { state, bodies } => {
+                let bodies = || bodies.get_or_init(|| answered_evidence(state));
                 let kept: String = text
                     .split_sentence_bounds()
-                    .filter(|sentence| stands(sentence, state, &bodies))
+                    .filter(|sentence| has_known_values(sentence, state, &bodies))
                     .collect();
                 kept.trim().to_owned()
             }
@@ -75,17 +77,17 @@ impl<'a> Prose<'a> {
 
     /// Returns the parts of lines that may be shown, without empty lines.
     #[must_use]
-    pub fn lines(&self, lines: &[String]) -> Vec<String> {
+    pub fn filter_lines(&self, lines: &[String]) -> Vec<String> {
         lines
             .iter()
-            .map(|line| self.text(line))
+            .map(|line| self.filter_text(line))
             .filter(|line| !line.is_empty())
             .collect()
     }
 }
 
 /// Returns the evidence of answered calls.
-fn read(state: &State) -> Vec<Said> {
+fn answered_evidence(state: &CaseState) -> Vec<EvidenceText> {
     state
         .evidence
         .values()
@@ -95,12 +97,16 @@ fn read(state: &State) -> Vec<Said> {
 }
 
 /// Returns whether the case holds every value that a sentence names.
-fn stands<'b>(sentence: &str, state: &State, bodies: &dyn Fn() -> &'b Vec<Said>) -> bool {
+fn has_known_values<'b>(
+    sentence: &str,
+    state: &CaseState,
+    bodies: &dyn Fn() -> &'b Vec<EvidenceText>,
+) -> bool {
     let says = |kind, value: &str| {
         state.knows(kind, value) || bodies().iter().any(|said| said.mentions(kind, value))
     };
-    let spells = |word: &str| bodies().iter().any(|said| said.spells(word));
-    unsaid(sentence, &says, &spells).is_none()
+    let spells = |word: &str| bodies().iter().any(|said| said.contains_text(word));
+    unsupported_value(sentence, &says, &spells).is_none()
 }
 
 #[cfg(test)]
@@ -109,19 +115,20 @@ mod tests {
     use crate::conclusion::ConclusionDraft;
     use crate::fixture;
 
-    fn said(state: &State, verdict: Verdict) -> String {
-        Prose::under(state, verdict, false)
-            .text("Somebody scans web-01. It was 203.0.113.9, our own scanner. Nobody answered.")
+    fn filtered_sample(state: &CaseState, verdict: Verdict) -> String {
+        ProseFilter::for_verdict(state, verdict, false).filter_text(
+            "Somebody scans web-01. It was 203.0.113.9, our own scanner. Nobody answered.",
+        )
     }
 
     #[test]
     fn a19_a_sentence_about_what_no_evidence_holds_is_left_out() {
         let mut state = fixture::opened_state();
-        let whole = said(&state, Verdict::Inconclusive);
+        let whole = filtered_sample(&state, Verdict::Inconclusive);
         assert!(whole.contains("203.0.113.9"), "rules wrote it: {whole}");
         state.models = vec!["fake/model".to_owned()];
         assert_eq!(
-            said(&state, Verdict::Inconclusive),
+            filtered_sample(&state, Verdict::Inconclusive),
             "Somebody scans web-01. Nobody answered."
         );
     }
@@ -140,7 +147,7 @@ mod tests {
             .insert(evidence.id, std::sync::Arc::new(evidence));
         let text = "It fetched http://203.0.113.66:80/a twice.";
         assert_eq!(
-            Prose::under(&state, Verdict::Inconclusive, false).text(text),
+            ProseFilter::for_verdict(&state, Verdict::Inconclusive, false).filter_text(text),
             text
         );
     }
@@ -151,12 +158,13 @@ mod tests {
         state.models = vec!["fake/model".to_owned()];
         state.draft = Some(ConclusionDraft {
             verdict: Verdict::FalsePositive,
-            ..super::super::plain::draft(&state)
+            ..super::super::fallback::fallback_draft(&state)
         });
-        assert_eq!(said(&state, Verdict::Inconclusive), "");
-        assert_ne!(said(&state, Verdict::FalsePositive), "");
+        assert_eq!(filtered_sample(&state, Verdict::Inconclusive), "");
+        assert_ne!(filtered_sample(&state, Verdict::FalsePositive), "");
         assert_eq!(
-            Prose::under(&state, Verdict::FalsePositive, true).text("All is well."),
+            ProseFilter::for_verdict(&state, Verdict::FalsePositive, true)
+                .filter_text("All is well."),
             ""
         );
     }

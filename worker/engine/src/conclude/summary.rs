@@ -3,20 +3,24 @@
 use super::confidence::is_trusted;
 use crate::conclusion::{Conclusion, Leaning, Verdict};
 use crate::evidence::EvidenceId;
-use crate::finding::{Finding, Quote, Stance};
+use crate::finding::{Finding, FindingStance, Quote};
 use crate::quote::is_whole;
-use crate::state::State;
+use crate::state::CaseState;
 use nightshift_alert::Alert;
 
 /// Writes what happened, then what decides the case or what is missing. `held_up` says why an alert that records
 /// clear is not cleared.
-pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) -> String {
+pub(super) fn write_summary(
+    conclusion: &Conclusion,
+    state: &CaseState,
+    held_up: Option<&str>,
+) -> String {
     let Some(alert) = state.alert() else {
         return String::new();
     };
-    let why = reasons(conclusion, state, alert);
+    let why = supporting_claims(conclusion, state, alert);
     let happened = alert.what_happened();
-    let named = named(&happened, alert);
+    let named = named_values(&happened, alert);
     // Claims of an attack say themselves what happened; statements of a register do not.
     let is_told = conclusion.verdict == Verdict::TruePositive
         && !named.is_empty()
@@ -28,7 +32,7 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
             .is_some_and(|claim| named.iter().any(|value| claim.contains(value)));
     let happened = (!is_told).then_some(happened);
     let end = match conclusion.verdict {
-        Verdict::Inconclusive => Some(undecided(conclusion, alert, held_up)),
+        Verdict::Inconclusive => Some(undecided_sentence(conclusion, alert, held_up)),
         _ => None,
     };
     let said: Vec<String> = match begins {
@@ -39,15 +43,15 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
 }
 
 /// Returns the claims that support the verdict or the leaning, the strongest first.
-fn reasons(conclusion: &Conclusion, state: &State, alert: &Alert) -> Vec<String> {
+fn supporting_claims(conclusion: &Conclusion, state: &CaseState, alert: &Alert) -> Vec<String> {
     // A claim of malice may rest on untrusted or partial text. A claim against malice opens no report on such text
     // alone. For an undecided case the alert's own sentence is already written.
     let is_decided = conclusion.verdict != Verdict::Inconclusive;
     let counts = |finding: &Finding| {
         let mut evidence = finding.evidence.iter();
         match finding.stance {
-            Stance::For => is_decided || evidence.any(|quote| quote.id != EvidenceId::ALERT),
-            _ => evidence.any(|quote| is_trusted(state, quote) && stands_whole(state, quote)),
+            FindingStance::For => is_decided || evidence.any(|quote| quote.id != EvidenceId::ALERT),
+            _ => evidence.any(|quote| is_trusted(state, quote) && is_whole_quote(state, quote)),
         }
     };
     let proven = |stance| {
@@ -59,38 +63,43 @@ fn reasons(conclusion: &Conclusion, state: &State, alert: &Alert) -> Vec<String>
     };
     let record = || conclusion.exonerations.first();
     match (conclusion.verdict, conclusion.leaning) {
-        (Verdict::TruePositive, _) => proven(Stance::For).take(2).collect(),
+        (Verdict::TruePositive, _) => proven(FindingStance::For).take(2).collect(),
         (Verdict::BenignTruePositive | Verdict::FalsePositive, _) => record()
             .map(|fact| sentence(&fact.statement, alert))
-            .or_else(|| proven(Stance::Against).next())
+            .or_else(|| proven(FindingStance::Against).next())
             .into_iter()
             .collect(),
-        (Verdict::Inconclusive, Leaning::Benign) => proven(Stance::Against).take(1).collect(),
-        (Verdict::Inconclusive, _) => proven(Stance::For).take(1).collect(),
+        (Verdict::Inconclusive, Leaning::Benign) => {
+            proven(FindingStance::Against).take(1).collect()
+        }
+        (Verdict::Inconclusive, _) => proven(FindingStance::For).take(1).collect(),
     }
 }
 
 /// Returns the values of the alert that the sentence names.
-fn named<'a>(happened: &str, alert: &'a Alert) -> Vec<&'a str> {
+fn named_values<'a>(happened: &str, alert: &'a Alert) -> Vec<&'a str> {
     let values = alert.indicators.iter().map(|one| one.value.as_str());
     let values = values.chain(alert.subject());
     values.filter(|value| happened.contains(value)).collect()
 }
 
 /// Returns why the case is undecided: the rule or record in the way, else the first missing fact.
-fn undecided(conclusion: &Conclusion, alert: &Alert, held_up: Option<&str>) -> String {
+fn undecided_sentence(conclusion: &Conclusion, alert: &Alert, held_up: Option<&str>) -> String {
     let rule = conclusion.overridden.first();
     let why = rule.map(|rule| rule.why.as_str()).or(held_up);
     match (&conclusion.failed, why, conclusion.would_decide.first()) {
         (Some(why), ..) => format!("Not triaged: {}", sentence(why, alert)),
-        (None, Some(why), _) => format!("Not decided: {}", ended(why)),
-        (None, None, Some(missing)) => format!("Not decided; missing: {}", ended(&lower(missing))),
+        (None, Some(why), _) => format!("Not decided: {}", with_full_stop(why)),
+        (None, None, Some(missing)) => format!(
+            "Not decided; missing: {}",
+            with_full_stop(&lowercase_first(missing))
+        ),
         (None, None, None) => "Not decided.".to_owned(),
     }
 }
 
 /// Lowercases the first letter of a plain word: `Logs of …` continues a sentence as `logs of …`.
-fn lower(text: &str) -> String {
+fn lowercase_first(text: &str) -> String {
     let first = text.split_whitespace().next().unwrap_or_default();
     let mut chars = text.chars();
     match chars.next() {
@@ -103,14 +112,14 @@ fn lower(text: &str) -> String {
 
 /// Returns whether a quote is the whole text of its field: `approved for a scan` may be cut from `not approved for a
 /// scan`.
-fn stands_whole(state: &State, quote: &Quote) -> bool {
+fn is_whole_quote(state: &CaseState, quote: &Quote) -> bool {
     state
         .evidence_of(quote.id)
         .is_some_and(|evidence| is_whole(&evidence.body.value(), &quote.quote))
 }
 
 /// Adds a full stop.
-fn ended(text: &str) -> String {
+fn with_full_stop(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?', '…', '。', '．', '！', '？']) {
         text.to_owned()
@@ -134,19 +143,19 @@ fn sentence(text: &str, alert: &Alert) -> String {
         Some(first) if is_word => first.to_uppercase().chain(chars).collect(),
         _ => text.to_owned(),
     };
-    ended(&capital)
+    with_full_stop(&capital)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use nightshift_alert::{Indicator, IndicatorKind, Role};
+    use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 
     use super::*;
-    use crate::conclude::{conclusion, plain};
+    use crate::conclude::{draw_conclusion, fallback};
     use crate::conclusion::ConclusionDraft;
-    use crate::event::Opened;
+    use crate::event::CaseSetup;
     use crate::evidence::{Evidence, EvidenceId};
     use crate::finding::{FindingDraft, QuoteDraft};
     use crate::fixture;
@@ -155,14 +164,14 @@ mod tests {
     #[test]
     fn a19_what_is_taken_out_of_a_text_opens_no_report_against_malice() {
         let mut state = fixture::opened_state();
-        let mut opened = Opened::clone(state.opened.as_ref().unwrap());
+        let mut opened = CaseSetup::clone(state.setup.as_ref().unwrap());
         let mut tools = fixture::tools();
         tools[1].trust.push(TrustedPath {
             path: String::new(),
             trust: Trust::Register,
         });
         opened.tools = tools.into();
-        state.opened = Some(Arc::new(opened));
+        state.setup = Some(Arc::new(opened));
         let mut row = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());
         row.id = EvidenceId(2);
         row.tool = "lookup".to_owned();
@@ -176,15 +185,15 @@ mod tests {
                     evidence: EvidenceId(2),
                     quote: quote.to_owned(),
                 }],
-                stance: Stance::Against,
+                stance: FindingStance::Against,
             };
             state.draft = Some(ConclusionDraft {
                 verdict: Verdict::Inconclusive,
                 leaning: Leaning::Benign,
                 findings: vec![finding],
-                ..plain::draft(&state)
+                ..fallback::fallback_draft(&state)
             });
-            let end = conclusion(&state).unwrap();
+            let end = draw_conclusion(&state).unwrap();
             assert!(end.findings[0].supported, "{quote}");
             end.summary
         };
@@ -197,7 +206,7 @@ mod tests {
     #[test]
     fn words_get_a_capital_and_values_do_not() {
         let mut alert = fixture::alert();
-        let user = Indicator::new(IndicatorKind::Principal, "alice", Role::Actor);
+        let user = Indicator::new(IndicatorKind::Principal, "alice", IndicatorRole::Actor);
         alert.indicators.push(user);
         let sentence = |text: &str| sentence(text, &alert);
         assert_eq!(sentence("no plan"), "No plan.");

@@ -2,11 +2,11 @@
 
 use nightshift_alert::{Alert, Severity};
 
-use super::floor::Ruling;
+use super::verdict_rules::PolicyOutcome;
 use crate::conclusion::{Leaning, Urgency, Verdict};
 
 /// Returns when somebody should act.
-pub(super) fn of(ruling: &Ruling, alert: &Alert, manipulation: bool) -> Urgency {
+pub(super) fn rate_urgency(ruling: &PolicyOutcome, alert: &Alert, manipulation: bool) -> Urgency {
     if alert.is_sample() || ruling.verdict.is_benign() {
         return Urgency::None;
     }
@@ -19,7 +19,7 @@ pub(super) fn of(ruling: &Ruling, alert: &Alert, manipulation: bool) -> Urgency 
     }
 }
 
-fn by_severity(ruling: &Ruling) -> Urgency {
+fn by_severity(ruling: &PolicyOutcome) -> Urgency {
     let is_true = ruling.verdict == Verdict::TruePositive;
     match ruling.severity {
         Severity::Critical => Urgency::Now,
@@ -38,20 +38,20 @@ fn by_severity(ruling: &Ruling) -> Urgency {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conclusion::Reason;
+    use crate::conclusion::VerdictReason;
 
     #[test]
     fn a_leaning_that_no_record_bears_lets_nothing_wait() {
         let of = |cleared, leaning| {
-            by_severity(&Ruling {
+            by_severity(&PolicyOutcome {
                 verdict: Verdict::Inconclusive,
                 leaning,
-                reason: Reason::MissingData,
+                reason: VerdictReason::MissingData,
                 severity: Severity::Medium,
                 would_decide: Vec::new(),
                 overridden: Vec::new(),
                 cleared,
-                held_up: None,
+                hold_reason: None,
             })
         };
         assert_eq!(of(false, Leaning::Benign), Urgency::ThisShift);

@@ -2,38 +2,37 @@
 
 use serde_json::json;
 
-use super::*;
 use crate::command::Command;
 use crate::decide::decide;
-use crate::event::{CommandId, Event, EventBody, Opened, Outcome};
+use crate::event::{CaseSetup, CommandId, CommandOutcome, Event, EventBody};
 use crate::fixture::{at, opened};
 use crate::fold::apply;
-use crate::limits::{Cost, Limits};
-use crate::plan::{Mode, StepDraft};
+use crate::limits::{Cost, TriageLimits};
+use crate::plan::{PlanMode, StepDraft};
 use crate::question::{PlanAnswer, TurnAnswer};
-use crate::state::State;
+use crate::state::CaseState;
 use crate::tool::{ToolCall, ToolError, ToolOutput};
 
-struct Case(State);
+struct DecideFixture(CaseState);
 
-impl Case {
+impl DecideFixture {
     /// Opens a case with these limits; a question reserves one model call.
-    fn new(limits: Limits) -> Self {
+    fn new(limits: TriageLimits) -> Self {
         let reserve = Cost {
             model_calls: 1,
             ..Cost::default()
         };
-        let opened = Opened {
+        let opened = CaseSetup {
             reserve,
             ..opened(limits)
         };
-        let mut case = Self(State::default());
+        let mut case = Self(CaseState::default());
         case.write(EventBody::Opened(Box::new(opened)));
         case.write(EventBody::Claimed { epoch: 1 });
         case.start();
         case.finish(
             "call:past_cases",
-            Outcome::Called(ToolOutput::of(json!({}))),
+            CommandOutcome::Called(ToolOutput::from_body(json!({}))),
         );
         case
     }
@@ -60,7 +59,7 @@ impl Case {
         ids.into_iter().map(|id| id.0).collect()
     }
 
-    fn finish(&mut self, id: &str, outcome: Outcome) {
+    fn finish(&mut self, id: &str, outcome: CommandOutcome) {
         self.write(EventBody::Finished {
             id: CommandId(id.to_owned()),
             outcome: Box::new(outcome),
@@ -85,8 +84,8 @@ impl Case {
         };
         self.finish(
             "plan",
-            Outcome::Planned(PlanAnswer {
-                mode: Mode::Planned,
+            CommandOutcome::Planned(PlanAnswer {
+                mode: PlanMode::Planned,
                 objective: "look".into(),
                 steps: steps.iter().enumerate().map(step).collect(),
                 source: String::new(),
@@ -102,20 +101,20 @@ fn lookup(limit: u32) -> ToolCall {
     ToolCall::new("lookup", arguments.as_object().cloned().unwrap())
 }
 
-fn calls(calls: u64) -> Limits {
-    Limits {
+fn calls(calls: u64) -> TriageLimits {
+    TriageLimits {
         calls,
-        ..Limits::default()
+        ..TriageLimits::default()
     }
 }
 
 #[test]
 fn time_that_ends_while_the_case_is_concluded_does_not_make_it_stand_still() {
-    let mut case = Case::new(Limits::default());
+    let mut case = DecideFixture::new(TriageLimits::default());
     case.start();
     case.write(EventBody::TimeUp);
     assert_eq!(case.start(), ["exonerate"]);
-    case.finish("exonerate", Outcome::Exonerated(Vec::new()));
+    case.finish("exonerate", CommandOutcome::Exonerated(Vec::new()));
     assert_eq!(case.start(), ["conclude"]);
     case.write(EventBody::TimeUp);
     assert_eq!(case.start(), ["conclude"]);
@@ -124,7 +123,7 @@ fn time_that_ends_while_the_case_is_concluded_does_not_make_it_stand_still() {
 #[test]
 fn a_wave_asks_no_more_than_the_caps_have_room_for() {
     // Of four calls one is charged for the plan and one is kept for the conclusion.
-    let mut case = Case::new(calls(4));
+    let mut case = DecideFixture::new(calls(4));
     case.plan(&[&[], &[], &[], &[]]);
     assert_eq!(case.start(), ["turn:s1:1", "turn:s2:1", "turn:s3:1"]);
     assert!(case.0.charged().model_calls < 4);
@@ -132,9 +131,9 @@ fn a_wave_asks_no_more_than_the_caps_have_room_for() {
 
 #[test]
 fn a_worker_that_dies_at_the_conclusion_each_time_spends_no_more_than_the_cap() {
-    let mut case = Case::new(calls(1));
+    let mut case = DecideFixture::new(calls(1));
     assert_eq!(case.start(), ["exonerate"]);
-    case.finish("exonerate", Outcome::Exonerated(Vec::new()));
+    case.finish("exonerate", CommandOutcome::Exonerated(Vec::new()));
     for epoch in 2..4 {
         assert_eq!(case.start(), ["conclude"]);
         case.write(EventBody::Claimed { epoch });
@@ -144,26 +143,26 @@ fn a_worker_that_dies_at_the_conclusion_each_time_spends_no_more_than_the_cap() 
 
 #[test]
 fn by_how_much_clocks_of_workers_differ_is_no_time_of_the_case() {
-    let mut case = Case::new(Limits::default());
+    let mut case = DecideFixture::new(TriageLimits::default());
     let ahead = at(101) + chrono::Duration::minutes(16);
     apply(&mut case.0, &Event::new(ahead, EventBody::TimeUp));
-    let so_far = case.0.active();
+    let so_far = case.0.active_time();
     case.write(EventBody::Claimed { epoch: 2 });
-    assert_eq!(case.0.active(), so_far);
+    assert_eq!(case.0.active_time(), so_far);
 }
 
 #[test]
 fn a_call_that_another_step_is_making_is_waited_for() {
-    let mut case = Case::new(Limits::default());
+    let mut case = DecideFixture::new(TriageLimits::default());
     case.plan(&[&[lookup(1)], &[lookup(2)]]);
     assert_eq!(case.start(), ["call:s1:0:0", "call:s2:0:0"]);
     case.finish(
         "call:s1:0:0",
-        Outcome::CallFailed(ToolError::Timeout { secs: 30 }),
+        CommandOutcome::CallFailed(ToolError::Timeout { secs: 30 }),
     );
     assert_eq!(case.start(), ["turn:s1:1"]);
     let again = TurnAnswer::calls(vec![lookup(2)]);
-    case.finish("turn:s1:1", Outcome::Turned(again));
+    case.finish("turn:s1:1", CommandOutcome::Turned(again));
     assert_eq!(case.start(), [""; 0], "s2 is making it");
     case.write(EventBody::Claimed { epoch: 2 });
     assert_eq!(
@@ -171,6 +170,9 @@ fn a_call_that_another_step_is_making_is_waited_for() {
         ["call:s2:0:0"],
         "and makes it again after a kill"
     );
-    case.finish("call:s2:0:0", Outcome::Called(ToolOutput::of(json!({}))));
+    case.finish(
+        "call:s2:0:0",
+        CommandOutcome::Called(ToolOutput::from_body(json!({}))),
+    );
     assert_eq!(case.start(), ["turn:s1:2", "turn:s2:1"]);
 }

@@ -2,23 +2,23 @@
 
 use super::scripted::*;
 use super::*;
-use crate::conclusion::{Conclusion, Leaning, Reason, Verdict};
-use crate::driver::{End, Ports, drive};
+use crate::conclusion::{Conclusion, Leaning, Verdict, VerdictReason};
+use crate::driver::{CaseEnd, DriverPorts, drive};
 use crate::event::{Event, EventBody};
 use crate::fixture::at;
 use crate::fold::fold;
 use crate::journal::read_event;
-use crate::limits::Limits;
-use crate::port::{Exonerator, Ruled};
+use crate::limits::TriageLimits;
+use crate::port::{ExonerationResult, Exonerator};
 use crate::question::ConcludeQuestion;
 use crate::verify::verify;
 
 /// Rules that want these questions answered.
-struct Want(Vec<String>);
+struct UnansweredRules(Vec<String>);
 
-impl Exonerator for Want {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
-        Ruled {
+impl Exonerator for UnansweredRules {
+    fn exonerate(&self, _: &ConcludeQuestion) -> ExonerationResult {
+        ExonerationResult {
             facts: Vec::new(),
             unanswered: self.0.clone(),
         }
@@ -29,14 +29,14 @@ const WANTED: &str = "Search the log: no answer, and nothing is cleared without 
 
 /// Returns the journal of a case whose actor a record clears, with an analyst of this verdict.
 async fn journal(wanted: Vec<String>, verdict: Verdict) -> Vec<Event> {
-    let mut run = Run::new(one_step(verdict));
-    run.shelf = Arc::new(Shelf {
+    let mut run = ScriptedRun::new(one_step(verdict));
+    run.shelf = Arc::new(ScriptedToolbox {
         facts: vec![scanner("198.51.100.7")],
-        ..Shelf::default()
+        ..ScriptedToolbox::default()
     });
     run.journal.append(&run.opening()).await.unwrap();
-    let ports = Ports {
-        exonerator: Arc::new(Want(wanted)),
+    let ports = DriverPorts {
+        exonerator: Arc::new(UnansweredRules(wanted)),
         ..run.ports()
     };
     let state = fold(&run.opening());
@@ -60,7 +60,11 @@ async fn a01_what_a_record_clears_is_held_up_while_a_key_step_has_no_answer() {
     let held_up = end(&journal(two, benign).await);
     assert_eq!(
         (held_up.verdict, held_up.leaning, held_up.reason),
-        (Verdict::Inconclusive, Leaning::Benign, Reason::ToolFailure)
+        (
+            Verdict::Inconclusive,
+            Leaning::Benign,
+            VerdictReason::ToolFailure
+        )
     );
     assert_eq!(
         held_up.assessed_severity,
@@ -85,7 +89,7 @@ async fn the_question_says_that_the_alert_is_not_cleared_and_why() {
     let question = fold(&events).conclude_question().unwrap();
     assert!(question.cleared, "records clear it");
     assert!(!question.may_be_benign());
-    assert_eq!(question.held_up.as_deref(), Some(WANTED));
+    assert_eq!(question.hold_reason.as_deref(), Some(WANTED));
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,16 +141,16 @@ async fn a_softer_conclusion_than_the_missing_answers_allow_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_softer_than_the_alert_lacks_nothing() {
-    let mut run = Run::new(one_step(Verdict::TruePositive));
+    let mut run = ScriptedRun::new(one_step(Verdict::TruePositive));
     run.script.drafts.lock().unwrap()[0].assessed_severity = nightshift_alert::Severity::High;
-    run.opened = crate::fixture::opened(Limits::default());
-    let ports = Ports {
-        exonerator: Arc::new(Want(vec![WANTED.to_owned()])),
+    run.opened = crate::fixture::opened(TriageLimits::default());
+    let ports = DriverPorts {
+        exonerator: Arc::new(UnansweredRules(vec![WANTED.to_owned()])),
         ..run.ports()
     };
     let state = fold(&run.opening());
     let end = drive(&ports, state, &CancellationToken::new()).await;
-    let Ok(End::Concluded(state)) = end else {
+    let Ok(CaseEnd::Concluded(state)) = end else {
         panic!("{end:?}")
     };
     let end = state.conclusion.unwrap();

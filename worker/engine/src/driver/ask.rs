@@ -3,29 +3,29 @@
 //! Retries and one repair are up to the analyst, so an error here is final. Once the fallback analyst has taken over
 //! it keeps the case, so that one plan is not run by two analysts.
 
-use super::{Came, Ports};
-use crate::allowance::Allowance;
+use super::{CommandResult, DriverPorts};
+use crate::case_budget::CaseBudget;
 use crate::command::Question;
-use crate::event::Outcome;
-use crate::measure::Measure;
+use crate::event::CommandOutcome;
+use crate::measurement::Measurement;
 use crate::port::{Analyst, Answer, NoAnswer};
 use crate::question::AskError;
-use crate::state::State;
+use crate::state::CaseState;
 use crate::strategy::History;
 
-pub(super) async fn ask(
-    ports: &Ports,
-    state: &State,
-    allowance: &Allowance,
+pub(super) async fn ask_with_fallback(
+    ports: &DriverPorts,
+    state: &CaseState,
+    allowance: &CaseBudget,
     question: &Question,
-) -> Came {
+) -> CommandResult {
     let came = match (&ports.fallback, state.degraded.is_empty()) {
-        (Some(lesser), false) => finished(
-            put(lesser.as_ref(), state, allowance, question, History::Full).await,
+        (Some(lesser), false) => finished_result(
+            ask_analyst(lesser.as_ref(), state, allowance, question, History::Full).await,
             None,
         ),
         (lesser, _) => {
-            let first = put(
+            let first = ask_analyst(
                 ports.analyst.as_ref(),
                 state,
                 allowance,
@@ -33,34 +33,35 @@ pub(super) async fn ask(
                 state.history(),
             )
             .await;
-            match (given_up(first, state), lesser) {
+            match (stop_waiting(first, state), lesser) {
                 (Err(none), _)
                     if matches!(none.error, AskError::Down { .. } | AskError::NoTurn { .. }) =>
                 {
-                    Came::Withdrawn {
+                    CommandResult::Withdrawn {
                         cost: none.cost,
                         in_line: matches!(none.error, AskError::NoTurn { .. }),
                     }
                 }
                 (Err(none), Some(lesser)) => {
                     let second =
-                        put(lesser.as_ref(), state, allowance, question, History::Full).await;
+                        ask_analyst(lesser.as_ref(), state, allowance, question, History::Full)
+                            .await;
                     match second {
                         Ok(mut answer) => {
                             answer.cost += none.cost;
-                            finished(Ok(answer), Some(none.error))
+                            finished_result(Ok(answer), Some(none.error))
                         }
-                        Err(_) => finished(Err(none), None),
+                        Err(_) => finished_result(Err(none), None),
                     }
                 }
-                (first, _) => finished(first, None),
+                (first, _) => finished_result(first, None),
             }
         }
     };
     if *question == Question::Reflect
-        && let Came::Finished { outcome, .. } = &came
+        && let CommandResult::Finished { outcome, .. } = &came
     {
-        ports.meter.count(&Measure::Reflection {
+        ports.meter.count(&Measurement::Reflection {
             result: reflection_result(outcome),
         });
     }
@@ -68,10 +69,10 @@ pub(super) async fn ask(
 }
 
 /// Makes a missed slot a final error once the case's active time is used up, or the case would wait for ever.
-fn given_up(
-    first: Result<Answer<Outcome>, NoAnswer>,
-    state: &State,
-) -> Result<Answer<Outcome>, NoAnswer> {
+fn stop_waiting(
+    first: Result<Answer<CommandOutcome>, NoAnswer>,
+    state: &CaseState,
+) -> Result<Answer<CommandOutcome>, NoAnswer> {
     first.map_err(|mut none| {
         if let AskError::NoTurn { what } = &none.error
             && state.stop.is_some()
@@ -83,17 +84,20 @@ fn given_up(
     })
 }
 
-fn finished(answer: Result<Answer<Outcome>, NoAnswer>, degraded: Option<AskError>) -> Came {
+fn finished_result(
+    answer: Result<Answer<CommandOutcome>, NoAnswer>,
+    degraded: Option<AskError>,
+) -> CommandResult {
     match answer {
-        Ok(answer) => Came::Finished {
+        Ok(answer) => CommandResult::Finished {
             outcome: Box::new(answer.value),
             cost: answer.cost,
             degraded,
             model: answer.model,
             unanswered: Vec::new(),
         },
-        Err(none) => Came::Finished {
-            outcome: Box::new(Outcome::AskFailed(none.error)),
+        Err(none) => CommandResult::Finished {
+            outcome: Box::new(CommandOutcome::AskFailed(none.error)),
             cost: none.cost,
             degraded,
             model: None,
@@ -102,23 +106,23 @@ fn finished(answer: Result<Answer<Outcome>, NoAnswer>, degraded: Option<AskError
     }
 }
 
-fn reflection_result(outcome: &Outcome) -> &'static str {
+fn reflection_result(outcome: &CommandOutcome) -> &'static str {
     match outcome {
-        Outcome::Reflected(reflection) if reflection.achieved => "achieved",
-        Outcome::Reflected(reflection) if reflection.plan_updates.is_empty() => "unchanged",
-        Outcome::Reflected(_) => "changed",
+        CommandOutcome::Reflected(reflection) if reflection.achieved => "achieved",
+        CommandOutcome::Reflected(reflection) if reflection.plan_updates.is_empty() => "unchanged",
+        CommandOutcome::Reflected(_) => "changed",
         _ => "failed",
     }
 }
 
 /// Asks one analyst one question.
-async fn put(
+async fn ask_analyst(
     analyst: &dyn Analyst,
-    state: &State,
-    allowance: &Allowance,
+    state: &CaseState,
+    allowance: &CaseBudget,
     question: &Question,
     history: History,
-) -> Result<Answer<Outcome>, NoAnswer> {
+) -> Result<Answer<CommandOutcome>, NoAnswer> {
     let nothing = || {
         NoAnswer::from(AskError::Unavailable {
             what: "the case has nothing to ask about".to_owned(),
@@ -127,36 +131,42 @@ async fn put(
     match question {
         Question::Plan => {
             let mut question = state.plan_question().ok_or_else(nothing)?;
-            question.setting.allowance = allowance.clone();
-            Ok(analyst.plan(&question).await?.map(Outcome::Planned))
+            question.context.budget = allowance.clone();
+            Ok(analyst.plan(&question).await?.map(CommandOutcome::Planned))
         }
         Question::Turn { step, turn } => {
             let mut question = state
                 .turn_question(step, *turn, history)
                 .ok_or_else(nothing)?;
-            question.setting.allowance = allowance.clone();
-            Ok(analyst.turn(&question).await?.map(Outcome::Turned))
+            question.context.budget = allowance.clone();
+            Ok(analyst.turn(&question).await?.map(CommandOutcome::Turned))
         }
         Question::Decide => {
             let mut question = state.decide_question().ok_or_else(nothing)?;
-            question.setting.allowance = allowance.clone();
-            Ok(analyst.decide(&question).await?.map(Outcome::Decided))
+            question.context.budget = allowance.clone();
+            Ok(analyst
+                .decide(&question)
+                .await?
+                .map(CommandOutcome::Decided))
         }
         Question::Reflect => {
             let mut question = state.reflect_question(history).ok_or_else(nothing)?;
-            question.setting.allowance = allowance.clone();
-            Ok(analyst.reflect(&question).await?.map(Outcome::Reflected))
+            question.context.budget = allowance.clone();
+            Ok(analyst
+                .reflect(&question)
+                .await?
+                .map(CommandOutcome::Reflected))
         }
-        Question::Conclude | Question::Mend | Question::Blanked => {
+        Question::Conclude | Question::RepairClaims | Question::Counterfactual => {
             let question = match question {
-                Question::Mend => state.mend_question(),
-                Question::Blanked => state.blanked_question(),
+                Question::RepairClaims => state.repair_question(),
+                Question::Counterfactual => state.counterfactual_question(),
                 _ => state.conclude_question(),
             };
             let mut question = question.ok_or_else(nothing)?;
-            question.setting.allowance = allowance.clone();
+            question.context.budget = allowance.clone();
             let answer = analyst.conclude(&question).await?;
-            Ok(answer.map(|draft| Outcome::Drafted(Box::new(draft))))
+            Ok(answer.map(|draft| CommandOutcome::Drafted(Box::new(draft))))
         }
     }
 }

@@ -6,24 +6,24 @@ use async_trait::async_trait;
 
 use super::scripted::*;
 use super::*;
-use crate::conclusion::{ConclusionDraft, Reason, Verdict};
-use crate::driver::{End, Ports, drive};
+use crate::conclusion::{ConclusionDraft, Verdict, VerdictReason};
+use crate::driver::{CaseEnd, DriverPorts, drive};
 use crate::fold::fold;
-use crate::limits::Cap;
+use crate::limits::BudgetCap;
 use crate::port::{Analyst, Answer, NoAnswer};
 use crate::question::{
     AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
     ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
-use crate::state::State;
+use crate::state::CaseState;
 
 /// Scripted analyst whose questions are paid for until the budget is empty.
-pub(super) struct Paid {
-    pub(super) script: Arc<Script>,
+pub(super) struct PayingAnalyst {
+    pub(super) script: Arc<ScriptedAnalyst>,
     pub(super) left: AtomicU32,
 }
 
-impl Paid {
+impl PayingAnalyst {
     async fn ask<T>(
         &self,
         question: impl Future<Output = Result<Answer<T>, NoAnswer>>,
@@ -50,7 +50,7 @@ impl Paid {
 }
 
 #[async_trait]
-impl Analyst for Paid {
+impl Analyst for PayingAnalyst {
     async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         self.ask(self.script.plan(question)).await
     }
@@ -72,10 +72,10 @@ impl Analyst for Paid {
 }
 
 /// Runs a case with budget for `questions` questions and an optional fallback analyst that costs nothing.
-async fn spend(questions: u32, lesser: Option<Script>) -> State {
-    let run = Run::new(one_step(Verdict::TruePositive));
-    let ports = Ports {
-        analyst: Arc::new(Paid {
+async fn spend(questions: u32, lesser: Option<ScriptedAnalyst>) -> CaseState {
+    let run = ScriptedRun::new(one_step(Verdict::TruePositive));
+    let ports = DriverPorts {
+        analyst: Arc::new(PayingAnalyst {
             script: Arc::clone(&run.script),
             left: AtomicU32::new(questions),
         }),
@@ -83,7 +83,7 @@ async fn spend(questions: u32, lesser: Option<Script>) -> State {
         ..run.ports()
     };
     let end = drive(&ports, fold(&run.opening()), &CancellationToken::new()).await;
-    let End::Concluded(state) = end.unwrap() else {
+    let CaseEnd::Concluded(state) = end.unwrap() else {
         panic!("no report")
     };
     let journal = run.journal.0.lock().unwrap().clone();
@@ -98,9 +98,17 @@ async fn a26_without_a_lesser_analyst_the_case_ends_with_what_it_has() {
     for questions in 0..4 {
         let state = spend(questions, None).await;
         let conclusion = state.conclusion.as_ref().unwrap();
-        assert!(state.day_spent, "{questions}");
-        assert_eq!(conclusion.stopped_by, Some(Cap::DayUsd), "{questions}");
-        assert_eq!(conclusion.reason, Reason::BudgetExhausted, "{questions}");
+        assert!(state.day_budget_reached, "{questions}");
+        assert_eq!(
+            conclusion.stopped_by,
+            Some(BudgetCap::DayUsd),
+            "{questions}"
+        );
+        assert_eq!(
+            conclusion.reason,
+            VerdictReason::BudgetExhausted,
+            "{questions}"
+        );
         assert_eq!(conclusion.failed, None, "a cap is no failure");
         assert_eq!(
             conclusion.assessed_severity,
@@ -110,7 +118,7 @@ async fn a26_without_a_lesser_analyst_the_case_ends_with_what_it_has() {
     }
     let state = spend(4, None).await;
     assert_eq!(state.conclusion.unwrap().stopped_by, None);
-    assert!(!state.day_spent);
+    assert!(!state.day_budget_reached);
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +126,10 @@ async fn a26_the_lesser_analyst_takes_over_and_the_report_says_why() {
     for questions in 0..4 {
         let state = spend(questions, Some(one_step(Verdict::TruePositive))).await;
         let conclusion = state.conclusion.as_ref().unwrap();
-        assert!(state.day_spent && conclusion.degraded, "{questions}");
+        assert!(
+            state.day_budget_reached && conclusion.degraded,
+            "{questions}"
+        );
         assert_eq!(conclusion.stopped_by, None, "{questions}");
         let told = |gap: &String| gap.contains("the day's budget of 5 USD is spent");
         assert!(conclusion.gaps.iter().any(told), "{:?}", conclusion.gaps);

@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicU32;
 
 use async_trait::async_trait;
 
-use super::budget::Paid;
+use super::budget::PayingAnalyst;
 use super::scripted::*;
 use super::*;
-use crate::conclusion::{Conclusion, ConclusionDraft, Confidence, Reason, Verdict};
-use crate::driver::{End, Ports, drive};
+use crate::conclusion::{Conclusion, ConclusionDraft, Confidence, Verdict, VerdictReason};
+use crate::driver::{CaseEnd, DriverPorts, drive};
 use crate::fold::fold;
-use crate::limits::Cap;
+use crate::limits::BudgetCap;
 use crate::plan::{StepDraft, StepOutcome};
 use crate::port::{Analyst, Answer, NoAnswer};
 use crate::question::{
@@ -21,13 +21,13 @@ use crate::question::{
 use crate::strategy::Strategy;
 
 /// Analyst that pays 0.25 USD per question and records the cap that the last question names.
-struct Noted {
-    paid: Paid,
-    told: Mutex<Vec<Option<Cap>>>,
+struct CapRecorder {
+    paid: PayingAnalyst,
+    caps: Mutex<Vec<Option<BudgetCap>>>,
 }
 
 #[async_trait]
-impl Analyst for Noted {
+impl Analyst for CapRecorder {
     async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         self.paid.plan(question).await
     }
@@ -44,38 +44,38 @@ impl Analyst for Noted {
         &self,
         question: &ConcludeQuestion,
     ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
-        self.told.lock().unwrap().push(question.stopped_by);
+        self.caps.lock().unwrap().push(question.stopped_by);
         self.paid.conclude(question).await
     }
 }
 
 /// Returns the conclusion of a case that a record clears, under this cap, with 0.25 USD reserved per question.
-async fn concluded(script: Script, strategy: Strategy, usd: f64) -> Conclusion {
-    let mut run = Run::new(script);
+async fn concluded(script: ScriptedAnalyst, strategy: Strategy, usd: f64) -> Conclusion {
+    let mut run = ScriptedRun::new(script);
     run.opened.limits.usd = usd;
     run.opened.reserve.usd = 0.25;
-    run.opened.conduct.strategy = strategy;
-    run.shelf = Arc::new(Shelf {
+    run.opened.options.strategy = strategy;
+    run.shelf = Arc::new(ScriptedToolbox {
         facts: vec![scanner("198.51.100.7")],
-        ..Shelf::default()
+        ..ScriptedToolbox::default()
     });
-    let analyst = Arc::new(Noted {
-        paid: Paid {
+    let analyst = Arc::new(CapRecorder {
+        paid: PayingAnalyst {
             script: Arc::clone(&run.script),
             left: AtomicU32::new(u32::MAX),
         },
-        told: Mutex::default(),
+        caps: Mutex::default(),
     });
-    let ports = Ports {
+    let ports = DriverPorts {
         analyst: analyst.clone(),
         ..run.ports()
     };
     let end = drive(&ports, fold(&run.opening()), &CancellationToken::new()).await;
-    let End::Concluded(state) = end.unwrap() else {
+    let CaseEnd::Concluded(state) = end.unwrap() else {
         panic!("no report")
     };
     let conclusion = state.conclusion.unwrap();
-    assert_eq!(*analyst.told.lock().unwrap(), [conclusion.stopped_by]);
+    assert_eq!(*analyst.caps.lock().unwrap(), [conclusion.stopped_by]);
     conclusion
 }
 
@@ -93,15 +93,15 @@ async fn a_case_that_did_all_its_work_was_not_cut_short() {
 
 #[tokio::test(start_paused = true)]
 async fn a_case_that_had_something_left_to_do_was_cut_short() {
-    let missed = || Script {
+    let missed = || ScriptedAnalyst {
         turns: list([asks(vec![address()]), result(StepOutcome::Unmet)]),
         ..one_step(Verdict::BenignTruePositive)
     };
-    let two_steps = || Script {
+    let two_steps = || ScriptedAnalyst {
         plan: plan(vec![step("a", &[]), step("b", &["a"])]),
         ..one_step(Verdict::BenignTruePositive)
     };
-    let acts_once = || Script {
+    let acts_once = || ScriptedAnalyst {
         decisions: list([Decision {
             objective: "find out".into(),
             source: String::new(),
@@ -123,8 +123,8 @@ async fn a_case_that_had_something_left_to_do_was_cut_short() {
         ("its answer", acts_once(), Strategy::Adaptive, 0.9),
     ] {
         let end = concluded(script, strategy, usd).await;
-        assert_eq!(end.stopped_by, Some(Cap::Usd), "{left}");
+        assert_eq!(end.stopped_by, Some(BudgetCap::Usd), "{left}");
         assert_eq!(end.verdict, Verdict::Inconclusive, "{left}");
-        assert_eq!(end.reason, Reason::BudgetExhausted, "{left}");
+        assert_eq!(end.reason, VerdictReason::BudgetExhausted, "{left}");
     }
 }

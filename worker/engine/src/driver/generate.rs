@@ -5,29 +5,28 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole, Severity};
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::ActionChoice;
 use crate::command::{Command, Question};
-use crate::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
-use crate::event::{AnalystKind, Event, EventBody, Opened, Outcome};
+use crate::conclusion::{ConclusionDraft, Leaning, Verdict, VerdictReason};
+use crate::event::{AnalystKind, CaseSetup, CommandOutcome, Event, EventBody};
 use crate::evidence::EvidenceId;
 use crate::exoneration::Exoneration;
-use crate::finding::{FindingDraft, QuoteDraft, Stance};
+use crate::finding::{FindingDraft, FindingStance, QuoteDraft};
 use crate::fixture::{at, opened, tools};
-use crate::limits::{Cost, Limits};
-use crate::plan::{Mode, Plan, PlanUpdate, StepDraft, StepId, StepOutcome};
+use crate::limits::{Cost, TriageLimits};
+use crate::plan::{PlanMode, PlanUpdate, StepDraft, StepId, StepOutcome};
 use crate::question::{AskError, Decision, Judgement, PlanAnswer, Reflection, TurnAnswer};
-use crate::state::Turn;
-use crate::strategy::Conduct;
+use crate::strategy::TriageOptions;
 use crate::tool::{ToolCall, ToolError, ToolOutput};
 
 /// Random numbers from a seed (splitmix64).
-pub(super) struct Dice(u64);
+pub(super) struct SeededRng(u64);
 
-impl Dice {
-    pub(super) fn of(seed: u64, what: &str) -> Self {
+impl SeededRng {
+    pub(super) fn from_seed(seed: u64, what: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         (seed, what).hash(&mut hasher);
         Self(hasher.finish())
@@ -61,26 +60,26 @@ impl Dice {
 
 /// Setup of a case, and source of its answers.
 #[derive(Debug, Clone)]
-pub(super) struct World {
+pub(super) struct Scenario {
     pub(super) seed: u64,
-    pub(super) limits: Limits,
+    pub(super) limits: TriageLimits,
     pub(super) reserve: Cost,
     /// Maximum cost of a question as a multiple of its reserve.
     pub(super) dear: u64,
     pub(super) analyst: AnalystKind,
-    pub(super) conduct: Conduct,
+    pub(super) conduct: TriageOptions,
 }
 
-impl World {
+impl Scenario {
     pub(super) fn opening(&self) -> Vec<Event> {
-        let opened = Opened {
+        let opened = CaseSetup {
             analyst: self.analyst,
             reserve: self.reserve,
-            conduct: self.conduct.clone(),
+            options: self.conduct.clone(),
             delimiter: String::new(),
             pseudonym_key: String::new(),
-            prompts: String::new(),
-            again: None,
+            prompts_hash: String::new(),
+            previous_run: None,
             ..opened(self.limits)
         };
         vec![
@@ -97,15 +96,17 @@ impl World {
     /// Returns the answer to a command and its cost, up to `dear` times the charged reserve.
     pub(super) fn answer(&self, command: &Command) -> EventBody {
         let id = command.id().unwrap().clone();
-        let mut dice = Dice::of(self.seed, &id.0);
+        let mut dice = SeededRng::from_seed(self.seed, &id.0);
         let outcome = match command {
             Command::Ask { .. } if dice.one_in(12) => {
-                Outcome::AskFailed(ask_error(&mut dice, self.costs()))
+                CommandOutcome::AskFailed(ask_error(&mut dice, self.costs()))
             }
             Command::Ask { question, .. } => answer(&mut dice, question),
-            Command::Call { .. } if dice.one_in(5) => Outcome::CallFailed(tool_error(&mut dice)),
-            Command::Call { call, .. } => Outcome::Called(output(&mut dice, call)),
-            Command::Exonerate { .. } => Outcome::Exonerated(dice.list(2, exoneration)),
+            Command::Call { .. } if dice.one_in(5) => {
+                CommandOutcome::CallFailed(tool_error(&mut dice))
+            }
+            Command::Call { call, .. } => CommandOutcome::Called(output(&mut dice, call)),
+            Command::Exonerate { .. } => CommandOutcome::Exonerated(dice.list(2, exoneration)),
             Command::Conclude(_) => unreachable!("it has no id"),
         };
         let unanswered = match command {
@@ -135,15 +136,15 @@ impl World {
     }
 }
 
-fn answer(dice: &mut Dice, question: &Question) -> Outcome {
+fn answer(dice: &mut SeededRng, question: &Question) -> CommandOutcome {
     match question {
-        Question::Plan => Outcome::Planned(PlanAnswer {
+        Question::Plan => CommandOutcome::Planned(PlanAnswer {
             mode: dice.pick(&[
-                Mode::Planned,
-                Mode::Planned,
-                Mode::Planned,
-                Mode::Direct,
-                Mode::Adaptive,
+                PlanMode::Planned,
+                PlanMode::Planned,
+                PlanMode::Planned,
+                PlanMode::Direct,
+                PlanMode::Adaptive,
             ]),
             objective: text(dice),
             steps: dice.list(6, step),
@@ -152,14 +153,14 @@ fn answer(dice: &mut Dice, question: &Question) -> Outcome {
             conditional: dice.one_in(4),
         }),
         Question::Turn { .. } if dice.one_in(2) => {
-            Outcome::Turned(TurnAnswer::calls(dice.list(4, call)))
+            CommandOutcome::Turned(TurnAnswer::calls(dice.list(4, call)))
         }
-        Question::Turn { .. } => Outcome::Turned(TurnAnswer::Result {
+        Question::Turn { .. } => CommandOutcome::Turned(TurnAnswer::Result {
             outcome: step_outcome(dice),
             summary: text(dice),
             findings: dice.list(3, finding),
         }),
-        Question::Decide => Outcome::Decided(Decision {
+        Question::Decide => CommandOutcome::Decided(Decision {
             source: String::new(),
             objective: text(dice),
             reasoning: text(dice),
@@ -170,18 +171,18 @@ fn answer(dice: &mut Dice, question: &Question) -> Outcome {
             }),
             next: (!dice.one_in(5)).then(|| step(dice)),
         }),
-        Question::Reflect => Outcome::Reflected(Reflection {
+        Question::Reflect => CommandOutcome::Reflected(Reflection {
             achieved: dice.one_in(8),
             insights: dice.list(2, text),
             plan_updates: dice.list(4, update),
         }),
-        Question::Conclude | Question::Mend | Question::Blanked => {
-            Outcome::Drafted(Box::new(draft(dice)))
+        Question::Conclude | Question::RepairClaims | Question::Counterfactual => {
+            CommandOutcome::Drafted(Box::new(draft(dice)))
         }
     }
 }
 
-fn text(dice: &mut Dice) -> String {
+fn text(dice: &mut SeededRng) -> String {
     dice.pick(&[
         "",
         "look",
@@ -194,12 +195,12 @@ fn text(dice: &mut Dice) -> String {
     .to_owned()
 }
 
-fn name(dice: &mut Dice) -> String {
+fn name(dice: &mut SeededRng) -> String {
     dice.pick(&["a", "b", "c", "d", "", "s1", "s2", "s3", "s99", "direct"])
         .to_owned()
 }
 
-fn step(dice: &mut Dice) -> StepDraft {
+fn step(dice: &mut SeededRng) -> StepDraft {
     StepDraft {
         id: name(dice),
         description: format!("{} {}", text(dice), dice.below(30)),
@@ -211,7 +212,7 @@ fn step(dice: &mut Dice) -> StepDraft {
     }
 }
 
-fn update(dice: &mut Dice) -> PlanUpdate {
+fn update(dice: &mut SeededRng) -> PlanUpdate {
     let id = StepId(name(dice));
     let reason = text(dice);
     match dice.below(4) {
@@ -229,7 +230,7 @@ fn update(dice: &mut Dice) -> PlanUpdate {
     }
 }
 
-fn call(dice: &mut Dice) -> ToolCall {
+fn call(dice: &mut SeededRng) -> ToolCall {
     let arguments = match dice.below(9) {
         0 => json!({}),
         1 => json!({"indicator": "<ip>"}),
@@ -250,7 +251,7 @@ fn call(dice: &mut Dice) -> ToolCall {
     )
 }
 
-fn step_outcome(dice: &mut Dice) -> StepOutcome {
+fn step_outcome(dice: &mut SeededRng) -> StepOutcome {
     dice.pick(&[
         StepOutcome::Met,
         StepOutcome::Met,
@@ -259,7 +260,7 @@ fn step_outcome(dice: &mut Dice) -> StepOutcome {
     ])
 }
 
-fn finding(dice: &mut Dice) -> FindingDraft {
+fn finding(dice: &mut SeededRng) -> FindingDraft {
     FindingDraft {
         claim: text(dice),
         quotes: dice.list(2, |dice| QuoteDraft {
@@ -268,15 +269,18 @@ fn finding(dice: &mut Dice) -> FindingDraft {
                 .pick(&["", "listed: true", "listed: false", "f1", "number: 7"])
                 .to_owned(),
         }),
-        stance: dice.pick(&[Stance::For, Stance::Against]),
+        stance: dice.pick(&[FindingStance::For, FindingStance::Against]),
     }
 }
 
-fn draft(dice: &mut Dice) -> ConclusionDraft {
+fn draft(dice: &mut SeededRng) -> ConclusionDraft {
     ConclusionDraft {
         verdict: dice.pick(&Verdict::ALL),
         leaning: dice.pick(&[Leaning::None, Leaning::Benign, Leaning::Malicious]),
-        reason: dice.pick(&[Reason::AuthorisedActivity, Reason::SuspiciousActivity]),
+        reason: dice.pick(&[
+            VerdictReason::AuthorisedActivity,
+            VerdictReason::SuspiciousActivity,
+        ]),
         assessed_severity: dice.pick(&[
             Severity::Informational,
             Severity::Low,
@@ -296,20 +300,21 @@ fn draft(dice: &mut Dice) -> ConclusionDraft {
     }
 }
 
-fn output(dice: &mut Dice, call: &ToolCall) -> ToolOutput {
+fn output(dice: &mut SeededRng, call: &ToolCall) -> ToolOutput {
     let note: Value = text(dice).into();
-    let mut output = ToolOutput::of(json!({"asked": call.arguments, "listed": true, "note": note}));
+    let mut output =
+        ToolOutput::from_body(json!({"asked": call.arguments, "listed": true, "note": note}));
     output.rows = dice.pick(&[None, Some(0), Some(2)]);
     output.truncated = dice.one_in(5);
     output.indicators = dice.list(2, |_| {
-        Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Related)
+        Indicator::new(IndicatorKind::Ip, "203.0.113.9", IndicatorRole::Related)
     });
     output.exonerations = dice.list(2, exoneration);
     output
 }
 
 /// Generates a register's record: approved or not, about this actor or another, in force or not.
-fn exoneration(dice: &mut Dice) -> Exoneration {
+fn exoneration(dice: &mut SeededRng) -> Exoneration {
     let mut fact = super::scripted::scanner(dice.pick(&["198.51.100.7", "203.0.113.9"]));
     if dice.one_in(2) {
         fact.approved_by = String::new();
@@ -320,7 +325,7 @@ fn exoneration(dice: &mut Dice) -> Exoneration {
     fact
 }
 
-fn ask_error(dice: &mut Dice, costs: bool) -> AskError {
+fn ask_error(dice: &mut SeededRng, costs: bool) -> AskError {
     let what = text(dice);
     match dice.below(if costs { 6 } else { 5 }) {
         0 => AskError::Refused { what },
@@ -332,7 +337,7 @@ fn ask_error(dice: &mut Dice, costs: bool) -> AskError {
     }
 }
 
-fn tool_error(dice: &mut Dice) -> ToolError {
+fn tool_error(dice: &mut SeededRng) -> ToolError {
     let what = text(dice);
     match dice.below(3) {
         0 => ToolError::Timeout { secs: 30 },

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use super::scripted::*;
 use super::*;
 use crate::conclusion::{ConclusionDraft, Verdict};
-use crate::driver::{Ports, drive};
+use crate::driver::{DriverPorts, drive};
 use crate::event::{Event, EventBody};
 use crate::fixture::at;
 use crate::fold::fold;
@@ -34,7 +34,7 @@ fn write(name: &str, events: &[Event]) {
     std::fs::write(format!("{folder}/{name}.jsonl"), lines.concat()).unwrap();
 }
 
-fn journal(run: &Run) -> Vec<Event> {
+fn journal(run: &ScriptedRun) -> Vec<Event> {
     run.journal.0.lock().unwrap().clone()
 }
 
@@ -57,21 +57,21 @@ fn decision(judged: bool, next: Option<StepDraft>) -> Decision {
 async fn adaptive() {
     let mut first = step("a", &[]);
     first.calls = vec![address()];
-    let mut run = Run::new(Script {
+    let mut run = ScriptedRun::new(ScriptedAnalyst {
         decisions: list([decision(false, Some(first)), decision(true, None)]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     });
-    run.opened.conduct.strategy = Strategy::Adaptive;
+    run.opened.options.strategy = Strategy::Adaptive;
     run.conclusion().await;
     write("adaptive", &journal(&run));
 }
 
 /// Toolbox that answers no look-up.
-struct Away;
+struct UnavailableToolbox;
 
 #[async_trait]
-impl Toolbox for Away {
+impl Toolbox for UnavailableToolbox {
     fn specs(&self) -> Vec<ToolSpec> {
         crate::fixture::tools()
     }
@@ -87,17 +87,17 @@ impl Toolbox for Away {
 async fn failed_tool() {
     let mut key = step("a", &[]);
     key.key = true;
-    let run = Run::new(Script {
+    let run = ScriptedRun::new(ScriptedAnalyst {
         plan: plan(vec![key]),
         turns: list([asks(vec![address()]), result(StepOutcome::Failed)]),
         reflections: list([Reflection::default()]),
         drafts: list([draft(Verdict::FalsePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     });
     let opening = run.opening();
     run.journal.append(&opening).await.unwrap();
-    let ports = Ports {
-        toolbox: Arc::new(Away),
+    let ports = DriverPorts {
+        toolbox: Arc::new(UnavailableToolbox),
         ..run.ports()
     };
     drive(&ports, fold(&opening), &CancellationToken::new())
@@ -107,10 +107,10 @@ async fn failed_tool() {
 }
 
 /// Analyst that is down at the first plan question and then follows its script.
-struct DownOnce(Mutex<VecDeque<()>>, Script);
+struct FailsOnceAnalyst(Mutex<VecDeque<()>>, ScriptedAnalyst);
 
 #[async_trait]
-impl Analyst for DownOnce {
+impl Analyst for FailsOnceAnalyst {
     async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         if self.0.lock().unwrap().pop_front().is_some() {
             return Err(AskError::Down { what: "503".into() }.into());
@@ -137,9 +137,12 @@ impl Analyst for DownOnce {
 #[tokio::test]
 #[ignore = "writes a fixture"]
 async fn withdrawn() {
-    let run = Run::new(Script::default());
-    let ports = Ports {
-        analyst: Arc::new(DownOnce(list([()]), one_step(Verdict::TruePositive))),
+    let run = ScriptedRun::new(ScriptedAnalyst::default());
+    let ports = DriverPorts {
+        analyst: Arc::new(FailsOnceAnalyst(
+            list([()]),
+            one_step(Verdict::TruePositive),
+        )),
         ..run.ports()
     };
     run.journal.append(&run.opening()).await.unwrap();

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::scripted::*;
 use super::*;
 use crate::conclusion::{ConclusionDraft, Verdict};
-use crate::driver::{End, Ports, drive};
+use crate::driver::{CaseEnd, DriverPorts, drive};
 use crate::event::AnalystKind;
 use crate::fold::fold;
 use crate::plan::{PlanUpdate, StepDraft, StepOutcome};
@@ -24,12 +24,12 @@ use crate::tool::ToolCall;
 const LATENCY: Duration = Duration::from_secs(1);
 
 /// Analyst whose answers take time.
-struct Slow {
-    script: Arc<Script>,
+struct SlowAnalyst {
+    script: Arc<ScriptedAnalyst>,
     asked: AtomicU32,
 }
 
-impl Slow {
+impl SlowAnalyst {
     async fn think(&self) {
         self.asked.fetch_add(1, Ordering::SeqCst);
         tokio::time::sleep(LATENCY).await;
@@ -37,7 +37,7 @@ impl Slow {
 }
 
 #[async_trait]
-impl Analyst for Slow {
+impl Analyst for SlowAnalyst {
     async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         self.think().await;
         self.script.plan(question).await
@@ -79,14 +79,14 @@ fn steps() -> Vec<StepDraft> {
 }
 
 /// Returns the number of questions in total and in sequence.
-async fn count(script: Script) -> (u32, u32) {
-    let mut run = Run::new(script);
+async fn count(script: ScriptedAnalyst) -> (u32, u32) {
+    let mut run = ScriptedRun::new(script);
     run.opened.analyst = AnalystKind::Model;
-    let slow = Arc::new(Slow {
+    let slow = Arc::new(SlowAnalyst {
         script: run.script.clone(),
         asked: AtomicU32::new(0),
     });
-    let ports = Ports {
+    let ports = DriverPorts {
         analyst: slow.clone(),
         ..run.ports()
     };
@@ -95,7 +95,7 @@ async fn count(script: Script) -> (u32, u32) {
     let end = drive(&ports, state, &CancellationToken::new())
         .await
         .unwrap();
-    let End::Concluded(state) = end else {
+    let CaseEnd::Concluded(state) = end else {
         panic!("{end:?}")
     };
     let verdict = state.conclusion.unwrap().verdict;
@@ -107,11 +107,11 @@ async fn count(script: Script) -> (u32, u32) {
 #[tokio::test(start_paused = true)]
 async fn three_independent_steps_take_eight_questions_four_in_a_row() {
     let results = (0..3).map(|_| result(StepOutcome::Met));
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(steps()),
         turns: list(asks_each(1..=3).chain(results)),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
     assert_eq!(count(script).await, (8, 4));
 }
@@ -122,11 +122,11 @@ async fn a_plan_with_its_calls_takes_five_questions_three_in_a_row() {
     for (index, step) in steps.iter_mut().enumerate() {
         step.calls = vec![call(index + 1)];
     }
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(steps),
         turns: list((0..3).map(|_| result(StepOutcome::Met))),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
     assert_eq!(count(script).await, (5, 3));
 }
@@ -135,7 +135,7 @@ async fn a_plan_with_its_calls_takes_five_questions_three_in_a_row() {
 async fn r1_a_reflection_that_adds_a_fourth_step_takes_eleven_questions() {
     let first = [StepOutcome::Met, StepOutcome::Unmet, StepOutcome::Met].map(result);
     let then = [asks(vec![call(4)]), result(StepOutcome::Met)];
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(steps()),
         turns: list(asks_each(1..=3).chain(first).chain(then)),
         reflections: list([Reflection {
@@ -147,7 +147,7 @@ async fn r1_a_reflection_that_adds_a_fourth_step_takes_eleven_questions() {
             }],
         }]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
     assert_eq!(count(script).await, (11, 7));
 }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::{prop, prop_assert_eq, proptest};
 use proptest::strategy::{Strategy, ValueTree};
 
-use super::generate::{Dice, World, is_declared};
-use super::worlds::{chaos, dear_worlds, free_worlds, worlds};
+use super::generate::{Scenario, SeededRng, is_declared};
+use super::scenarios::{chaos, dear_worlds, free_worlds, worlds};
 use crate::command::Command;
 use crate::decide::decide;
 use crate::event::{CommandId, Event, EventBody};
@@ -18,26 +18,26 @@ use crate::fixture::{at, cases};
 use crate::fold::{apply, fold};
 use crate::limits::Cost;
 use crate::plan::StepStatus;
-use crate::state::{State, Stop};
+use crate::state::{CaseState, StopCause};
 use crate::tool::ToolCall;
 use crate::verdict_policy::clears;
 
 /// A case that is driven by hand: its journal and its running commands.
-struct Machine<'a> {
-    world: &'a World,
+struct ManualDriver<'a> {
+    world: &'a Scenario,
     journal: Vec<Event>,
-    state: State,
+    state: CaseState,
     running: BTreeMap<CommandId, Command>,
     lost: Vec<Command>,
     starts: Vec<CommandId>,
 }
 
-impl<'a> Machine<'a> {
-    fn new(world: &'a World) -> Self {
+impl<'a> ManualDriver<'a> {
+    fn new(world: &'a Scenario) -> Self {
         let mut machine = Self {
             world,
             journal: Vec::new(),
-            state: State::default(),
+            state: CaseState::default(),
             running: BTreeMap::new(),
             lost: Vec::new(),
             starts: Vec::new(),
@@ -123,7 +123,7 @@ impl<'a> Machine<'a> {
             if let Command::Call { call, .. } = &command {
                 self.is_new_call(&id, call);
             }
-            let reserved = super::reserved(&self.state, &command);
+            let reserved = super::reserved_cost(&self.state, &command);
             let attempt = self.state.attempts.get(&id).copied().unwrap_or(0) + 1;
             self.running.insert(id.clone(), command);
             self.write(EventBody::Started {
@@ -140,7 +140,7 @@ impl<'a> Machine<'a> {
         let identity = call.identity();
         assert!(is_declared(call), "{identity} is no tool of the case");
         assert!(
-            !self.state.answers.contains_key(&identity),
+            !self.state.evidence_by_call.contains_key(&identity),
             "{identity} was answered"
         );
         for other in self.running.values() {
@@ -179,7 +179,7 @@ impl<'a> Machine<'a> {
         };
         let id = command.id().expect("it ran").clone();
         if self.state.finished.contains(&id) {
-            let other = World {
+            let other = Scenario {
                 seed: !self.world.seed,
                 ..self.world.clone()
             };
@@ -235,7 +235,7 @@ impl<'a> Machine<'a> {
             }
             match chaos.next() {
                 Some(byte) => self.happen(*byte),
-                None => self.finish(Dice::of(self.world.seed, "order").below(64)),
+                None => self.finish(SeededRng::from_seed(self.world.seed, "order").below(64)),
             }
         }
         panic!("no end after {} events", self.journal.len());
@@ -250,7 +250,7 @@ impl<'a> Machine<'a> {
             if kills.contains(&round) {
                 self.kill();
             } else {
-                self.finish(Dice::of(self.world.seed, "order").below(64));
+                self.finish(SeededRng::from_seed(self.world.seed, "order").below(64));
             }
         }
         self.run(&[])
@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
             .journal
             .iter()
             .filter(|event| matches!(event.body, EventBody::Concluded(_)));
-        let is_cancelled = matches!(state.stop, Some(Stop::Cancelled(_)));
+        let is_cancelled = matches!(state.stop, Some(StopCause::Cancelled(_)));
         assert_eq!(ends.count(), usize::from(!is_cancelled));
         assert!(decide(state).is_empty());
         if is_cancelled {
@@ -274,20 +274,24 @@ impl<'a> Machine<'a> {
         }
         assert!(state.steps().iter().all(|step| step.status.is_terminal()));
         assert_eq!(fold(&self.journal), *state);
-        let numbers: Vec<u32> = self.starts.iter().map(|id| state.numbers[id].0).collect();
+        let numbers: Vec<u32> = self
+            .starts
+            .iter()
+            .map(|id| state.evidence_ids[id].0)
+            .collect();
         let dense: Vec<u32> = (1..).take(numbers.len()).collect();
         assert_eq!(
             numbers, dense,
             "evidence is numbered in the order of the starts"
         );
-        assert_eq!(state.numbers.len(), numbers.len());
+        assert_eq!(state.evidence_ids.len(), numbers.len());
         self.asked_within_the_caps();
         let conclusion = state.conclusion.as_ref().expect("it is concluded");
         let alert = state.alert().expect("it was opened");
         if conclusion.verdict.is_benign() || conclusion.assessed_severity < alert.severity {
             assert!(clears(&state.exonerations, alert), "only code exonerates");
             assert_eq!(conclusion.stopped_by, None);
-            assert!(!conclusion.manipulation && !state.refused && !state.turned);
+            assert!(!conclusion.manipulation && !state.refused && !state.counterfactual_differs);
         }
     }
 
@@ -317,22 +321,22 @@ proptest! {
 
     #[test]
     fn any_answers_in_any_order_end_in_one_conclusion(world in free_worlds(), chaos in chaos()) {
-        Machine::new(&world).run(&chaos).has_ended_well();
+        ManualDriver::new(&world).run(&chaos).has_ended_well();
     }
 
     #[test]
     fn whatever_questions_cost_the_caps_hold(world in worlds(), chaos in chaos()) {
-        Machine::new(&world).run(&chaos).has_ended_well();
+        ManualDriver::new(&world).run(&chaos).has_ended_well();
     }
 
     #[test]
     fn questions_that_cost_more_than_was_kept_go_over_by_a_known_sum(world in dear_worlds(), chaos in chaos()) {
-        Machine::new(&world).run(&chaos).has_ended_well();
+        ManualDriver::new(&world).run(&chaos).has_ended_well();
     }
 }
 
 /// Removes what a kill may change: epochs and attempts.
-fn without_epochs(mut state: State) -> State {
+fn without_epochs(mut state: CaseState) -> CaseState {
     state.epoch = 0;
     state.attempts.clear();
     state
@@ -343,14 +347,14 @@ proptest! {
 
     #[test]
     fn g04_a_case_that_is_killed_ends_like_one_that_is_not(world in free_worlds(), kills in prop::collection::btree_set(0..60_u8, 1..6)) {
-        let straight = Machine::new(&world).run(&[]);
-        let killed = Machine::new(&world).killed(&kills);
+        let straight = ManualDriver::new(&world).run(&[]);
+        let killed = ManualDriver::new(&world).killed(&kills);
         prop_assert_eq!(without_epochs(straight.state), without_epochs(killed.state));
     }
 
     #[test]
     fn a_journal_in_json_folds_to_the_same_state(world in worlds(), chaos in chaos()) {
-        let machine = Machine::new(&world).run(&chaos);
+        let machine = ManualDriver::new(&world).run(&chaos);
         let lines: Vec<String> = machine.journal.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
         let read: Vec<Event> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         prop_assert_eq!(&read, &machine.journal);
@@ -387,7 +391,7 @@ fn the_generated_cases_reach_every_corner() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     for _ in 0..3_000 {
         let (world, chaos) = (worlds(), chaos()).new_tree(&mut runner).unwrap().current();
-        let machine = Machine::new(&world).run(&chaos);
+        let machine = ManualDriver::new(&world).run(&chaos);
         let state = &machine.state;
         for step in state.steps() {
             seen.insert(format!("step {}", step.status.as_str()));

@@ -7,29 +7,30 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::*;
-use crate::conclusion::{Conclusion, ConclusionDraft, Leaning, Reason, Verdict};
-use crate::driver::{End, Ports, drive};
-use crate::event::{Event, EventBody, Opened};
+use crate::conclusion::{Conclusion, ConclusionDraft, Leaning, Verdict, VerdictReason};
+use crate::driver::{CaseEnd, DriverPorts, drive};
+use crate::event::{CaseSetup, Event, EventBody};
 use crate::evidence::EvidenceId;
-use crate::exoneration::{Exoneration, Extent, Scope};
-use crate::finding::{FindingDraft, QuoteDraft, Stance};
+use crate::exoneration::Exoneration;
+use crate::finding::{FindingDraft, FindingStance, QuoteDraft};
 use crate::fixture::{at, tools};
 use crate::fold::fold;
-use crate::limits::Limits;
-use crate::plan::{Mode, StepDraft, StepOutcome};
+use crate::limits::TriageLimits;
+use crate::plan::{PlanMode, StepDraft, StepOutcome};
 use crate::port::{
-    Analyst, Answer, Clock, Exonerator, Journal, JournalError, NoAnswer, NoMeter, Ruled, Toolbox,
+    Analyst, Answer, Clock, ExonerationResult, Exonerator, Journal, JournalError, NoAnswer,
+    NoMeter, Toolbox,
 };
 use crate::question::{
     AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
     ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
-use crate::state::State;
+use crate::state::CaseState;
 use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 /// Analyst that answers from lists; with an empty list it is unavailable.
 #[derive(Default)]
-pub(super) struct Script {
+pub(super) struct ScriptedAnalyst {
     pub(super) plan: Mutex<VecDeque<PlanAnswer>>,
     pub(super) turns: Mutex<VecDeque<TurnAnswer>>,
     pub(super) decisions: Mutex<VecDeque<Decision>>,
@@ -51,7 +52,7 @@ pub(super) fn next<T>(list: &Mutex<VecDeque<T>>) -> Result<Answer<T>, NoAnswer> 
 }
 
 #[async_trait]
-impl Analyst for Script {
+impl Analyst for ScriptedAnalyst {
     async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         next(&self.plan)
     }
@@ -84,80 +85,80 @@ impl Analyst for Script {
 
 /// Toolbox that answers every look-up with the requested row, and counts calls.
 #[derive(Default)]
-pub(super) struct Shelf {
+pub(super) struct ScriptedToolbox {
     pub(super) calls: Mutex<Vec<String>>,
     pub(super) facts: Vec<Exoneration>,
 }
 
 #[async_trait]
-impl Toolbox for Shelf {
+impl Toolbox for ScriptedToolbox {
     fn specs(&self) -> Vec<ToolSpec> {
         tools()
     }
     async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
         self.calls.lock().unwrap().push(call.identity());
         let mut output =
-            ToolOutput::of(json!({"asked": call.arguments, "listed": true, "number": 7}));
+            ToolOutput::from_body(json!({"asked": call.arguments, "listed": true, "number": 7}));
         output.exonerations.clone_from(&self.facts);
         Ok(output)
     }
 }
 
-pub(super) struct NoRules;
-impl Exonerator for NoRules {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
-        Ruled::default()
+pub(super) struct NoExonerations;
+impl Exonerator for NoExonerations {
+    fn exonerate(&self, _: &ConcludeQuestion) -> ExonerationResult {
+        ExonerationResult::default()
     }
 }
 
 #[derive(Default)]
-pub(super) struct Memory(pub(super) Mutex<Vec<Event>>);
+pub(super) struct InMemoryJournal(pub(super) Mutex<Vec<Event>>);
 
 #[async_trait]
-impl Journal for Memory {
+impl Journal for InMemoryJournal {
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
         self.0.lock().unwrap().extend_from_slice(events);
         Ok(())
     }
-    async fn conclude(&self, events: &[Event], _: &State) -> Result<(), JournalError> {
+    async fn conclude(&self, events: &[Event], _: &CaseState) -> Result<(), JournalError> {
         self.append(events).await
     }
 }
 
-pub(super) struct Still;
-impl Clock for Still {
+pub(super) struct FixedClock;
+impl Clock for FixedClock {
     fn now(&self) -> DateTime<Utc> {
         at(101)
     }
 }
 
-pub(super) struct Run {
-    pub(super) script: Arc<Script>,
-    pub(super) shelf: Arc<Shelf>,
-    pub(super) journal: Arc<Memory>,
-    pub(super) fallback: Option<Arc<Script>>,
-    pub(super) opened: Opened,
+pub(super) struct ScriptedRun {
+    pub(super) script: Arc<ScriptedAnalyst>,
+    pub(super) shelf: Arc<ScriptedToolbox>,
+    pub(super) journal: Arc<InMemoryJournal>,
+    pub(super) fallback: Option<Arc<ScriptedAnalyst>>,
+    pub(super) opened: CaseSetup,
 }
 
-impl Run {
-    pub(super) fn new(script: Script) -> Self {
+impl ScriptedRun {
+    pub(super) fn new(script: ScriptedAnalyst) -> Self {
         Self {
             script: Arc::new(script),
             shelf: Arc::default(),
             journal: Arc::default(),
             fallback: None,
-            opened: crate::fixture::opened(Limits::default()),
+            opened: crate::fixture::opened(TriageLimits::default()),
         }
     }
 
-    pub(super) fn ports(&self) -> Ports {
-        Ports {
+    pub(super) fn ports(&self) -> DriverPorts {
+        DriverPorts {
             analyst: self.script.clone(),
             fallback: self.fallback.clone().map(|one| one as Arc<dyn Analyst>),
             toolbox: self.shelf.clone(),
-            exonerator: Arc::new(NoRules),
+            exonerator: Arc::new(NoExonerations),
             journal: self.journal.clone(),
-            clock: Arc::new(Still),
+            clock: Arc::new(FixedClock),
             meter: Arc::new(NoMeter),
         }
     }
@@ -169,7 +170,7 @@ impl Run {
         ]
     }
 
-    pub(super) async fn with(&self, limits: Limits) -> State {
+    pub(super) async fn with(&self, limits: TriageLimits) -> CaseState {
         let ports = self.ports();
         let mut events = self.opening();
         if let EventBody::Opened(opened) = &mut events[0].body {
@@ -180,7 +181,7 @@ impl Run {
         let end = drive(&ports, fold(&events), &release).await.unwrap();
         let journal = self.journal.0.lock().unwrap().clone();
         match end {
-            End::Concluded(state) => {
+            CaseEnd::Concluded(state) => {
                 assert_eq!(
                     fold(&journal),
                     *state,
@@ -192,8 +193,8 @@ impl Run {
         }
     }
 
-    pub(super) async fn state(&self) -> State {
-        self.with(Limits::default()).await
+    pub(super) async fn state(&self) -> CaseState {
+        self.with(TriageLimits::default()).await
     }
 
     pub(super) async fn conclusion(&self) -> Conclusion {
@@ -215,7 +216,7 @@ pub(super) fn step(id: &str, depends_on: &[&str]) -> StepDraft {
 
 pub(super) fn plan(steps: Vec<StepDraft>) -> Mutex<VecDeque<PlanAnswer>> {
     Mutex::new(VecDeque::from([PlanAnswer {
-        mode: Mode::Planned,
+        mode: PlanMode::Planned,
         objective: "was it a brute force".into(),
         steps,
         source: String::new(),
@@ -244,7 +245,7 @@ pub(super) fn draft(verdict: Verdict) -> ConclusionDraft {
     ConclusionDraft {
         verdict,
         leaning: Leaning::None,
-        reason: Reason::SuspiciousActivity,
+        reason: VerdictReason::SuspiciousActivity,
         assessed_severity: nightshift_alert::Severity::Low,
         findings: vec![FindingDraft {
             claim: "the address is listed".into(),
@@ -252,7 +253,7 @@ pub(super) fn draft(verdict: Verdict) -> ConclusionDraft {
                 evidence: EvidenceId(2),
                 quote: "listed: true".into(),
             }],
-            stance: Stance::For,
+            stance: FindingStance::For,
         }],
         gaps: Vec::new(),
         not_covered: Vec::new(),
@@ -271,12 +272,12 @@ pub(super) fn address() -> ToolCall {
     lookup(json!({"indicator": "198.51.100.7"}))
 }
 
-pub(super) fn one_step(verdict: Verdict) -> Script {
-    Script {
+pub(super) fn one_step(verdict: Verdict) -> ScriptedAnalyst {
+    ScriptedAnalyst {
         plan: plan(vec![step("a", &[])]),
         turns: list([asks(vec![address()]), result(StepOutcome::Met)]),
         drafts: list([draft(verdict)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     }
 }
 
@@ -292,9 +293,9 @@ pub(super) fn scanner(subject: &str) -> Exoneration {
         reference: "SCAN-1".into(),
         statement: "it is the authorised scanner SCAN-1".into(),
         detection_wrong: false,
-        scope: crate::exoneration::Scope::default(),
+        scope: crate::exoneration::RecordScope::default(),
         slack_mins: 0,
-        extent: crate::exoneration::Extent::default(),
+        extent: crate::exoneration::RecordExtent::default(),
         evidence: None,
     }
 }

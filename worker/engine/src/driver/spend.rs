@@ -10,40 +10,39 @@ use proptest::prelude::{any, prop, proptest};
 use proptest::strategy::Strategy;
 use tokio::time::{Instant, sleep};
 
-use super::generate::{Dice, World};
-use super::scripted::NoRules;
-use super::worlds::worlds;
+use super::generate::{Scenario, SeededRng};
+use super::scenarios::worlds;
+use super::scripted::NoExonerations;
 use super::*;
 use crate::command::{Command, Question};
 use crate::conclusion::ConclusionDraft;
-use crate::driver::{End, Ports, drive};
-use crate::event::{CommandId, Event, EventBody, Outcome};
+use crate::driver::{CaseEnd, DriverPorts, drive};
+use crate::event::{CommandId, CommandOutcome, Event, EventBody};
 use crate::fixture::{at, cases, tools};
 use crate::fold::{apply, fold};
-use crate::limits::{Cost, Limits};
-use crate::plan::Plan;
+use crate::limits::{Cost, TriageLimits};
 use crate::port::{Analyst, Answer, Clock, Journal, JournalError, NoAnswer, NoMeter, Toolbox};
 use crate::question::{
     AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
-    ReflectQuestion, Reflection, Setting, TurnAnswer, TurnQuestion,
+    QuestionContext, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
-use crate::state::{State, Turn};
+use crate::state::CaseState;
 use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 /// What all workers of a case share: the journal and the observed values.
-struct Case {
-    world: World,
+struct SharedCase {
+    world: Scenario,
     begun: Instant,
     epoch: AtomicU64,
     /// Number of questions so far. A question that is asked again has another cost.
     asked: AtomicU64,
-    kept: Mutex<Kept>,
+    kept: Mutex<SharedJournal>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct SharedJournal {
     journal: Vec<Event>,
-    state: State,
+    state: CaseState,
     /// The most expensive request, for each cap.
     dearest: Cost,
     spent: Cost,
@@ -51,7 +50,7 @@ struct Kept {
     lost: bool,
 }
 
-impl Case {
+impl SharedCase {
     fn now(&self) -> DateTime<Utc> {
         at(101) + chrono::Duration::from_std(self.begun.elapsed()).unwrap()
     }
@@ -63,11 +62,11 @@ impl Case {
         kept.journal.push(event.clone());
         kept.lost |= matches!(event.body, EventBody::TimeUp);
         let (limits, most) = (&self.world.limits, kept.dearest);
-        let one = most.at_least(self.world.reserve);
+        let one = most.max(self.world.reserve);
         is_within(limits, kept.state.charged(), one);
     }
 
-    fn claim(&self) -> (u64, State) {
+    fn claim(&self) -> (u64, CaseState) {
         let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
         self.write(&Event::new(self.now(), EventBody::Claimed { epoch }));
         (epoch, self.kept.lock().unwrap().state.clone())
@@ -75,7 +74,7 @@ impl Case {
 }
 
 /// Checks that the caps are exceeded by one call at most.
-fn is_within(limits: &Limits, sum: Cost, one: Cost) {
+fn is_within(limits: &TriageLimits, sum: Cost, one: Cost) {
     let tokens = sum.input_tokens + sum.output_tokens;
     assert!(sum.model_calls <= limits.calls, "calls: {sum:?}");
     assert!(
@@ -86,26 +85,26 @@ fn is_within(limits: &Limits, sum: Cost, one: Cost) {
 }
 
 /// Analyst that makes up to four requests per answer, each after asking the budget; or rules, which cost nothing.
-struct Asked {
-    case: Arc<Case>,
+struct MeteredAnalyst {
+    case: Arc<SharedCase>,
     pays: bool,
 }
 
-impl Asked {
+impl MeteredAnalyst {
     async fn ask(
         &self,
         id: CommandId,
         question: Question,
-        setting: &Setting,
-    ) -> Result<Answer<Outcome>, NoAnswer> {
+        setting: &QuestionContext,
+    ) -> Result<Answer<CommandOutcome>, NoAnswer> {
         let case = &self.case;
         let number = case.asked.fetch_add(1, Ordering::Relaxed);
-        let mut dice = Dice::of(case.world.seed, &format!("{id} {number}"));
+        let mut dice = SeededRng::from_seed(case.world.seed, &format!("{id} {number}"));
         let mut cost = Cost::default();
         let requests = if self.pays { 1 + dice.below(4) } else { 0 };
         for _ in 0..requests {
             let most = dear(&case.world.reserve, 1 + dice.below(24));
-            let Ok(leave) = setting.allowance.leave(most).await else {
+            let Ok(leave) = setting.budget.reserve_request(most).await else {
                 let what = "the case has spent its cap".into();
                 let error = AskError::Unavailable { what };
                 return Err(NoAnswer { error, cost });
@@ -114,7 +113,7 @@ impl Asked {
             let one = dear(&most, 8 - dice.below(9) / 2);
             {
                 let mut kept = case.kept.lock().unwrap();
-                kept.dearest = kept.dearest.at_least(one);
+                kept.dearest = kept.dearest.max(one);
                 kept.spent += one;
             }
             sleep(Duration::from_millis(dice.below(9_000) as u64)).await;
@@ -131,7 +130,7 @@ impl Asked {
             unreachable!("it ends")
         };
         match *outcome {
-            Outcome::AskFailed(error) => Err(NoAnswer { error, cost }),
+            CommandOutcome::AskFailed(error) => Err(NoAnswer { error, cost }),
             value => Ok(Answer {
                 value,
                 cost,
@@ -166,26 +165,26 @@ macro_rules! read {
 }
 
 #[async_trait]
-impl Analyst for Asked {
+impl Analyst for MeteredAnalyst {
     async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
-        let asked = self.ask(CommandId::plan(), Question::Plan, &question.setting);
-        read!(asked, Outcome::Planned)
+        let asked = self.ask(CommandId::plan(), Question::Plan, &question.context);
+        read!(asked, CommandOutcome::Planned)
     }
     async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
         let (step, turn) = (question.step.step.id.clone(), question.turn);
         let id = CommandId::turn(&step, turn);
-        let asked = self.ask(id, Question::Turn { step, turn }, &question.setting);
-        read!(asked, Outcome::Turned)
+        let asked = self.ask(id, Question::Turn { step, turn }, &question.context);
+        read!(asked, CommandOutcome::Turned)
     }
     async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
         let id = CommandId::decide(question.steps.len());
-        let asked = self.ask(id, Question::Decide, &question.setting);
-        read!(asked, Outcome::Decided)
+        let asked = self.ask(id, Question::Decide, &question.context);
+        read!(asked, CommandOutcome::Decided)
     }
     async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
         let id = CommandId::reflect(question.wave);
-        let asked = self.ask(id, Question::Reflect, &question.setting);
-        read!(asked, Outcome::Reflected)
+        let asked = self.ask(id, Question::Reflect, &question.context);
+        read!(asked, CommandOutcome::Reflected)
     }
     async fn conclude(
         &self,
@@ -194,33 +193,33 @@ impl Analyst for Asked {
         let id = if question.problems.is_empty() {
             CommandId::conclude()
         } else {
-            CommandId::mend()
+            CommandId::repair_claims()
         };
-        let asked = self.ask(id, Question::Conclude, &question.setting);
-        read!(asked, Outcome::Drafted).map(|answer| answer.map(|draft| *draft))
+        let asked = self.ask(id, Question::Conclude, &question.context);
+        read!(asked, CommandOutcome::Drafted).map(|answer| answer.map(|draft| *draft))
     }
 }
 
 /// The other ports of a worker, at its epoch.
-struct Worker {
-    case: Arc<Case>,
+struct WorkerPorts {
+    case: Arc<SharedCase>,
     epoch: u64,
 }
 
 #[async_trait]
-impl Toolbox for Worker {
+impl Toolbox for WorkerPorts {
     fn specs(&self) -> Vec<ToolSpec> {
         tools()
     }
     async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
-        let mut dice = Dice::of(self.case.world.seed, &call.identity());
+        let mut dice = SeededRng::from_seed(self.case.world.seed, &call.identity());
         sleep(Duration::from_millis(dice.below(3_000) as u64)).await;
-        Ok(ToolOutput::of(serde_json::json!({"listed": true})))
+        Ok(ToolOutput::from_body(serde_json::json!({"listed": true})))
     }
 }
 
 #[async_trait]
-impl Journal for Worker {
+impl Journal for WorkerPorts {
     /// Kills the worker before or after the write, if its fate says so. A worker that lost the case writes nothing.
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
         sleep(Duration::from_millis(5)).await;
@@ -231,33 +230,33 @@ impl Journal for Worker {
         sleep(Duration::from_millis(5)).await;
         Ok(())
     }
-    async fn conclude(&self, events: &[Event], _: &State) -> Result<(), JournalError> {
+    async fn conclude(&self, events: &[Event], _: &CaseState) -> Result<(), JournalError> {
         self.append(events).await
     }
 }
 
-impl Clock for Worker {
+impl Clock for WorkerPorts {
     fn now(&self) -> DateTime<Utc> {
         self.case.now()
     }
 }
 
-fn asked(case: &Arc<Case>, pays: bool) -> Arc<dyn Analyst> {
+fn asked(case: &Arc<SharedCase>, pays: bool) -> Arc<dyn Analyst> {
     let case = Arc::clone(case);
-    Arc::new(Asked { case, pays })
+    Arc::new(MeteredAnalyst { case, pays })
 }
 
 /// Returns the ports of an epoch's worker.
-fn ports(case: &Arc<Case>, epoch: u64, lesser: bool) -> Ports {
-    let worker = Arc::new(Worker {
+fn ports(case: &Arc<SharedCase>, epoch: u64, lesser: bool) -> DriverPorts {
+    let worker = Arc::new(WorkerPorts {
         case: Arc::clone(case),
         epoch,
     });
-    Ports {
+    DriverPorts {
         analyst: asked(case, true),
         fallback: lesser.then(|| asked(case, false)),
         toolbox: worker.clone(),
-        exonerator: Arc::new(NoRules),
+        exonerator: Arc::new(NoExonerations),
         journal: worker.clone(),
         clock: worker,
         meter: Arc::new(NoMeter),
@@ -265,11 +264,11 @@ fn ports(case: &Arc<Case>, epoch: u64, lesser: bool) -> Ports {
 }
 
 /// Fate of a worker: when it is killed, or frozen and when it resumes.
-type Fate = (u16, Option<u16>);
+type WorkerFate = (u16, Option<u16>);
 
 /// Runs a case through these fates, then undisturbed to its end.
-async fn run(world: World, fates: Vec<Fate>, lesser: bool) -> Arc<Case> {
-    let case = Arc::new(Case {
+async fn run(world: Scenario, fates: Vec<WorkerFate>, lesser: bool) -> Arc<SharedCase> {
+    let case = Arc::new(SharedCase {
         begun: Instant::now(),
         epoch: AtomicU64::new(0),
         asked: AtomicU64::new(0),
@@ -299,8 +298,8 @@ async fn run(world: World, fates: Vec<Fate>, lesser: bool) -> Arc<Case> {
         tokio::select! {
             biased;
             end = &mut work => match end {
-                Ok(End::Concluded(_)) => return case,
-                Ok(End::Released(_)) => continue,
+                Ok(CaseEnd::Concluded(_)) => return case,
+                Ok(CaseEnd::Released(_)) => continue,
                 other => panic!("{other:?}"),
             },
             () = async { sleepers.await; std::future::pending().await } => {}
@@ -312,7 +311,7 @@ async fn run(world: World, fates: Vec<Fate>, lesser: bool) -> Arc<Case> {
                 sleep(Duration::from_millis(u64::from(wakes))).await;
                 let end = work.await;
                 assert!(
-                    !matches!(end, Ok(End::Concluded(_))),
+                    !matches!(end, Ok(CaseEnd::Concluded(_))),
                     "it had lost the case"
                 );
             }));
@@ -321,17 +320,17 @@ async fn run(world: World, fates: Vec<Fate>, lesser: bool) -> Arc<Case> {
     panic!("no end")
 }
 
-fn fates() -> impl Strategy<Value = Vec<Fate>> {
+fn fates() -> impl Strategy<Value = Vec<WorkerFate>> {
     let killed = 0..u16::MAX / 2;
     let wakes = prop::option::of(0..u16::MAX / 4);
     prop::collection::vec((killed, wakes), 1..6)
 }
 
 /// Generates scenarios with a few concurrent questions, which the caps on steps and turns seldom end.
-fn dear_worlds(minutes: impl Strategy<Value = u64>) -> impl Strategy<Value = World> {
+fn dear_worlds(minutes: impl Strategy<Value = u64>) -> impl Strategy<Value = Scenario> {
     let caps = (3..40_u64, 150..900_u64, 2..20_u32, 2..5_usize);
-    (worlds(), caps, minutes).prop_map(|(world, caps, minutes)| World {
-        limits: Limits {
+    (worlds(), caps, minutes).prop_map(|(world, caps, minutes)| Scenario {
+        limits: TriageLimits {
             calls: caps.0,
             tokens: caps.1 * 10,
             usd: f64::from(caps.2) / 4.0,
@@ -353,7 +352,7 @@ fn in_time<T>(run: impl Future<Output = T>) -> T {
 }
 
 /// Runs a case that checks its charges at each event, and checks its end.
-fn holds(world: World, fates: Vec<Fate>, lesser: bool) {
+fn holds(world: Scenario, fates: Vec<WorkerFate>, lesser: bool) {
     let case = in_time(run(world, fates, lesser));
     let kept = case.kept.lock().unwrap();
     let ends = kept

@@ -6,33 +6,33 @@ use serde_json::json;
 
 use super::scripted::*;
 use super::*;
-use crate::conclusion::{ConclusionDraft, Reason, Verdict};
-use crate::driver::{End, Ports, drive};
+use crate::conclusion::{ConclusionDraft, Verdict, VerdictReason};
+use crate::driver::{CaseEnd, DriverPorts, drive};
 use crate::event::{AnalystKind, CommandId};
 use crate::evidence::EvidenceId;
-use crate::finding::{FindingDraft, QuoteDraft, Stance};
+use crate::finding::{FindingDraft, FindingStance, QuoteDraft};
 use crate::fold::fold;
-use crate::limits::Limits;
+use crate::limits::TriageLimits;
 use crate::plan::{PlanUpdate, StepDraft, StepId, StepOutcome, StepStatus};
 use crate::port::{Analyst, Answer, NoAnswer};
 use crate::question::{
     AskError, ConcludeQuestion, DecideQuestion, Decision, Judgement, PlanAnswer, PlanQuestion,
     ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
-use crate::state::State;
-use crate::strategy::{Conduct, ReflectionMode, Strategy};
+use crate::state::CaseState;
+use crate::strategy::{ReflectionMode, Strategy, TriageOptions};
 use crate::tool::{ToolCall, ToolError};
 
-fn with(script: Script, conduct: Conduct) -> Run {
-    let mut run = Run::new(script);
-    run.opened.conduct = conduct;
+fn with(script: ScriptedAnalyst, conduct: TriageOptions) -> ScriptedRun {
+    let mut run = ScriptedRun::new(script);
+    run.opened.options = conduct;
     run
 }
 
-fn by(strategy: Strategy) -> Conduct {
-    Conduct {
+fn by(strategy: Strategy) -> TriageOptions {
+    TriageOptions {
         strategy,
-        ..Conduct::default()
+        ..TriageOptions::default()
     }
 }
 
@@ -62,20 +62,20 @@ fn next_action(judged: bool, next: Option<StepDraft>) -> Decision {
 }
 
 /// Returns a script of two tasks, the second of which needs the first's result.
-fn two_tasks_adaptive() -> Script {
-    Script {
+fn two_tasks_adaptive() -> ScriptedAnalyst {
+    ScriptedAnalyst {
         decisions: list([
             next_action(false, Some(action("a", vec![look_up(1)]))),
             next_action(true, Some(action("b", vec![look_up(2)]))),
             next_action(true, None),
         ]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     }
 }
 
-fn two_tasks_planned() -> Script {
-    Script {
+fn two_tasks_planned() -> ScriptedAnalyst {
+    ScriptedAnalyst {
         plan: plan(vec![action("a", vec![look_up(1)]), step("b", &["a"])]),
         turns: list([
             result(StepOutcome::Met),
@@ -84,11 +84,11 @@ fn two_tasks_planned() -> Script {
         ]),
         reflections: list([Reflection::default()]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     }
 }
 
-fn questions(state: &State) -> usize {
+fn questions(state: &CaseState) -> usize {
     state
         .finished
         .iter()
@@ -123,10 +123,10 @@ async fn r4_adaptive_needs_no_more_calls_than_planned_on_two_tasks() {
 
 #[tokio::test(start_paused = true)]
 async fn r4_a_failed_decision_ends_cleanly() {
-    let script = Script {
+    let script = ScriptedAnalyst {
         decisions: list([next_action(false, Some(action("a", vec![look_up(1)])))]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
     let state = with(script, by(Strategy::Adaptive)).state().await;
     assert_eq!(state.steps()[0].status, StepStatus::Failed);
@@ -136,14 +136,14 @@ async fn r4_a_failed_decision_ends_cleanly() {
 #[tokio::test(start_paused = true)]
 async fn an_adaptive_case_that_never_ends_is_ended() {
     let again = || next_action(true, Some(action("a", vec![look_up(1)])));
-    let script = Script {
+    let script = ScriptedAnalyst {
         decisions: list((0..100).map(|_| again())),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
     let run = with(script, by(Strategy::Adaptive));
-    let limits = Limits {
+    let limits = TriageLimits {
         steps: 5,
-        ..Limits::default()
+        ..TriageLimits::default()
     };
     let state = run.with(limits).await;
     assert_eq!(state.steps().len(), 1, "the same step is not added again");
@@ -156,7 +156,7 @@ async fn ids_of_an_analyst_begin_anew_with_each_answer() {
         description: format!("look {limit} times"),
         ..action("a2", vec![look_up(limit)])
     };
-    let script = Script {
+    let script = ScriptedAnalyst {
         decisions: list([
             next_action(false, Some(other(1))),
             next_action(true, Some(other(2))),
@@ -164,7 +164,7 @@ async fn ids_of_an_analyst_begin_anew_with_each_answer() {
             next_action(true, None),
         ]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
     let state = with(script, by(Strategy::Adaptive)).state().await;
     assert_eq!(state.steps().len(), 2);
@@ -185,7 +185,7 @@ async fn ids_of_an_analyst_begin_anew_with_each_answer() {
             ..Reflection::default()
         }
     };
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![action("a2", vec![look_up(1)])]),
         turns: list((0..4).map(|_| result(StepOutcome::Unmet))),
         reflections: list([
@@ -195,9 +195,9 @@ async fn ids_of_an_analyst_begin_anew_with_each_answer() {
             add(4, &["s1"]),
         ]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(script).state().await;
+    let state = ScriptedRun::new(script).state().await;
     let waits_for = |number: usize| state.steps()[number].depends_on.clone();
     assert_eq!(waits_for(1), [StepId::numbered(1)]);
     assert_eq!(waits_for(2), [StepId::numbered(2)], "the last of its name");
@@ -209,10 +209,10 @@ async fn ids_of_an_analyst_begin_anew_with_each_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_direct_case_has_one_implicit_step_and_no_plan_question() {
-    let script = Script {
+    let script = ScriptedAnalyst {
         turns: list([asks(vec![look_up(1)]), result(StepOutcome::Unmet)]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
     let state = with(script, by(Strategy::Direct)).state().await;
     assert_eq!(state.steps().len(), 1);
@@ -223,7 +223,7 @@ async fn a_direct_case_has_one_implicit_step_and_no_plan_question() {
 
 #[tokio::test(start_paused = true)]
 async fn steps_that_carry_their_calls_need_one_turn_less() {
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![
             action("a", vec![look_up(1)]),
             action("b", vec![look_up(2)]),
@@ -231,9 +231,9 @@ async fn steps_that_carry_their_calls_need_one_turn_less() {
         ]),
         turns: list((0..3).map(|_| result(StepOutcome::Met))),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(script).state().await;
+    let state = ScriptedRun::new(script).state().await;
     assert_eq!(
         questions(&state),
         5,
@@ -249,17 +249,17 @@ async fn reflection_when_needed_waits_for_a_miss_or_a_text() {
         (StepOutcome::Unmet, "ERROR:", 1),
         (StepOutcome::Met, "198.51.100.7", 1),
     ] {
-        let script = Script {
+        let script = ScriptedAnalyst {
             plan: plan(vec![action("a", vec![look_up(1)]), step("b", &["a"])]),
             turns: list([result(outcome), result(StepOutcome::Met)]),
             reflections: list([Reflection::default()]),
             drafts: list([draft(Verdict::TruePositive)]),
-            ..Script::default()
+            ..ScriptedAnalyst::default()
         };
-        let conduct = Conduct {
+        let conduct = TriageOptions {
             reflection: ReflectionMode::WhenNeeded,
             replan_when: vec![rule.into()],
-            ..Conduct::default()
+            ..TriageOptions::default()
         };
         let state = with(script, conduct).state().await;
         assert_eq!(state.reflections, reflections, "{outcome:?} {rule}");
@@ -274,7 +274,7 @@ async fn steps_that_a_plan_holds_back_are_asked_for_though_all_was_met() {
         step: step("b", &[]),
         reason: "its condition holds".into(),
     };
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: answer,
         turns: list([result(StepOutcome::Met), result(StepOutcome::Met)]),
         reflections: list([
@@ -285,11 +285,11 @@ async fn steps_that_a_plan_holds_back_are_asked_for_though_all_was_met() {
             Reflection::default(),
         ]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let conduct = Conduct {
+    let conduct = TriageOptions {
         reflection: ReflectionMode::WhenNeeded,
-        ..Conduct::default()
+        ..TriageOptions::default()
     };
     let state = with(script, conduct).state().await;
     let names = state.steps().iter().map(|step| step.name.as_str());
@@ -299,16 +299,16 @@ async fn steps_that_a_plan_holds_back_are_asked_for_though_all_was_met() {
 
 #[tokio::test(start_paused = true)]
 async fn reflection_every_step_runs_steps_one_by_one() {
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[]), step("b", &[])]),
         turns: list([result(StepOutcome::Met), result(StepOutcome::Met)]),
         reflections: list([Reflection::default()]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let conduct = Conduct {
+    let conduct = TriageOptions {
         reflection: ReflectionMode::EveryStep,
-        ..Conduct::default()
+        ..TriageOptions::default()
     };
     let state = with(script, conduct).state().await;
     assert_eq!((state.wave, state.reflections), (2, 1));
@@ -316,7 +316,7 @@ async fn reflection_every_step_runs_steps_one_by_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_query_waits_for_its_schema() {
-    let mut run = Run::new(Script {
+    let mut run = ScriptedRun::new(ScriptedAnalyst {
         plan: plan(vec![step("a", &[])]),
         turns: list([
             asks(vec![look_up(1)]),
@@ -325,7 +325,7 @@ async fn a_query_waits_for_its_schema() {
             result(StepOutcome::Met),
         ]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     });
     let mut tools = run.opened.tools.to_vec();
     let mut schema = tools[0].clone();
@@ -345,7 +345,7 @@ async fn a_query_waits_for_its_schema() {
 
 #[tokio::test(start_paused = true)]
 async fn the_lesser_analyst_takes_over_and_the_report_says_so() {
-    let mut run = Run::new(Script::default());
+    let mut run = ScriptedRun::new(ScriptedAnalyst::default());
     run.fallback = Some(Arc::new(one_step(Verdict::TruePositive)));
     let conclusion = run.conclusion().await;
     assert_eq!(conclusion.verdict, Verdict::TruePositive);
@@ -355,9 +355,9 @@ async fn the_lesser_analyst_takes_over_and_the_report_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a16_a_refusal_is_reported_and_keeps_the_severity() {
-    struct Refuses;
+    struct RefusingAnalyst;
     #[async_trait]
-    impl Analyst for Refuses {
+    impl Analyst for RefusingAnalyst {
         async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
             Err(AskError::Refused { what: "no".into() }.into())
         }
@@ -381,21 +381,21 @@ async fn a16_a_refusal_is_reported_and_keeps_the_severity() {
         None,
         Some(Arc::new(one_step(Verdict::BenignTruePositive)) as Arc<dyn Analyst>),
     ] {
-        let run = Run::new(Script::default());
-        let ports = Ports {
-            analyst: Arc::new(Refuses),
+        let run = ScriptedRun::new(ScriptedAnalyst::default());
+        let ports = DriverPorts {
+            analyst: Arc::new(RefusingAnalyst),
             fallback: lesser,
             ..run.ports()
         };
         let end = drive(&ports, fold(&run.opening()), &CancellationToken::new())
             .await
             .unwrap();
-        let End::Concluded(state) = end else {
+        let CaseEnd::Concluded(state) = end else {
             panic!("{end:?}")
         };
         let conclusion = state.conclusion.unwrap();
         assert_eq!(conclusion.verdict, Verdict::Inconclusive);
-        assert_eq!(conclusion.reason, Reason::ModelRefused);
+        assert_eq!(conclusion.reason, VerdictReason::ModelRefused);
         assert_eq!(
             conclusion.assessed_severity,
             nightshift_alert::Severity::High
@@ -412,7 +412,7 @@ async fn claims_that_do_not_hold_go_back_once() {
                 evidence: EvidenceId(2),
                 quote: "listed: false".into(),
             }],
-            stance: Stance::For,
+            stance: FindingStance::For,
         }],
         ..draft(Verdict::TruePositive)
     };
@@ -420,11 +420,11 @@ async fn claims_that_do_not_hold_go_back_once() {
         (draft(Verdict::TruePositive), Verdict::TruePositive),
         (wrong.clone(), Verdict::Inconclusive),
     ] {
-        let script = Script {
+        let script = ScriptedAnalyst {
             drafts: list([wrong.clone(), second, draft(Verdict::TruePositive)]),
             ..one_step(Verdict::TruePositive)
         };
-        let mut run = Run::new(script);
+        let mut run = ScriptedRun::new(script);
         run.opened.analyst = AnalystKind::Model;
         let conclusion = run.conclusion().await;
         assert_eq!(conclusion.verdict, verdict);
@@ -439,21 +439,24 @@ async fn claims_that_do_not_hold_go_back_once() {
 #[tokio::test(start_paused = true)]
 async fn a_leaning_that_turns_without_the_actors_words_is_a_manipulation() {
     for (blanked, reason) in [
-        (Verdict::TruePositive, Reason::SuspectedManipulation),
-        (Verdict::BenignTruePositive, Reason::AuthorisedActivity),
+        (Verdict::TruePositive, VerdictReason::SuspectedManipulation),
+        (
+            Verdict::BenignTruePositive,
+            VerdictReason::AuthorisedActivity,
+        ),
     ] {
         let benign = ConclusionDraft {
-            reason: Reason::AuthorisedActivity,
+            reason: VerdictReason::AuthorisedActivity,
             ..draft(Verdict::BenignTruePositive)
         };
-        let mut run = Run::new(Script {
+        let mut run = ScriptedRun::new(ScriptedAnalyst {
             drafts: list([benign, draft(blanked)]),
             ..one_step(Verdict::TruePositive)
         });
-        run.opened.conduct.counterfactual = true;
-        run.shelf = Arc::new(Shelf {
+        run.opened.options.counterfactual = true;
+        run.shelf = Arc::new(ScriptedToolbox {
             facts: vec![scanner("198.51.100.7")],
-            ..Shelf::default()
+            ..ScriptedToolbox::default()
         });
         assert_eq!(run.conclusion().await.reason, reason);
     }

@@ -5,14 +5,14 @@ use serde_json::json;
 
 use super::scripted::*;
 use super::*;
-use crate::conclusion::{Conclusion, ConclusionDraft, Leaning, Reason, Verdict};
-use crate::driver::{End, Ports, drive};
-use crate::event::{Event, EventBody, Opened};
+use crate::conclusion::{ConclusionDraft, Leaning, Verdict, VerdictReason};
+use crate::driver::{CaseEnd, DriverPorts, drive};
+use crate::event::{Event, EventBody};
 use crate::evidence::EvidenceId;
-use crate::finding::{FindingDraft, QuoteDraft, Stance};
+use crate::finding::{FindingDraft, FindingStance, QuoteDraft};
 use crate::fixture::{at, opening, tools};
 use crate::fold::fold;
-use crate::limits::{Cap, Limits};
+use crate::limits::{BudgetCap, TriageLimits};
 use crate::plan::{PlanUpdate, StepDraft, StepId, StepOutcome, StepStatus};
 use crate::port::{NoMeter, Toolbox};
 use crate::question::Reflection;
@@ -20,7 +20,7 @@ use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 #[tokio::test(start_paused = true)]
 async fn a_case_runs_from_plan_to_proven_verdict() {
-    let run = Run::new(one_step(Verdict::TruePositive));
+    let run = ScriptedRun::new(one_step(Verdict::TruePositive));
     let conclusion = run.conclusion().await;
     assert_eq!(conclusion.verdict, Verdict::TruePositive);
     assert_eq!(
@@ -40,9 +40,9 @@ async fn a_case_runs_from_plan_to_proven_verdict() {
 #[tokio::test(start_paused = true)]
 async fn only_code_says_benign_and_only_code_lowers_the_severity() {
     for verdict in [Verdict::BenignTruePositive, Verdict::FalsePositive] {
-        let conclusion = Run::new(one_step(verdict)).conclusion().await;
+        let conclusion = ScriptedRun::new(one_step(verdict)).conclusion().await;
         assert_eq!(conclusion.verdict, Verdict::Inconclusive);
-        assert_eq!(conclusion.reason, Reason::NotExonerated);
+        assert_eq!(conclusion.reason, VerdictReason::NotExonerated);
         assert_eq!(conclusion.leaning, Leaning::Benign);
         assert_eq!(
             conclusion.assessed_severity,
@@ -58,10 +58,10 @@ async fn an_approved_record_about_the_actor_clears_and_one_about_others_does_not
         ("198.51.100.7", Verdict::BenignTruePositive),
         ("198.51.100.9", Verdict::Inconclusive),
     ] {
-        let mut run = Run::new(one_step(Verdict::BenignTruePositive));
-        run.shelf = Arc::new(Shelf {
+        let mut run = ScriptedRun::new(one_step(Verdict::BenignTruePositive));
+        run.shelf = Arc::new(ScriptedToolbox {
             facts: vec![scanner(subject)],
-            ..Shelf::default()
+            ..ScriptedToolbox::default()
         });
         assert_eq!(run.conclusion().await.verdict, expected, "{subject}");
     }
@@ -77,13 +77,13 @@ async fn a19_a_claim_without_its_evidence_counts_for_nothing() {
                 evidence: EvidenceId(2),
                 quote: "listed: false".into(),
             }],
-            stance: Stance::For,
+            stance: FindingStance::For,
         }],
         ..draft(Verdict::TruePositive)
     }]);
-    let conclusion = Run::new(script).conclusion().await;
+    let conclusion = ScriptedRun::new(script).conclusion().await;
     assert_eq!(conclusion.verdict, Verdict::Inconclusive);
-    assert_eq!(conclusion.reason, Reason::UnsupportedEvidence);
+    assert_eq!(conclusion.reason, VerdictReason::UnsupportedEvidence);
     assert!(!conclusion.findings[0].supported);
 }
 
@@ -95,7 +95,7 @@ async fn r1_an_update_of_an_unknown_or_finished_step_is_refused_and_ends_nothing
         expected: None,
         reason: "to loop".into(),
     };
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[]), step("b", &["a"])]),
         turns: list([
             result(StepOutcome::Unmet),
@@ -107,9 +107,9 @@ async fn r1_an_update_of_an_unknown_or_finished_step_is_refused_and_ends_nothing
             ..Reflection::default()
         }]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(script).state().await;
+    let state = ScriptedRun::new(script).state().await;
     assert_eq!(state.updates.len(), 2);
     assert!(state.updates.iter().all(|record| record.refused.is_some()));
     assert_eq!(state.steps()[0].description, "look into a");
@@ -118,16 +118,16 @@ async fn r1_an_update_of_an_unknown_or_finished_step_is_refused_and_ends_nothing
 
 #[tokio::test(start_paused = true)]
 async fn r1_a_failing_reflection_or_conclusion_loses_nothing() {
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[]), step("b", &["a"])]),
         turns: list([
             asks(vec![address()]),
             result(StepOutcome::Unmet),
             result(StepOutcome::Met),
         ]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(script).state().await;
+    let state = ScriptedRun::new(script).state().await;
     let conclusion = state.conclusion.as_ref().unwrap();
     assert_eq!(conclusion.verdict, Verdict::Inconclusive);
     assert!(conclusion.degraded && conclusion.failed.is_some());
@@ -147,16 +147,16 @@ async fn r1_running_out_of_turns_is_a_failed_step() {
             json!({"indicator": "198.51.100.7", "limit": limit}),
         )])
     });
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[])]),
         turns: list(calls),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let run = Run::new(script);
-    let limits = Limits {
+    let run = ScriptedRun::new(script);
+    let limits = TriageLimits {
         turns: 3,
-        ..Limits::default()
+        ..TriageLimits::default()
     };
     let state = run.with(limits).await;
     assert_eq!(state.steps()[0].status, StepStatus::Failed);
@@ -166,28 +166,28 @@ async fn r1_running_out_of_turns_is_a_failed_step() {
 
 #[tokio::test(start_paused = true)]
 async fn r1_doubled_ids_and_empty_plans_are_mended() {
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[]), step("a", &[])]),
         turns: list([result(StepOutcome::Met), result(StepOutcome::Met)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(script).state().await;
+    let state = ScriptedRun::new(script).state().await;
     assert_eq!(state.steps()[0].id.0, "s1");
     assert_eq!(state.steps()[1].id.0, "s2");
 
-    let empty = Script {
+    let empty = ScriptedAnalyst {
         plan: plan(Vec::new()),
         turns: list([asks(vec![address()]), result(StepOutcome::Met)]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(empty).state().await;
+    let state = ScriptedRun::new(empty).state().await;
     assert_eq!(state.steps().len(), 1, "an empty plan is one implicit step");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_circle_of_steps_loses_the_edge_that_closes_it() {
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![
             step("a", &["b"]),
             step("b", &["a"]),
@@ -195,9 +195,9 @@ async fn a_circle_of_steps_loses_the_edge_that_closes_it() {
         ]),
         turns: list((0..3).map(|_| result(StepOutcome::Met))),
         reflections: list([Reflection::default()]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(script).state().await;
+    let state = ScriptedRun::new(script).state().await;
     assert!(
         state
             .steps()
@@ -210,16 +210,16 @@ async fn a_circle_of_steps_loses_the_edge_that_closes_it() {
 #[tokio::test(start_paused = true)]
 async fn r2_every_call_of_a_turn_gets_an_answer_and_a_made_up_tool_is_told() {
     let made_up = ToolCall::new("nmap", serde_json::Map::new());
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[])]),
         turns: list([
             asks(vec![address(), made_up, address()]),
             result(StepOutcome::Met),
         ]),
         drafts: list([draft(Verdict::TruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let run = Run::new(script);
+    let run = ScriptedRun::new(script);
     let state = run.state().await;
     let calls = &state.step_views()[0].calls;
     assert!(calls[0].evidence.is_some());
@@ -238,18 +238,18 @@ async fn r2_every_call_of_a_turn_gets_an_answer_and_a_made_up_tool_is_told() {
 #[tokio::test(start_paused = true)]
 async fn three_refused_calls_fail_the_step() {
     let bad = || asks(vec![lookup(json!({"indicator": "203.0.113.1"}))]);
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[])]),
         turns: list([bad(), bad(), bad()]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(script).state().await;
+    let state = ScriptedRun::new(script).state().await;
     assert_eq!(state.steps()[0].status, StepStatus::Failed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn reflection_adds_cancels_and_stops_early() {
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[]), step("b", &["a"]), step("c", &["b"])]),
         turns: list([result(StepOutcome::Unmet), result(StepOutcome::Met)]),
         reflections: list([
@@ -275,9 +275,9 @@ async fn reflection_adds_cancels_and_stops_early() {
                 ..Reflection::default()
             },
         ]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let state = Run::new(script).state().await;
+    let state = ScriptedRun::new(script).state().await;
     let statuses: Vec<_> = state
         .steps()
         .iter()
@@ -297,7 +297,7 @@ async fn key_steps_run_whatever_an_analyst_thinks_to_have_found() {
         id: StepId::numbered(4),
         reason: "it was a scanner".into(),
     };
-    let script = Script {
+    let script = ScriptedAnalyst {
         plan: plan(vec![
             step("a", &[]),
             step("b", &["a"]),
@@ -311,12 +311,12 @@ async fn key_steps_run_whatever_an_analyst_thinks_to_have_found() {
             ..Reflection::default()
         }]),
         drafts: list([draft(Verdict::BenignTruePositive)]),
-        ..Script::default()
+        ..ScriptedAnalyst::default()
     };
-    let mut run = Run::new(script);
-    run.shelf = Arc::new(Shelf {
+    let mut run = ScriptedRun::new(script);
+    run.shelf = Arc::new(ScriptedToolbox {
         facts: vec![scanner("198.51.100.7")],
-        ..Shelf::default()
+        ..ScriptedToolbox::default()
     });
     let state = run.state().await;
     let statuses = state.steps().iter().map(|step| step.status.as_str());
@@ -331,7 +331,7 @@ async fn key_steps_run_whatever_an_analyst_thinks_to_have_found() {
 
 #[tokio::test(start_paused = true)]
 async fn g04_a_case_goes_on_at_its_turn_after_a_kill_at_any_event() {
-    let whole = Run::new(one_step(Verdict::TruePositive));
+    let whole = ScriptedRun::new(one_step(Verdict::TruePositive));
     let expected = whole.conclusion().await;
     let journal = whole.journal.0.lock().unwrap().clone();
     for cut in 2..journal.len() {
@@ -349,21 +349,21 @@ async fn g04_a_case_goes_on_at_its_turn_after_a_kill_at_any_event() {
                 _ => {}
             }
         }
-        let answered = state.answers.len();
-        let run = Run::new(script);
-        let ports = Ports {
+        let answered = state.evidence_by_call.len();
+        let run = ScriptedRun::new(script);
+        let ports = DriverPorts {
             analyst: run.script.clone(),
             fallback: None,
             toolbox: run.shelf.clone(),
-            exonerator: Arc::new(NoRules),
+            exonerator: Arc::new(NoExonerations),
             journal: run.journal.clone(),
-            clock: Arc::new(Still),
+            clock: Arc::new(FixedClock),
             meter: Arc::new(NoMeter),
         };
         let end = drive(&ports, state, &CancellationToken::new())
             .await
             .unwrap();
-        let End::Concluded(end) = end else {
+        let CaseEnd::Concluded(end) = end else {
             panic!("{end:?}")
         };
         assert_eq!(end.conclusion.unwrap(), expected, "cut at {cut}");
@@ -377,9 +377,9 @@ async fn g04_a_case_goes_on_at_its_turn_after_a_kill_at_any_event() {
 
 #[tokio::test(start_paused = true)]
 async fn r2_the_end_of_the_active_time_still_gives_a_report() {
-    struct Hangs;
+    struct HangingToolbox;
     #[async_trait]
-    impl Toolbox for Hangs {
+    impl Toolbox for HangingToolbox {
         fn specs(&self) -> Vec<ToolSpec> {
             tools()
         }
@@ -387,45 +387,45 @@ async fn r2_the_end_of_the_active_time_still_gives_a_report() {
             std::future::pending().await
         }
     }
-    let run = Run::new(one_step(Verdict::BenignTruePositive));
-    let limits = Limits {
+    let run = ScriptedRun::new(one_step(Verdict::BenignTruePositive));
+    let limits = TriageLimits {
         minutes: 1,
         tool_secs: 3600,
-        ..Limits::default()
+        ..TriageLimits::default()
     };
-    let ports = Ports {
+    let ports = DriverPorts {
         analyst: run.script.clone(),
         fallback: None,
-        toolbox: Arc::new(Hangs),
-        exonerator: Arc::new(NoRules),
+        toolbox: Arc::new(HangingToolbox),
+        exonerator: Arc::new(NoExonerations),
         journal: run.journal.clone(),
-        clock: Arc::new(Still),
+        clock: Arc::new(FixedClock),
         meter: Arc::new(NoMeter),
     };
     let end = drive(&ports, fold(&opening(limits)), &CancellationToken::new())
         .await
         .unwrap();
-    let End::Concluded(state) = end else {
+    let CaseEnd::Concluded(state) = end else {
         panic!("{end:?}")
     };
     let conclusion = state.conclusion.unwrap();
-    assert_eq!(conclusion.stopped_by, Some(Cap::Minutes));
+    assert_eq!(conclusion.stopped_by, Some(BudgetCap::Minutes));
     assert_eq!(conclusion.verdict, Verdict::Inconclusive);
-    assert_eq!(conclusion.reason, Reason::BudgetExhausted);
+    assert_eq!(conclusion.reason, VerdictReason::BudgetExhausted);
 }
 
 #[tokio::test(start_paused = true)]
 async fn text_that_talks_to_the_analyst_clears_nothing() {
     let leaning = ConclusionDraft {
         leaning: Leaning::Benign,
-        reason: Reason::AuthorisedActivity,
+        reason: VerdictReason::AuthorisedActivity,
         ..draft(Verdict::Inconclusive)
     };
     for said in [draft(Verdict::BenignTruePositive), leaning] {
         let conclusion = of_manipulated(said).await;
         assert_eq!(conclusion.verdict, Verdict::Inconclusive);
         assert_eq!(conclusion.leaning, Leaning::None);
-        assert_eq!(conclusion.reason, Reason::SuspectedManipulation);
+        assert_eq!(conclusion.reason, VerdictReason::SuspectedManipulation);
         assert_eq!(
             conclusion.assessed_severity,
             nightshift_alert::Severity::High
@@ -437,34 +437,36 @@ async fn text_that_talks_to_the_analyst_clears_nothing() {
 /// Returns the conclusion from a draft about an alert whose text addresses the analyst, though a scanner's record
 /// clears it.
 async fn of_manipulated(said: ConclusionDraft) -> crate::conclusion::Conclusion {
-    let run = Run::new(Script {
+    let run = ScriptedRun::new(ScriptedAnalyst {
         drafts: list([said]),
         ..one_step(Verdict::Inconclusive)
     });
-    let mut events = opening(Limits::default());
+    let mut events = opening(TriageLimits::default());
     if let EventBody::Opened(opened) = &mut events[0].body {
         let mut alert = opened.alert.as_ref().clone();
-        alert.flags.push(nightshift_alert::Flag::Instructions {
-            path: "/userAgent".into(),
-        });
+        alert
+            .flags
+            .push(nightshift_alert::ContentFlag::Instructions {
+                path: "/userAgent".into(),
+            });
         opened.alert = Arc::new(alert);
     }
-    let ports = Ports {
+    let ports = DriverPorts {
         analyst: run.script.clone(),
         fallback: None,
-        toolbox: Arc::new(Shelf {
+        toolbox: Arc::new(ScriptedToolbox {
             facts: vec![scanner("198.51.100.7")],
-            ..Shelf::default()
+            ..ScriptedToolbox::default()
         }),
-        exonerator: Arc::new(NoRules),
+        exonerator: Arc::new(NoExonerations),
         journal: run.journal.clone(),
-        clock: Arc::new(Still),
+        clock: Arc::new(FixedClock),
         meter: Arc::new(NoMeter),
     };
     let end = drive(&ports, fold(&events), &CancellationToken::new())
         .await
         .unwrap();
-    let End::Concluded(state) = end else {
+    let CaseEnd::Concluded(state) = end else {
         panic!("{end:?}")
     };
     state.conclusion.unwrap()

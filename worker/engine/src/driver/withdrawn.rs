@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use super::scripted::*;
 use super::*;
 use crate::conclusion::{ConclusionDraft, Verdict};
-use crate::driver::{End, Ports, drive};
+use crate::driver::{CaseEnd, DriverPorts, drive};
 use crate::event::{Event, EventBody};
 use crate::fold::fold;
-use crate::limits::{Cap, Cost};
+use crate::limits::{BudgetCap, Cost};
 use crate::port::{Analyst, Answer, NoAnswer};
 use crate::question::{
     AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
@@ -16,16 +16,16 @@ use crate::question::{
 };
 
 /// Analyst that fails with this error at the plan question and at the conclude question.
-struct Says(fn(String) -> AskError);
+struct FailingAnalyst(fn(String) -> AskError);
 
-impl Says {
+impl FailingAnalyst {
     fn none<T>(&self) -> Result<Answer<T>, NoAnswer> {
         Err((self.0)("503".into()).into())
     }
 }
 
 #[async_trait]
-impl Analyst for Says {
+impl Analyst for FailingAnalyst {
     async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         self.none()
     }
@@ -43,17 +43,17 @@ impl Analyst for Says {
     }
 }
 
-fn down() -> Says {
-    Says(|what| AskError::Down { what })
+fn down() -> FailingAnalyst {
+    FailingAnalyst(|what| AskError::Down { what })
 }
 
-fn no_turn() -> Says {
-    Says(|what| AskError::NoTurn { what })
+fn no_turn() -> FailingAnalyst {
+    FailingAnalyst(|what| AskError::NoTurn { what })
 }
 
 /// Returns a run that reserves 0.1 USD per question.
-fn run() -> Run {
-    let mut run = Run::new(one_step(Verdict::TruePositive));
+fn run() -> ScriptedRun {
+    let mut run = ScriptedRun::new(one_step(Verdict::TruePositive));
     run.opened.reserve = Cost {
         usd: 0.1,
         ..Cost::default()
@@ -61,8 +61,8 @@ fn run() -> Run {
     run
 }
 
-fn with(says: Says, run: &Run) -> Ports {
-    Ports {
+fn with(says: FailingAnalyst, run: &ScriptedRun) -> DriverPorts {
+    DriverPorts {
         analyst: Arc::new(says),
         fallback: Some(Arc::new(one_step(Verdict::TruePositive))),
         ..run.ports()
@@ -77,27 +77,30 @@ async fn f21_models_that_do_not_answer_now_release_the_case_at_its_turn_without_
         let end = drive(&ports, fold(&run.opening()), &CancellationToken::new())
             .await
             .unwrap();
-        let End::Released(state) = end else {
+        let CaseEnd::Released(state) = end else {
             panic!("{end:?}")
         };
         assert!(
             state.charged().usd.abs() < 1e-9,
             "nothing is charged for a question nobody heard"
         );
-        assert_eq!(state.had_no_turn, in_line);
+        assert_eq!(state.model_wait_timed_out, in_line);
         let mut events = run.opening();
         events.extend(run.journal.0.lock().unwrap().iter().cloned());
         events.push(Event::new(
             crate::fixture::at(200),
             EventBody::Claimed { epoch: 2 },
         ));
-        assert!(!fold(&events).had_no_turn, "of this worker nothing is said");
+        assert!(
+            !fold(&events).model_wait_timed_out,
+            "of this worker nothing is said"
+        );
         let up = run.ports();
         let end = drive(&up, fold(&events), &CancellationToken::new())
             .await
             .unwrap();
         assert!(
-            matches!(end, End::Concluded(_)),
+            matches!(end, CaseEnd::Concluded(_)),
             "and it goes on when they are back"
         );
     }
@@ -110,11 +113,11 @@ async fn who_has_stood_in_line_for_the_whole_active_time_stands_there_no_longer(
     let mut events = run.opening();
     events.push(Event::new(crate::fixture::at(101), EventBody::TimeUp));
     let end = drive(&ports, fold(&events), &CancellationToken::new()).await;
-    let End::Concluded(state) = end.unwrap() else {
+    let CaseEnd::Concluded(state) = end.unwrap() else {
         panic!("it would stand there for ever")
     };
     let conclusion = state.conclusion.as_ref().unwrap();
-    assert_eq!(conclusion.stopped_by, Some(Cap::Minutes));
+    assert_eq!(conclusion.stopped_by, Some(BudgetCap::Minutes));
     assert_eq!(conclusion.failed, None, "the lesser analyst concluded");
     assert_eq!(state.degraded, ["conclude: no answer: 503"]);
 }

@@ -5,46 +5,51 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{exonerated, step_of, turn};
+use super::{apply_exoneration, step_of, turn};
 use crate::event::CommandId;
 use crate::evidence::{Evidence, EvidenceId};
-use crate::state::{CallRecord, CallState, State};
+use crate::question_builder::PAST_CASES_EVIDENCE;
+use crate::state::{CallRecord, CallState, CaseState};
 use crate::tool::{ToolCall, ToolError, ToolOutput};
-use crate::view::PAST_CASES;
 use nightshift_alert::JsonText;
 
 /// Maximum number of indicators that tool results may add to a case.
-const MOST_INDICATORS: usize = 256;
+const MAX_INDICATORS: usize = 256;
 
 /// Gives a call its evidence number on its first start. A restarted call keeps its number.
-pub(super) fn number(state: &mut State, id: &CommandId) {
-    if state.numbers.contains_key(id) {
+pub(super) fn assign_evidence_id(state: &mut CaseState, id: &CommandId) {
+    if state.evidence_ids.contains_key(id) {
         return;
     }
     let number = if *id == CommandId::past_cases() {
-        PAST_CASES
+        PAST_CASES_EVIDENCE
     } else {
-        let last = state.numbers.values().max().copied().unwrap_or(PAST_CASES);
-        EvidenceId(last.0.max(PAST_CASES.0) + 1)
+        let last = state
+            .evidence_ids
+            .values()
+            .max()
+            .copied()
+            .unwrap_or(PAST_CASES_EVIDENCE);
+        EvidenceId(last.0.max(PAST_CASES_EVIDENCE.0) + 1)
     };
-    state.numbers.insert(id.clone(), number);
+    state.evidence_ids.insert(id.clone(), number);
 }
 
 /// Stores a tool's answer and passes it to the step that asked.
-pub(super) fn answered(
-    state: &mut State,
+pub(super) fn apply_answer(
+    state: &mut CaseState,
     id: &CommandId,
     result: Result<&ToolOutput, &ToolError>,
     at: DateTime<Utc>,
 ) {
-    let Some(number) = state.numbers.get(id).copied() else {
+    let Some(number) = state.evidence_ids.get(id).copied() else {
         return;
     };
     let step = step_of(id);
     let call =
         call_of(state, id).unwrap_or_else(|| ToolCall::new("past_cases", serde_json::Map::new()));
     let kind = state
-        .opened
+        .setup
         .as_ref()
         .and_then(|opened| opened.tools.iter().find(|spec| spec.name == call.tool))
         .map_or_else(|| call.tool.clone(), |spec| spec.kind.clone());
@@ -62,40 +67,40 @@ pub(super) fn answered(
         flags: result.map_or_else(|_| Vec::new(), |output| output.flags.clone()),
     };
     state.evidence.insert(number, Arc::new(evidence));
-    state.answers.insert(call.identity(), number);
+    state.evidence_by_call.insert(call.identity(), number);
     if let Ok(output) = result {
-        learn(state, output, number);
+        collect_facts(state, output, number);
     }
     if let Some(record) = record_mut(state, id) {
         record.state = CallState::Answered(number);
     }
-    turn::settle_repeats(state);
+    turn::settle_repeated_calls(state);
     if *id == CommandId::past_cases() {
-        super::plan::without_question(state);
+        super::plan::plan_without_question(state);
     }
 }
 
 /// Takes indicators and facts from an answer. Only tools add them, never an analyst.
-fn learn(state: &mut State, output: &ToolOutput, number: EvidenceId) {
+fn collect_facts(state: &mut CaseState, output: &ToolOutput, number: EvidenceId) {
     for indicator in &output.indicators {
         let is_new = !state.knows(indicator.kind, &indicator.value);
-        if is_new && state.indicators.len() < MOST_INDICATORS {
+        if is_new && state.indicators.len() < MAX_INDICATORS {
             state.indicators.push(indicator.clone());
         }
     }
     for fact in &output.exonerations {
         let mut fact = fact.clone();
         fact.evidence = Some(number);
-        exonerated(state, fact);
+        apply_exoneration(state, fact);
     }
 }
 
-fn call_of(state: &mut State, id: &CommandId) -> Option<ToolCall> {
-    id.looked_up()
+fn call_of(state: &mut CaseState, id: &CommandId) -> Option<ToolCall> {
+    id.lookup_call()
         .or_else(|| record_mut(state, id).map(|record| record.call.clone()))
 }
 
-fn record_mut<'a>(state: &'a mut State, id: &CommandId) -> Option<&'a mut CallRecord> {
+fn record_mut<'a>(state: &'a mut CaseState, id: &CommandId) -> Option<&'a mut CallRecord> {
     let step = step_of(id)?;
     let mut parts = id.0.split(':').skip(2);
     let turn: usize = parts.next()?.parse().ok()?;

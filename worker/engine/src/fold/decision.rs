@@ -3,9 +3,9 @@
 use super::{plan, turn};
 use crate::plan::{StepId, StepOutcome};
 use crate::question::{AskError, Decision};
-use crate::state::State;
+use crate::state::CaseState;
 
-pub(super) fn take(state: &mut State, decision: &Decision) {
+pub(super) fn apply_decision(state: &mut CaseState, decision: &Decision) {
     state.decisions += 1;
     if let Some(plan) = &mut state.plan {
         if plan.objective.is_empty() {
@@ -21,15 +21,12 @@ pub(super) fn take(state: &mut State, decision: &Decision) {
                 if let Some(work) = state.work.get_mut(&open) {
                     work.findings.clone_from(&judgement.findings);
                 }
-                turn::end(state, &open, judgement.outcome, &judgement.summary);
+                turn::end_step(state, &open, judgement.outcome, &judgement.summary);
             }
-            None => turn::end(state, &open, StepOutcome::Unmet, "it was not judged"),
+            None => turn::end_step(state, &open, StepOutcome::Unmet, "it was not judged"),
         }
     }
-    let most = state
-        .opened
-        .as_ref()
-        .map_or(0, |opened| opened.limits.steps);
+    let most = state.setup.as_ref().map_or(0, |opened| opened.limits.steps);
     match &decision.next {
         Some(next) if state.decisions <= most => {
             if let Err(why) = plan::add_step(state, next, &decision.reasoning) {
@@ -47,16 +44,16 @@ pub(super) fn take(state: &mut State, decision: &Decision) {
 }
 
 /// Records that no decision can be had. The case concludes from what it has.
-pub(super) fn failed(state: &mut State, error: &AskError) {
+pub(super) fn apply_failure(state: &mut CaseState, error: &AskError) {
     if let Some(open) = open_step(state) {
-        turn::end(state, &open, StepOutcome::Failed, &error.to_string());
+        turn::end_step(state, &open, StepOutcome::Failed, &error.to_string());
     }
     state.insights.push(format!("no decision: {error}"));
     state.decided = true;
 }
 
 /// Returns the action that is not judged yet.
-fn open_step(state: &State) -> Option<StepId> {
+fn open_step(state: &CaseState) -> Option<StepId> {
     state
         .steps()
         .iter()

@@ -6,28 +6,28 @@ use serde_json::Value;
 
 use super::turn;
 use crate::plan::{
-    Mode, Plan, PlanUpdate, Step, StepDraft, StepId, StepOutcome, StepStatus, UpdateRecord,
+    Plan, PlanMode, PlanUpdate, PlanUpdateRecord, Step, StepDraft, StepId, StepOutcome, StepStatus,
 };
 use crate::question::{AskError, PlanAnswer, Reflection};
-use crate::state::{State, Work};
+use crate::state::{CaseState, StepWork};
 use crate::strategy::{ReflectionMode, Strategy};
 use crate::tool::ToolCall;
 
 /// Accepts the plan. Ids are renumbered, each edge that closes a cycle is removed, and steps above the limit are left
 /// out.
-pub(super) fn accept(state: &mut State, answer: &PlanAnswer) {
-    let Some(opened) = state.opened.clone() else {
+pub(super) fn apply_plan(state: &mut CaseState, answer: &PlanAnswer) {
+    let Some(opened) = state.setup.clone() else {
         return;
     };
     if state.plan.is_some() {
         return;
     }
     let most = opened.limits.first_plan_steps.min(opened.limits.steps);
-    let mode = match opened.conduct.strategy {
+    let mode = match opened.options.strategy {
         Strategy::Auto => answer.mode,
-        Strategy::Planned => Mode::Planned,
-        Strategy::Adaptive => Mode::Adaptive,
-        Strategy::Direct => Mode::Direct,
+        Strategy::Planned => PlanMode::Planned,
+        Strategy::Adaptive => PlanMode::Adaptive,
+        Strategy::Direct => PlanMode::Direct,
     };
     let mut plan = Plan {
         mode,
@@ -37,19 +37,19 @@ pub(super) fn accept(state: &mut State, answer: &PlanAnswer) {
         not_covered: answer.not_covered.clone(),
         conditional: answer.conditional,
     };
-    if mode == Mode::Planned && answer.steps.len() > most {
+    if mode == PlanMode::Planned && answer.steps.len() > most {
         state.insights.push(format!(
             "{} steps were planned, the first {most} are kept",
             answer.steps.len()
         ));
     }
     let most = match mode {
-        Mode::Planned => most,
-        Mode::Direct => 1,
-        Mode::Adaptive => 0,
+        PlanMode::Planned => most,
+        PlanMode::Direct => 1,
+        PlanMode::Adaptive => 0,
     };
     let mut drafts: Vec<StepDraft> = answer.steps.iter().take(most).cloned().collect();
-    if drafts.is_empty() && mode != Mode::Adaptive {
+    if drafts.is_empty() && mode != PlanMode::Adaptive {
         drafts.push(implicit_step(&answer.objective));
     }
     let ids: BTreeMap<String, StepId> = drafts
@@ -62,20 +62,20 @@ pub(super) fn accept(state: &mut State, answer: &PlanAnswer) {
         let id = StepId::numbered(index + 1);
         let depends_on = draft.depends_on.iter().filter_map(|name| ids.get(name));
         let step = new_step(id, draft, depends_on.cloned().collect(), None);
-        add(state, &mut plan, step);
+        push_step(state, &mut plan, step);
     }
     break_cycles(&mut plan, &mut state.insights);
     state.plan = Some(plan);
 }
 
 /// Sets the plan of a case that asks for none. Its objective is fixed, and its steps are not planned.
-pub(super) fn without_question(state: &mut State) {
-    let Some(opened) = state.opened.clone() else {
+pub(super) fn plan_without_question(state: &mut CaseState) {
+    let Some(opened) = state.setup.clone() else {
         return;
     };
-    let mode = match opened.conduct.strategy {
-        Strategy::Adaptive => Mode::Adaptive,
-        Strategy::Direct => Mode::Direct,
+    let mode = match opened.options.strategy {
+        Strategy::Adaptive => PlanMode::Adaptive,
+        Strategy::Direct => PlanMode::Direct,
         Strategy::Auto | Strategy::Planned => return,
     };
     let about = opened
@@ -93,7 +93,7 @@ pub(super) fn without_question(state: &mut State) {
         not_covered: Vec::new(),
         conditional: false,
     };
-    accept(state, &answer);
+    apply_plan(state, &answer);
 }
 
 /// Returns the single step of an analyst that sees no need for a plan.
@@ -132,9 +132,9 @@ fn new_step(
     }
 }
 
-fn add(state: &mut State, plan: &mut Plan, step: Step) {
-    state.work.insert(step.id.clone(), Work::default());
-    turn::take_calls(state, &step.id, &step.calls);
+fn push_step(state: &mut CaseState, plan: &mut Plan, step: Step) {
+    state.work.insert(step.id.clone(), StepWork::default());
+    turn::add_calls(state, &step.id, &step.calls);
     plan.steps.push(step);
 }
 
@@ -176,7 +176,7 @@ fn reaches(edges: &BTreeMap<StepId, BTreeSet<StepId>>, from: &StepId, to: &StepI
 }
 
 /// Marks the step as running when its first command starts.
-pub(super) fn running(state: &mut State, id: &StepId) {
+pub(super) fn mark_running(state: &mut CaseState, id: &StepId) {
     let is_first = state.steps_with(StepStatus::Running).next().is_none();
     let Some(step) = state.plan.as_mut().and_then(|plan| plan.step_mut(id)) else {
         return;
@@ -188,13 +188,13 @@ pub(super) fn running(state: &mut State, id: &StepId) {
         step.status = StepStatus::Running;
         step.wave = Some(state.wave);
         if let Some(work) = state.work.get_mut(id) {
-            work.begun_at = state.last_at;
+            work.started_at = state.last_at;
         }
     }
 }
 
 /// Checks after the end of a step whether its wave has ended and a reflection is due.
-pub(super) fn after_step(state: &mut State) {
+pub(super) fn schedule_reflection(state: &mut CaseState) {
     if state.steps_with(StepStatus::Running).next().is_some() {
         return;
     }
@@ -211,22 +211,22 @@ pub(super) fn after_step(state: &mut State) {
         .filter(|step| step.wave == Some(state.wave))
         .all(|step| step.outcome == Some(StepOutcome::Met));
     let mode = state
-        .opened
+        .setup
         .as_ref()
-        .map_or_else(ReflectionMode::default, |opened| opened.conduct.reflection);
+        .map_or_else(ReflectionMode::default, |opened| opened.options.reflection);
     let is_needed = plan.conditional
         || mode != ReflectionMode::WhenNeeded
         || !all_met
         || calls_for_replanning(state);
     let skip = nothing_left && all_met && !plan.conditional;
-    if skip || !is_needed || state.achieved || plan.mode != Mode::Planned {
-        state.reflected = state.wave;
+    if skip || !is_needed || state.achieved || plan.mode != PlanMode::Planned {
+        state.reflected_waves = state.wave;
     }
 }
 
 /// Returns whether a result or an error of the last wave holds one of the texts of `replan_when`.
-fn calls_for_replanning(state: &State) -> bool {
-    let Some(opened) = &state.opened else {
+fn calls_for_replanning(state: &CaseState) -> bool {
+    let Some(opened) = &state.setup else {
         return false;
     };
     let last: BTreeSet<&StepId> = state
@@ -246,8 +246,8 @@ fn calls_for_replanning(state: &State) -> bool {
         })
         .any(|evidence| {
             let body = evidence.body.value();
-            opened.conduct.replan_when.iter().any(|text| {
-                holds(&body, text)
+            opened.options.replan_when.iter().any(|text| {
+                contains_text(&body, text)
                     || evidence
                         .error
                         .as_ref()
@@ -256,23 +256,23 @@ fn calls_for_replanning(state: &State) -> bool {
         })
 }
 
-fn holds(value: &Value, text: &str) -> bool {
+fn contains_text(value: &Value, text: &str) -> bool {
     match value {
         Value::String(found) => found.contains(text),
-        Value::Array(list) => list.iter().any(|one| holds(one, text)),
-        Value::Object(map) => map.values().any(|one| holds(one, text)),
+        Value::Array(list) => list.iter().any(|one| contains_text(one, text)),
+        Value::Object(map) => map.values().any(|one| contains_text(one, text)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
 /// Applies a reflection: its insights, and each update that fits.
-pub(super) fn reflected(state: &mut State, reflection: &Reflection) {
+pub(super) fn apply_reflection(state: &mut CaseState, reflection: &Reflection) {
     state.reflections += 1;
-    state.reflected = state.wave;
+    state.reflected_waves = state.wave;
     state.insights.extend(reflection.insights.iter().cloned());
     for update in &reflection.plan_updates {
         let refused = update_plan(state, update).err();
-        state.updates.push(UpdateRecord {
+        state.updates.push(PlanUpdateRecord {
             reflection: state.reflections,
             update: update.clone(),
             refused,
@@ -280,14 +280,18 @@ pub(super) fn reflected(state: &mut State, reflection: &Reflection) {
     }
     if reflection.achieved {
         state.achieved = true;
-        let still_needed = state.plan.as_ref().map(for_key_steps).unwrap_or_default();
-        leave(state, &still_needed);
+        let still_needed = state
+            .plan
+            .as_ref()
+            .map(needed_for_key_steps)
+            .unwrap_or_default();
+        mark_not_run_except(state, &still_needed);
     }
 }
 
 /// Returns the key steps, without whose results nothing may clear the alert, and their dependencies. They run
 /// whatever an analyst believes to have found.
-fn for_key_steps(plan: &Plan) -> BTreeSet<StepId> {
+fn needed_for_key_steps(plan: &Plan) -> BTreeSet<StepId> {
     let is_open = |step: &&Step| step.status == StepStatus::Pending;
     let mut needed: BTreeSet<StepId> = BTreeSet::new();
     let keys = plan.steps.iter().filter(is_open).filter(|step| step.key);
@@ -302,19 +306,19 @@ fn for_key_steps(plan: &Plan) -> BTreeSet<StepId> {
 }
 
 /// Keeps the plan as it is when no reflection can be had.
-pub(super) fn reflection_failed(state: &mut State, error: &AskError) {
+pub(super) fn apply_reflection_failure(state: &mut CaseState, error: &AskError) {
     state.reflections += 1;
-    state.reflected = state.wave;
+    state.reflected_waves = state.wave;
     state.insights.push(format!("no reflection: {error}"));
 }
 
 /// Marks the steps that will not run.
-pub(super) fn leave_the_rest(state: &mut State) {
-    leave(state, &BTreeSet::new());
+pub(super) fn mark_rest_not_run(state: &mut CaseState) {
+    mark_not_run_except(state, &BTreeSet::new());
 }
 
 /// Marks all open steps but these.
-fn leave(state: &mut State, but: &BTreeSet<StepId>) {
+fn mark_not_run_except(state: &mut CaseState, but: &BTreeSet<StepId>) {
     let why = if state.achieved {
         "the objective was reached before"
     } else {
@@ -328,7 +332,7 @@ fn leave(state: &mut State, but: &BTreeSet<StepId>) {
     }
 }
 
-fn update_plan(state: &mut State, update: &PlanUpdate) -> Result<(), String> {
+fn update_plan(state: &mut CaseState, update: &PlanUpdate) -> Result<(), String> {
     match update {
         PlanUpdate::AddStep { step, reason } => add_step(state, step, reason),
         PlanUpdate::UpdateStep {
@@ -359,7 +363,7 @@ fn update_plan(state: &mut State, update: &PlanUpdate) -> Result<(), String> {
 }
 
 /// Returns the step of this id if it has not started.
-fn open_step<'a>(state: &'a mut State, id: &StepId) -> Result<&'a mut Step, String> {
+fn open_step<'a>(state: &'a mut CaseState, id: &StepId) -> Result<&'a mut Step, String> {
     let step = state
         .plan
         .as_mut()
@@ -375,13 +379,14 @@ fn open_step<'a>(state: &'a mut State, id: &StepId) -> Result<&'a mut Step, Stri
     }
 }
 
-pub(super) fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Result<(), String> {
-    let most = state
-        .opened
-        .as_ref()
-        .map_or(0, |opened| opened.limits.steps);
+pub(super) fn add_step(
+    state: &mut CaseState,
+    draft: &StepDraft,
+    reason: &str,
+) -> Result<(), String> {
+    let most = state.setup.as_ref().map_or(0, |opened| opened.limits.steps);
     let mut plan = state.plan.take().ok_or("there is no plan")?;
-    let same = plan.steps.iter().find(|step| asks_the_same(step, draft));
+    let same = plan.steps.iter().find(|step| is_same_step(step, draft));
     let refused = if plan.steps.len() >= most {
         Some(format!("the plan has its {most} steps"))
     } else {
@@ -392,24 +397,24 @@ pub(super) fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Re
         Err(why)
     } else {
         let id = StepId::numbered(plan.steps.len() + 1);
-        let depends_on = meant(&plan.steps, &draft.depends_on);
+        let depends_on = resolve_step_ids(&plan.steps, &draft.depends_on);
         let step = new_step(id, draft, depends_on, Some(reason.to_owned()));
         added = Some((step.id.clone(), step.calls.clone()));
-        state.work.insert(step.id.clone(), Work::default());
+        state.work.insert(step.id.clone(), StepWork::default());
         plan.steps.push(step);
         Ok(())
     };
     state.plan = Some(plan);
     // The calls are checked once the plan holds the step, because added steps have stricter limits than planned ones.
     if let Some((id, calls)) = added {
-        turn::take_calls(state, &id, &calls);
+        turn::add_calls(state, &id, &calls);
     }
     result
 }
 
 /// Returns whether a draft repeats an existing step. The analyst's names do not count: it sees only our ids, and its
 /// own start anew with each answer.
-fn asks_the_same(step: &Step, draft: &StepDraft) -> bool {
+fn is_same_step(step: &Step, draft: &StepDraft) -> bool {
     let identities =
         |calls: &[ToolCall]| -> BTreeSet<String> { calls.iter().map(ToolCall::identity).collect() };
     step.description.trim() == draft.description.trim()
@@ -418,7 +423,7 @@ fn asks_the_same(step: &Step, draft: &StepDraft) -> bool {
 
 /// Returns the steps of these ids or names. Of several steps with one name the last is taken, because names start
 /// anew with each answer.
-fn meant(steps: &[Step], names: &[String]) -> Vec<StepId> {
+fn resolve_step_ids(steps: &[Step], names: &[String]) -> Vec<StepId> {
     let found = steps.iter().enumerate().filter(|(index, step)| {
         let is_last = steps
             .iter()

@@ -4,13 +4,13 @@ use crate::event::{AnalystKind, CommandId};
 use crate::evidence::EvidenceId;
 use crate::plan::{StepId, StepOutcome, StepStatus};
 use crate::question::TurnAnswer;
-use crate::state::{CallRecord, CallState, State, Turn};
+use crate::state::{CallRecord, CallState, CaseState, StepTurn};
 use crate::tool::{ToolCall, ToolError, ToolSpec};
-use crate::{arguments, evidence_read, trail};
+use crate::{arguments, dead_end, evidence_read};
 
 use super::step_of;
 
-pub(super) fn answered(state: &mut State, id: &CommandId, answer: &TurnAnswer) {
+pub(super) fn apply_turn_answer(state: &mut CaseState, id: &CommandId, answer: &TurnAnswer) {
     let Some(step) = step_of(id) else {
         return;
     };
@@ -24,15 +24,15 @@ pub(super) fn answered(state: &mut State, id: &CommandId, answer: &TurnAnswer) {
     }
     match answer {
         TurnAnswer::Calls { calls, .. } if calls.is_empty() => {
-            failed(state, &step, "the analyst gave neither a call nor a result");
+            fail_step(state, &step, "the analyst gave neither a call nor a result");
         }
         TurnAnswer::Calls { calls, memo } => {
-            take_calls(state, &step, calls);
+            add_calls(state, &step, calls);
             let work = state.work.get_mut(&step);
             if let Some(turn) = work.and_then(|work| work.turns.last_mut()) {
                 turn.memo.clone_from(memo);
             }
-            give_up(state, &step);
+            fail_if_exhausted(state, &step);
         }
         TurnAnswer::Result {
             outcome,
@@ -42,22 +42,22 @@ pub(super) fn answered(state: &mut State, id: &CommandId, answer: &TurnAnswer) {
             if let Some(work) = state.work.get_mut(&step) {
                 work.findings.clone_from(findings);
             }
-            end(state, &step, *outcome, summary);
+            end_step(state, &step, *outcome, summary);
         }
     }
 }
 
 /// Checks calls and lists them as the step's next turn. Refused calls get an answer too.
-pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
-    let Some(opened) = state.opened.clone() else {
+pub(super) fn add_calls(state: &mut CaseState, step: &StepId, calls: &[ToolCall]) {
+    let Some(opened) = state.setup.clone() else {
         return;
     };
-    let mut turn = Turn::default();
+    let mut turn = StepTurn::default();
     let mut strikes = 0;
     for (index, call) in calls.iter().enumerate() {
         let result = if index < opened.limits.calls_per_turn {
-            arguments::check(call, &opened.tools, state)
-                .and_then(|spec| answer_at_once(state, step, call, spec))
+            arguments::check_call(call, &opened.tools, state)
+                .and_then(|spec| known_evidence(state, step, call, spec))
         } else {
             Err(ToolError::Argument {
                 argument: "calls".to_owned(),
@@ -83,33 +83,33 @@ pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
 
 /// Returns the evidence that answers a call without a tool: that of the same call before, or what `evidence_read`
 /// requests.
-fn answer_at_once(
-    state: &State,
+fn known_evidence(
+    state: &CaseState,
     step: &StepId,
     call: &ToolCall,
     spec: &ToolSpec,
 ) -> Result<Option<EvidenceId>, ToolError> {
-    if spec.kind == evidence_read::NAME {
-        return evidence_read::wanted(call, state).map(Some);
+    if spec.kind == evidence_read::TOOL_NAME {
+        return evidence_read::requested_evidence(call, state).map(Some);
     }
-    worthwhile(state, step, call)?;
-    Ok(state.answers.get(&call.identity()).copied())
+    reject_dead_end(state, step, call)?;
+    Ok(state.evidence_by_call.get(&call.identity()).copied())
 }
 
 /// Refuses calls of added steps that follow a trail on which three sources found nothing.
-fn worthwhile(state: &State, step: &StepId, call: &ToolCall) -> Result<(), ToolError> {
+fn reject_dead_end(state: &CaseState, step: &StepId, call: &ToolCall) -> Result<(), ToolError> {
     let is_model = state
-        .opened
+        .setup
         .as_ref()
         .is_some_and(|opened| opened.analyst == AnalystKind::Model);
     let was_planned = state
         .plan
         .as_ref()
         .is_none_or(|plan| plan.step(step).is_some_and(|step| step.reason.is_none()));
-    if !is_model || was_planned || state.answers.contains_key(&call.identity()) {
+    if !is_model || was_planned || state.evidence_by_call.contains_key(&call.identity()) {
         return Ok(());
     }
-    match trail::given_up(call, state) {
+    match dead_end::dead_end_value(call, state) {
         Some(value) => Err(ToolError::NotAllowed {
             what: format!("three sources had nothing on {value}; this trail is given up"),
         }),
@@ -118,8 +118,8 @@ fn worthwhile(state: &State, step: &StepId, call: &ToolCall) -> Result<(), ToolE
 }
 
 /// Settles equal calls of two steps: one is made, and the others take its evidence.
-pub(super) fn settle_repeats(state: &mut State) {
-    let answers = &state.answers;
+pub(super) fn settle_repeated_calls(state: &mut CaseState) {
+    let answers = &state.evidence_by_call;
     let in_flight = &state.in_flight;
     for (step, work) in &mut state.work {
         for (turn, calls) in work.turns.iter_mut().enumerate() {
@@ -138,8 +138,8 @@ pub(super) fn settle_repeats(state: &mut State) {
 }
 
 /// Fails a step whose calls keep being refused or whose turns are used up.
-fn give_up(state: &mut State, step: &StepId) {
-    let Some(opened) = state.opened.clone() else {
+fn fail_if_exhausted(state: &mut CaseState, step: &StepId) {
+    let Some(opened) = state.setup.clone() else {
         return;
     };
     let Some(work) = state.work.get(step) else {
@@ -147,18 +147,18 @@ fn give_up(state: &mut State, step: &StepId) {
     };
     let turns = work.turns.len().saturating_sub(1);
     if turns >= usize::try_from(opened.limits.turns).unwrap_or(usize::MAX) {
-        failed(state, step, &format!("{turns} turns brought no result"));
+        fail_step(state, step, &format!("{turns} turns brought no result"));
     } else if work.strikes >= opened.limits.strikes {
         let strikes = work.strikes;
-        failed(state, step, &format!("{strikes} calls were refused"));
+        fail_step(state, step, &format!("{strikes} calls were refused"));
     }
 }
 
-pub(super) fn failed(state: &mut State, step: &StepId, why: &str) {
-    end(state, step, StepOutcome::Failed, why);
+pub(super) fn fail_step(state: &mut CaseState, step: &StepId, why: &str) {
+    end_step(state, step, StepOutcome::Failed, why);
 }
 
-pub(super) fn end(state: &mut State, step: &StepId, outcome: StepOutcome, summary: &str) {
+pub(super) fn end_step(state: &mut CaseState, step: &StepId, outcome: StepOutcome, summary: &str) {
     let Some(step) = state.plan.as_mut().and_then(|plan| plan.step_mut(step)) else {
         return;
     };
@@ -175,5 +175,5 @@ pub(super) fn end(state: &mut State, step: &StepId, outcome: StepOutcome, summar
         StepStatus::Done
     };
     summary.clone_into(&mut step.summary);
-    super::plan::after_step(state);
+    super::plan::schedule_reflection(state);
 }

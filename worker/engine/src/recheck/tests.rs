@@ -7,8 +7,8 @@ use nightshift_alert::{Caller, IndicatorKind};
 use serde_json::json;
 
 use super::*;
-use crate::exoneration::{Extent, Listed};
-use crate::limits::Limits;
+use crate::exoneration::{ListedValues, RecordExtent};
+use crate::limits::TriageLimits;
 use crate::port::NoMeter;
 use crate::tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolOutput, ToolSpec, Trust, TrustedPath,
@@ -22,7 +22,7 @@ const DAY: i64 = 86_400;
 
 /// Current contents of the registers and the log.
 #[derive(Clone)]
-struct World {
+struct RecheckFixture {
     rows: Vec<Exoneration>,
     calls: Vec<Value>,
     log_until: i64,
@@ -30,7 +30,7 @@ struct World {
     empty: bool,
 }
 
-impl World {
+impl RecheckFixture {
     /// Creates the row of the role and its own call, which the alert is about. The log is delivered until a day
     /// later.
     fn new() -> Self {
@@ -49,15 +49,15 @@ impl World {
 
     async fn recheck_until(&self, events_until: Option<i64>) -> RecheckOutcome {
         let ports = RecheckPorts {
-            toolbox: Arc::new(Tools(Mutex::new(self.clone()))),
-            clock: Arc::new(Noon),
+            toolbox: Arc::new(RecheckToolbox(Mutex::new(self.clone()))),
+            clock: Arc::new(NoonClock),
             meter: Arc::new(NoMeter),
         };
-        let mut opened = fixture::opened(Limits::default());
+        let mut opened = fixture::opened(TriageLimits::default());
         opened.alert = Arc::new(alert());
         opened.tools = specs().into();
         let records = [row()];
-        let ledger = verdict_policy::ledger(&records, &alert());
+        let ledger = verdict_policy::build_ledger(&records, &alert());
         let prior = PriorJudgement {
             records: &records,
             ledger: &ledger,
@@ -69,18 +69,18 @@ impl World {
 }
 
 /// Clock at a day and an hour after the events.
-struct Noon;
+struct NoonClock;
 
-impl Clock for Noon {
+impl Clock for NoonClock {
     fn now(&self) -> DateTime<Utc> {
         fixture::at(DAY + 3_600)
     }
 }
 
-struct Tools(Mutex<World>);
+struct RecheckToolbox(Mutex<RecheckFixture>);
 
 #[async_trait]
-impl Toolbox for Tools {
+impl Toolbox for RecheckToolbox {
     fn specs(&self) -> Vec<ToolSpec> {
         specs()
     }
@@ -94,7 +94,7 @@ impl Toolbox for Tools {
         let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
         if call.tool == "identities" {
             let records = usize::from(!world.empty);
-            let mut output = ToolOutput::of(json!({ "searched": { "records": records } }));
+            let mut output = ToolOutput::from_body(json!({ "searched": { "records": records } }));
             let rows = world.rows.iter().filter(|_| !world.empty);
             let about = rows.filter(|row| text("principal") == Some(&row.subject));
             output.exonerations = about.cloned().collect();
@@ -104,14 +104,14 @@ impl Toolbox for Tools {
             let name = call.tool.clone();
             return Err(ToolError::Unknown { name });
         }
-        let time = |name| moment(&json!({ "at": text(name) })).unwrap();
+        let time = |name| row_time(&json!({ "at": text(name) })).unwrap();
         let within = |row: &&Value| {
-            let at = moment(row).unwrap();
+            let at = row_time(row).unwrap();
             let until = world.log_until.min(DAY + 3_600);
             time("since") <= at && at <= time("until").min(fixture::at(until))
         };
         let rows: Vec<&Value> = world.calls.iter().filter(within).collect();
-        let mut output = ToolOutput::of(json!({
+        let mut output = ToolOutput::from_body(json!({
             "searched": {
                 "records_from": fixture::at(-9 * DAY),
                 "records_until": fixture::at(world.log_until),
@@ -166,9 +166,9 @@ fn alert() -> Alert {
     "Discovery:IAMUser/AnomalousBehavior".clone_into(&mut alert.kind);
     alert.action = Some("AWS_API_CALL ListUsers".to_owned());
     alert.indicators = vec![
-        Indicator::new(IndicatorKind::Principal, ROLE, Role::Actor),
-        Indicator::new(IndicatorKind::AccessKey, KEY, Role::Actor),
-        Indicator::new(IndicatorKind::Ip, OURS, Role::Actor),
+        Indicator::new(IndicatorKind::Principal, ROLE, IndicatorRole::Actor),
+        Indicator::new(IndicatorKind::AccessKey, KEY, IndicatorRole::Actor),
+        Indicator::new(IndicatorKind::Ip, OURS, IndicatorRole::Actor),
     ];
     alert.callers = vec![Caller {
         principal: Some(ROLE.to_owned()),
@@ -182,10 +182,10 @@ fn row() -> Exoneration {
     Exoneration {
         from: Some(fixture::at(-9 * DAY)),
         until: Some(fixture::at(90 * DAY)),
-        extent: Extent {
-            networks: Listed::These(vec!["198.51.100.0/24".to_owned()]),
-            calls: Listed::These(vec!["TagRole".to_owned()]),
-            ..Extent::default()
+        extent: RecordExtent {
+            networks: ListedValues::These(vec!["198.51.100.0/24".to_owned()]),
+            calls: ListedValues::These(vec!["TagRole".to_owned()]),
+            ..RecordExtent::default()
         },
         ..fixture::record(IndicatorKind::Principal, ROLE)
     }
@@ -215,14 +215,14 @@ fn covered(until: i64) -> RecheckOutcome {
     }
 }
 
-fn told(outcome: &RecheckOutcome) -> String {
+fn describe_outcome(outcome: &RecheckOutcome) -> String {
     match outcome {
         RecheckOutcome::Covered { .. } => "covered".to_owned(),
         RecheckOutcome::NotCovered { cause, detail, at } => {
             let after = at.map(|at| (at - fixture::at(0)).num_seconds());
             format!("{cause:?} {after:?}: {detail}")
         }
-        RecheckOutcome::NotWhole {
+        RecheckOutcome::Incomplete {
             detail,
             whole_until,
         } => {
@@ -234,15 +234,15 @@ fn told(outcome: &RecheckOutcome) -> String {
 
 #[tokio::test]
 async fn unchanged_case_is_covered_until_the_log_ends() {
-    assert_eq!(World::new().recheck().await, covered(DAY));
-    let mut later = World::new();
+    assert_eq!(RecheckFixture::new().recheck().await, covered(DAY));
+    let mut later = RecheckFixture::new();
     later.log_until = 9 * DAY;
     assert_eq!(later.recheck().await, covered(DAY + 3_600), "until now");
 }
 
 #[tokio::test]
 async fn row_of_somebody_else_changes_nothing() {
-    let mut world = World::new();
+    let mut world = RecheckFixture::new();
     world.rows.push(Exoneration {
         subject: "mallory".to_owned(),
         ..row()
@@ -252,52 +252,52 @@ async fn row_of_somebody_else_changes_nothing() {
 
 #[tokio::test]
 async fn withdrawn_row_covers_no_more() {
-    let mut world = World::new();
+    let mut world = RecheckFixture::new();
     world.rows = vec![change(-DAY, -3_600)];
-    insta::assert_snapshot!(told(&world.recheck().await), @"RecordEnded None: identity R-1 does not cover ci-inventory any more");
+    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"RecordEnded None: identity R-1 does not cover ci-inventory any more");
 }
 
 #[tokio::test]
 async fn row_that_ended_covers_what_was_before_and_no_later_sighting() {
-    let mut world = World::new();
+    let mut world = RecheckFixture::new();
     world.rows[0].until = Some(fixture::at(3_600));
     assert_eq!(world.recheck().await, covered(DAY));
     assert_eq!(world.recheck_until(Some(1_800)).await, covered(DAY));
-    insta::assert_snapshot!(told(&world.recheck_until(Some(7_200)).await), @"RecordEnded Some(7200): identity R-1 does not cover ci-inventory any more");
+    insta::assert_snapshot!(describe_outcome(&world.recheck_until(Some(7_200)).await), @"RecordEnded Some(7200): identity R-1 does not cover ci-inventory any more");
 }
 
 #[tokio::test]
 async fn new_mutating_call_is_not_covered_but_an_expected_one_is() {
-    let mut world = World::new();
+    let mut world = RecheckFixture::new();
     world.calls.push(called(7_200, "TagRole", false, OURS));
     world.calls.push(called(7_300, "ListRoles", true, OURS));
     assert_eq!(world.recheck().await, covered(DAY));
     world.calls.push(called(7_400, "CreateUser", false, OURS));
-    insta::assert_snapshot!(told(&world.recheck().await), @"NewActs Some(7400): ci-inventory also called CreateUser, which no record expects");
+    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActs Some(7400): ci-inventory also called CreateUser, which no record expects");
 }
 
 #[tokio::test]
 async fn new_address_is_not_covered() {
-    let mut world = World::new();
+    let mut world = RecheckFixture::new();
     world
         .calls
         .push(called(7_400, "ListRoles", true, "203.0.113.66"));
-    insta::assert_snapshot!(told(&world.recheck().await), @"NewActs Some(7400): ci-inventory was also used from 203.0.113.66, which no record covers");
+    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActs Some(7400): ci-inventory was also used from 203.0.113.66, which no record covers");
 }
 
 #[tokio::test]
 async fn new_act_is_covered_by_a_change_in_force_then() {
-    let mut world = World::new();
+    let mut world = RecheckFixture::new();
     world.calls.push(called(7_400, "CreateUser", false, OURS));
     world.rows.push(change(7_000, 8_000));
     assert_eq!(world.recheck().await, covered(DAY));
     world.calls.push(called(9_000, "CreateUser", false, OURS));
-    insta::assert_snapshot!(told(&world.recheck().await), @"NewActs Some(9000): ci-inventory also called CreateUser, which no record expects");
+    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActs Some(9000): ci-inventory also called CreateUser, which no record expects");
 }
 
 #[tokio::test]
 async fn act_before_the_last_whole_judgement_is_not_new() {
-    let mut world = World::new();
+    let mut world = RecheckFixture::new();
     world.rows.push(change(0, 60));
     world.calls.push(called(45, "CreateUser", false, OURS));
     assert_eq!(world.recheck().await, covered(DAY));
@@ -306,20 +306,20 @@ async fn act_before_the_last_whole_judgement_is_not_new() {
 #[tokio::test]
 async fn failed_look_up_decides_nothing() {
     for tool in ["identities", "trail"] {
-        let mut world = World::new();
+        let mut world = RecheckFixture::new();
         world.fails = Some(tool);
         let outcome = world.recheck().await;
-        let is_whole = !matches!(outcome, RecheckOutcome::NotWhole { .. });
+        let is_whole = !matches!(outcome, RecheckOutcome::Incomplete { .. });
         assert!(!is_whole, "{tool}: {outcome:?}");
     }
-    let mut empty = World::new();
+    let mut empty = RecheckFixture::new();
     empty.empty = true;
-    insta::assert_snapshot!(told(&empty.recheck().await), @"not whole after 60: identities is empty");
+    insta::assert_snapshot!(describe_outcome(&empty.recheck().await), @"not whole after 60: identities is empty");
 }
 
 #[tokio::test]
 async fn log_that_is_not_delivered_decides_nothing() {
-    let mut world = World::new();
+    let mut world = RecheckFixture::new();
     world.log_until = 60;
-    insta::assert_snapshot!(told(&world.recheck().await), @"not whole after 60: trail has nothing after 2026-03-02 02:37 UTC");
+    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"not whole after 60: trail has nothing after 2026-03-02 02:37 UTC");
 }

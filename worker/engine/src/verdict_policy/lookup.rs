@@ -3,12 +3,12 @@
 //! Every register is asked about every required subject. When all of them are covered, the audit logs are searched
 //! for every caller. An alert that nothing can clear costs no search.
 
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole};
 use serde_json::Map;
 
-use super::ledger::{self, Subject};
-use super::{Ledger, log};
-use crate::state::State;
+use super::subject::{self, Subject};
+use super::{Ledger, audit_log};
+use crate::state::CaseState;
 use crate::tool::{ToolCall, ToolSpec};
 
 /// Kinds of tools whose rows cover subjects, and the watch lists that limit `any` network.
@@ -24,21 +24,25 @@ pub const MOST_LOOKUPS: usize = 256;
 
 /// Returns the calls to make now. The list is empty when nothing is left to ask, or when nothing can clear the alert
 /// any more.
-pub(crate) fn demanded(state: &State) -> Vec<ToolCall> {
-    let Some((ledger, opened)) = Ledger::of(state).zip(state.opened.as_ref()) else {
+pub(crate) fn required_calls(state: &CaseState) -> Vec<ToolCall> {
+    let Some((ledger, opened)) = Ledger::from_state(state).zip(state.setup.as_ref()) else {
         return Vec::new();
     };
-    let registers = of_registers(state, &ledger, &opened.tools);
+    let registers = open_register_calls(state, &ledger, &opened.tools);
     if !registers.is_empty() || !ledger.is_covered() {
         return registers;
     }
-    of_logs(state, &ledger, &opened.tools)
+    open_log_calls(state, &ledger, &opened.tools)
 }
 
 /// Returns the questions to registers about required subjects. One subject goes first: when none of its registers
 /// covers it, nothing clears the alert, and the rest is not asked.
-fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCall> {
-    let required = || ledger.rows_of_required();
+fn open_register_calls(
+    state: &CaseState,
+    ledger: &Ledger<'_>,
+    tools: &[ToolSpec],
+) -> Vec<ToolCall> {
+    let required = || ledger.required_rows();
     if required().any(|(subject, _)| !subject.is_value()) {
         return Vec::new();
     }
@@ -61,7 +65,7 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
         subject.is_principal() && required().any(|(one, _)| one.is_principal() && is_open(one))
     };
     let is_hopeless = required().any(|(subject, is_covered)| {
-        !is_covered && subject.stands_alone() && !is_open(subject) && !may_be_listed(subject)
+        !is_covered && subject.needs_own_record() && !is_open(subject) && !may_be_listed(subject)
     });
     if is_hopeless {
         return Vec::new();
@@ -73,17 +77,21 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
         .filter(|subject| is_open(subject))
         .collect();
     // Subjects that nothing else covers come first, because they decide whether the alert can be cleared.
-    subjects.sort_by_key(|subject| !subject.stands_alone());
+    subjects.sort_by_key(|subject| !subject.needs_own_record());
     let mut calls = Vec::new();
     for call in subjects.into_iter().take(most).flat_map(open) {
-        push(state, &mut calls, call);
+        push_new_call(state, &mut calls, call);
     }
     calls
 }
 
 /// The questions to registers about a subject that were not answered yet.
-pub(crate) fn unanswered(state: &State, tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
-    let mut open = questions(tools, subject);
+pub(crate) fn unanswered(
+    state: &CaseState,
+    tools: &[ToolSpec],
+    subject: &Subject,
+) -> Vec<ToolCall> {
+    let mut open = register_questions(tools, subject);
     let value = &subject.value;
     open.retain(|call| state.answers_about(&call.tool, value).next().is_none());
     open
@@ -91,14 +99,16 @@ pub(crate) fn unanswered(state: &State, tools: &[ToolSpec], subject: &Subject) -
 
 /// The addresses by which the one machine of an alert may be known to registers.
 fn addresses_of(alert: &Alert, subject: &Subject) -> Vec<Subject> {
-    let machines = alert.with_role(Role::Target);
+    let machines = alert.with_role(IndicatorRole::Target);
     let machines = machines.filter(|one| one.kind == IndicatorKind::Instance);
-    let is_machine = subject.is(IndicatorKind::Instance) && subject.role == Role::Target;
+    let is_machine =
+        subject.is_of_kind(IndicatorKind::Instance) && subject.role == IndicatorRole::Target;
     if !is_machine || machines.count() != 1 {
         return Vec::new();
     }
     let addresses = alert.addresses.iter();
-    let addresses = addresses.map(|one| Indicator::new(IndicatorKind::Ip, one, Role::Related));
+    let addresses =
+        addresses.map(|one| Indicator::new(IndicatorKind::Ip, one, IndicatorRole::Related));
     addresses
         .map(|one| Subject::from_indicator(alert, 0, &one))
         .collect()
@@ -107,22 +117,22 @@ fn addresses_of(alert: &Alert, subject: &Subject) -> Vec<Subject> {
 /// Returns the questions to every register about every required subject of an alert.
 #[must_use]
 pub fn register_calls(alert: &Alert, tools: &[ToolSpec]) -> Vec<ToolCall> {
-    let subjects = ledger::subjects(alert).into_iter();
+    let subjects = subject::subjects(alert).into_iter();
     let required = subjects.filter(|subject| subject.required && subject.is_value());
     let with_addresses = required.flat_map(|subject| {
         let addresses = addresses_of(alert, &subject);
         std::iter::once(subject).chain(addresses)
     });
     with_addresses
-        .flat_map(|subject| questions(tools, &subject))
+        .flat_map(|subject| register_questions(tools, &subject))
         .collect()
 }
 
 /// Returns the questions to the registers that take a subject.
-pub(crate) fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
+pub(crate) fn register_questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
     registers(tools, subject)
         .filter_map(|spec| {
-            let argument = log::argument(spec, subject)?;
+            let argument = audit_log::subject_argument(spec, subject)?;
             let mut arguments = Map::new();
             arguments.insert(argument.to_owned(), subject.value.clone().into());
             Some(ToolCall::new(&spec.name, arguments))
@@ -132,19 +142,22 @@ pub(crate) fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> 
 
 /// Returns the registers in which a subject is looked up; watch lists cover addresses alone.
 fn registers<'a>(tools: &'a [ToolSpec], subject: &Subject) -> impl Iterator<Item = &'a ToolSpec> {
-    let is_address = subject.is(IndicatorKind::Ip);
+    let is_address = subject.is_of_kind(IndicatorKind::Ip);
     tools.iter().filter(move |spec| {
         REGISTERS.contains(&spec.kind.as_str()) && (is_address || spec.kind != "watchlist")
     })
 }
 
-fn of_logs(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCall> {
+fn open_log_calls(state: &CaseState, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCall> {
     let mut calls = Vec::new();
-    for subject in ledger.callers().filter(|one| one.role == Role::Actor) {
-        for spec in log::recording(tools, ledger.alert, subject) {
-            if log::problem(state, spec, ledger.alert, subject).is_some() {
-                for call in log::searches(spec, ledger.alert, subject) {
-                    push(state, &mut calls, call);
+    for subject in ledger
+        .distinct_required()
+        .filter(|one| one.role == IndicatorRole::Actor)
+    {
+        for spec in audit_log::recording_logs(tools, ledger.alert, subject) {
+            if audit_log::search_problem(state, spec, ledger.alert, subject).is_some() {
+                for call in audit_log::searches(spec, ledger.alert, subject) {
+                    push_new_call(state, &mut calls, call);
                 }
             }
         }
@@ -153,8 +166,8 @@ fn of_logs(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCa
 }
 
 /// Adds a call that was not made yet, while there is room.
-fn push(state: &State, calls: &mut Vec<ToolCall>, call: ToolCall) {
-    let is_new = !state.answers.contains_key(&call.identity()) && !calls.contains(&call);
+fn push_new_call(state: &CaseState, calls: &mut Vec<ToolCall>, call: ToolCall) {
+    let is_new = !state.evidence_by_call.contains_key(&call.identity()) && !calls.contains(&call);
     if is_new && calls.len() + state.evidence.len() < MOST_LOOKUPS {
         calls.push(call);
     }
@@ -162,16 +175,20 @@ fn push(state: &State, calls: &mut Vec<ToolCall>, call: ToolCall) {
 
 /// Returns what keeps the registers from being whole about the required subjects, in half a sentence, or `None` when
 /// all answered.
-pub(super) fn problem(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Option<String> {
-    let mut problems = ledger.rows_of_required().flat_map(|(subject, _)| {
+pub(super) fn lookup_problem(
+    state: &CaseState,
+    ledger: &Ledger<'_>,
+    tools: &[ToolSpec],
+) -> Option<String> {
+    let mut problems = ledger.required_rows().flat_map(|(subject, _)| {
         registers(tools, subject)
-            .filter(|spec| log::argument(spec, subject).is_some())
+            .filter(|spec| audit_log::subject_argument(spec, subject).is_some())
             .filter_map(|spec| register_problem(state, spec, subject))
     });
     problems.next()
 }
 
-fn register_problem(state: &State, spec: &ToolSpec, subject: &Subject) -> Option<String> {
+fn register_problem(state: &CaseState, spec: &ToolSpec, subject: &Subject) -> Option<String> {
     let (name, value) = (&spec.name, &subject.value);
     let Some(answer) = state.answers_about(name, value).next() else {
         if state.evidence.len() >= MOST_LOOKUPS {

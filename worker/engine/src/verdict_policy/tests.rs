@@ -1,11 +1,11 @@
 //! Tests of which records cover a subject, with small alerts and records.
 
-use nightshift_alert::{Caller, Class, Direction, Indicator, IndicatorKind};
+use nightshift_alert::{Caller, Direction, FindingClass, Indicator, IndicatorKind};
 
-use super::ledger::Kind;
+use super::subject::SubjectKind;
 use super::*;
 use crate::evidence::EvidenceId;
-use crate::exoneration::{Listed, Scope};
+use crate::exoneration::{ListedValues, RecordScope};
 use crate::fixture::{self, ACCOUNT, record};
 
 const ROLE: &str = "ci-inventory";
@@ -13,7 +13,7 @@ const KEY: &str = "ASIAEXAMPLE00000001";
 const OURS: &str = "198.51.100.23";
 const STRANGER: &str = "203.0.113.66";
 
-fn alert(indicators: &[(IndicatorKind, &str, Role)]) -> Alert {
+fn alert(indicators: &[(IndicatorKind, &str, IndicatorRole)]) -> Alert {
     let mut alert = fixture::alert();
     "Discovery:IAMUser/AnomalousBehavior".clone_into(&mut alert.kind);
     alert.action = Some("AWS_API_CALL ListUsers".to_owned());
@@ -27,9 +27,9 @@ fn alert(indicators: &[(IndicatorKind, &str, Role)]) -> Alert {
 /// Returns the alert of a role that called with a temporary key from an address, all three written by the platform.
 fn call() -> Alert {
     let mut alert = alert(&[
-        (IndicatorKind::Principal, ROLE, Role::Actor),
-        (IndicatorKind::AccessKey, KEY, Role::Actor),
-        (IndicatorKind::Ip, OURS, Role::Actor),
+        (IndicatorKind::Principal, ROLE, IndicatorRole::Actor),
+        (IndicatorKind::AccessKey, KEY, IndicatorRole::Actor),
+        (IndicatorKind::Ip, OURS, IndicatorRole::Actor),
     ]);
     alert.callers = vec![Caller {
         principal: Some(ROLE.to_owned()),
@@ -42,14 +42,18 @@ fn call() -> Alert {
 /// Returns the alert of a machine that contacts a far end.
 fn contact() -> Alert {
     let mut alert = alert(&[
-        (IndicatorKind::Instance, "i-1", Role::Target),
-        (IndicatorKind::Domain, "pool.example.com", Role::Remote),
+        (IndicatorKind::Instance, "i-1", IndicatorRole::Target),
+        (
+            IndicatorKind::Domain,
+            "pool.example.com",
+            IndicatorRole::Remote,
+        ),
     ]);
     alert.direction = Some(Direction::Outbound);
     alert
 }
 
-fn add(alert: &mut Alert, kind: IndicatorKind, value: &str, role: Role) {
+fn add(alert: &mut Alert, kind: IndicatorKind, value: &str, role: IndicatorRole) {
     alert.indicators.push(Indicator::new(kind, value, role));
 }
 
@@ -68,15 +72,15 @@ fn machine() -> Exoneration {
     machine
 }
 
-fn these(values: &[&str]) -> Listed {
-    Listed::These(values.iter().map(|value| (*value).to_owned()).collect())
+fn these(values: &[&str]) -> ListedValues {
+    ListedValues::These(values.iter().map(|value| (*value).to_owned()).collect())
 }
 
 fn missing(alert: &Alert, records: &[Exoneration]) -> Vec<String> {
-    let records = Records {
+    let records = CaseRecords {
         alert,
         all: records.iter().collect(),
-        listed: crate::watch_list::listed_by_feed(alert),
+        malicious_addresses: crate::watch_list::feed_listed_addresses(alert),
     };
     let rows = Ledger::new(alert, records, None).rows();
     let missing = rows.into_iter().filter(|row| row.missing.is_some());
@@ -94,10 +98,20 @@ fn role_with_its_key_and_network_is_covered() {
 #[test]
 fn x01_record_of_one_subject_covers_no_other_actor() {
     let mut two = call();
-    add(&mut two, IndicatorKind::Principal, "mallory", Role::Actor);
+    add(
+        &mut two,
+        IndicatorKind::Principal,
+        "mallory",
+        IndicatorRole::Actor,
+    );
     assert_eq!(missing(&two, &[role()]), ["principal mallory"]);
     let mut by_address = call();
-    add(&mut by_address, IndicatorKind::Ip, STRANGER, Role::Actor);
+    add(
+        &mut by_address,
+        IndicatorKind::Ip,
+        STRANGER,
+        IndicatorRole::Actor,
+    );
     assert_eq!(missing(&by_address, &[role()]), [format!("ip {STRANGER}")]);
     let scanner = Exoneration {
         kind: "authorised_scanner".to_owned(),
@@ -112,7 +126,7 @@ fn x01_record_of_one_subject_covers_no_other_actor() {
         &mut with_target,
         IndicatorKind::Bucket,
         "logs",
-        Role::Target,
+        IndicatorRole::Target,
     );
     let bucket = record(IndicatorKind::Bucket, "logs");
     assert!(!clears(&[bucket], &with_target));
@@ -133,13 +147,13 @@ fn x02_actor_that_cannot_be_read_is_not_covered() {
 
 #[test]
 fn x03_record_of_another_account_region_or_cluster_covers_nothing() {
-    let scoped = |change: fn(&mut Scope)| {
+    let scoped = |change: fn(&mut RecordScope)| {
         let mut record = role();
         change(&mut record.scope);
         record
     };
-    type Change = fn(&mut Scope);
-    let cases: [(Change, bool); 7] = [
+    type ScopeChange = fn(&mut RecordScope);
+    let cases: [(ScopeChange, bool); 7] = [
         (
             |scope| scope.account = Some("111122223333".to_owned()),
             false,
@@ -166,9 +180,9 @@ fn x03_record_of_another_account_region_or_cluster_covers_nothing() {
 #[test]
 fn x03_private_address_needs_an_account_and_a_public_one_does_not() {
     for (address, covers) in [(STRANGER, true), ("10.1.2.3", false)] {
-        let scanned = alert(&[(IndicatorKind::Ip, address, Role::Actor)]);
+        let scanned = alert(&[(IndicatorKind::Ip, address, IndicatorRole::Actor)]);
         let mut scanner = record(IndicatorKind::Ip, address);
-        scanner.scope = Scope::default();
+        scanner.scope = RecordScope::default();
         assert_eq!(clears(&[scanner], &scanned), covers, "{address}");
         assert!(
             clears(&[record(IndicatorKind::Ip, address)], &scanned),
@@ -179,7 +193,7 @@ fn x03_private_address_needs_an_account_and_a_public_one_does_not() {
 
 #[test]
 fn x04_record_of_a_name_covers_no_other_kind() {
-    let container = alert(&[(IndicatorKind::Container, "i-1", Role::Target)]);
+    let container = alert(&[(IndicatorKind::Container, "i-1", IndicatorRole::Target)]);
     assert!(!clears(
         &[record(IndicatorKind::Instance, "i-1")],
         &container
@@ -197,10 +211,15 @@ fn x08_dropped_actor_is_not_covered() {
 fn x11_far_end_is_covered_by_a_record_that_names_it() {
     assert!(clears(&[machine()], &contact()));
     let mut other = contact();
-    add(&mut other, IndicatorKind::Ip, STRANGER, Role::Remote);
+    add(
+        &mut other,
+        IndicatorKind::Ip,
+        STRANGER,
+        IndicatorRole::Remote,
+    );
     assert_eq!(missing(&other, &[machine()]), [format!("ip {STRANGER}")]);
     let mut whatever = machine();
-    whatever.extent.targets = Listed::Any;
+    whatever.extent.targets = ListedValues::Any;
     assert!(clears(&[whatever], &other));
     let far_end = record(IndicatorKind::Domain, "pool.example.com");
     assert_eq!(missing(&contact(), &[far_end]), ["instance i-1"]);
@@ -209,7 +228,12 @@ fn x11_far_end_is_covered_by_a_record_that_names_it() {
 #[test]
 fn x12_direction_makes_the_far_end_a_subject_beside_an_actor() {
     let mut sequence = call();
-    add(&mut sequence, IndicatorKind::Ip, STRANGER, Role::Remote);
+    add(
+        &mut sequence,
+        IndicatorKind::Ip,
+        STRANGER,
+        IndicatorRole::Remote,
+    );
     assert!(clears(&[role()], &sequence));
     sequence.direction = Some(Direction::Outbound);
     assert_eq!(missing(&sequence, &[role()]), [format!("ip {STRANGER}")]);
@@ -222,10 +246,10 @@ fn x13_person_behind_a_borrowed_identity_is_named_by_its_record() {
         &mut borrowed,
         IndicatorKind::Principal,
         "mallory@evil.example",
-        Role::Actor,
+        IndicatorRole::Actor,
     );
     let mut any = role();
-    any.extent.persons = Listed::Any;
+    any.extent.persons = ListedValues::Any;
     assert_eq!(
         missing(&borrowed, &[any]),
         ["principal mallory@evil.example"]
@@ -238,13 +262,13 @@ fn x13_person_behind_a_borrowed_identity_is_named_by_its_record() {
 #[test]
 fn address_is_covered_by_its_own_caller_only() {
     let mut two = call();
-    add(&mut two, IndicatorKind::Ip, STRANGER, Role::Actor);
+    add(&mut two, IndicatorKind::Ip, STRANGER, IndicatorRole::Actor);
     two.callers.push(Caller {
         address: Some(STRANGER.to_owned()),
         ..Caller::default()
     });
     let mut anywhere = role();
-    anywhere.extent.networks = Listed::Any;
+    anywhere.extent.networks = ListedValues::Any;
     assert_eq!(
         missing(&two, &[anywhere.clone()]),
         [format!("ip {STRANGER}")]
@@ -334,17 +358,17 @@ fn expected_call_needs_one_of_adjoining_records_at_its_time() {
     };
     let alert = call();
     let covers = |all: &[Exoneration], at| {
-        let mut subjects = ledger::subjects(&alert);
+        let mut subjects = subject::subjects(&alert);
         let mut made = subjects[0].clone();
-        (made.kind, made.value) = (Kind::Call, "s3:PutObject".to_owned());
-        (made.shown_with, made.at) = (Some(ROLE.to_owned()), Some(fixture::at(at)));
+        (made.kind, made.value) = (SubjectKind::Call, "s3:PutObject".to_owned());
+        (made.logged_principal, made.at) = (Some(ROLE.to_owned()), Some(fixture::at(at)));
         subjects.push(made.clone());
-        let records = Records {
+        let records = CaseRecords {
             alert: &alert,
             all: all.iter().collect(),
-            listed: Vec::new(),
+            malicious_addresses: Vec::new(),
         };
-        records.covering(&made, &subjects).is_some()
+        records.covering_records(&made, &subjects).is_some()
     };
     let listed = &["s3:PutObject"];
     let both = [half(-9, 30, listed), half(30, 90, listed)];
@@ -356,10 +380,10 @@ fn expected_call_needs_one_of_adjoining_records_at_its_time() {
 
 #[test]
 fn whoever_another_may_list_does_not_end_the_questions() {
-    let mut opened = fixture::opened(crate::limits::Limits::default());
+    let mut opened = fixture::opened(crate::limits::TriageLimits::default());
     let people = [
-        (IndicatorKind::Principal, "ben", Role::Actor),
-        (IndicatorKind::Principal, ROLE, Role::Actor),
+        (IndicatorKind::Principal, "ben", IndicatorRole::Actor),
+        (IndicatorKind::Principal, ROLE, IndicatorRole::Actor),
     ];
     opened.alert = std::sync::Arc::new(alert(&people));
     let mut register = fixture::tools().remove(1);
@@ -369,9 +393,9 @@ fn whoever_another_may_list_does_not_end_the_questions() {
     };
     opened.tools = vec![register].into();
     let mut state = fixture::opened_state();
-    state.opened = Some(std::sync::Arc::new(opened));
+    state.setup = Some(std::sync::Arc::new(opened));
     let mut asked = Vec::new();
-    while let [call, ..] = lookup::demanded(&state).as_slice() {
+    while let [call, ..] = lookup::required_calls(&state).as_slice() {
         let alert = state.evidence_of(EvidenceId::ALERT).unwrap();
         let mut answer = crate::evidence::Evidence::clone(alert);
         answer.id = EvidenceId(9 + asked.len() as u32);
@@ -387,12 +411,17 @@ fn whoever_another_may_list_does_not_end_the_questions() {
 fn machine_covers_the_code_that_its_record_lists() {
     let mut malware = contact();
     malware.indicators.pop();
-    add(&mut malware, IndicatorKind::Process, "xmrig", Role::Related);
+    add(
+        &mut malware,
+        IndicatorKind::Process,
+        "xmrig",
+        IndicatorRole::Related,
+    );
     assert_eq!(missing(&malware, &[machine()]), ["process xmrig"]);
     let mut listed = machine();
     listed.extent.processes = these(&["xmrig"]);
     assert!(clears(&[listed], &malware));
-    malware.class = Class::Posture;
+    malware.class = FindingClass::Posture;
     assert!(clears(&[machine()], &malware));
 }
 
@@ -401,19 +430,24 @@ fn record_of_an_address_covers_the_one_machine_that_has_it() {
     let mut scans = contact();
     scans.addresses = vec!["10.20.40.8".to_owned()];
     let mut scanner = record(IndicatorKind::Ip, "10.20.40.8");
-    scanner.extent.targets = Listed::Any;
+    scanner.extent.targets = ListedValues::Any;
     assert!(clears(&[scanner.clone()], &scans));
-    add(&mut scans, IndicatorKind::Instance, "i-2", Role::Target);
+    add(
+        &mut scans,
+        IndicatorKind::Instance,
+        "i-2",
+        IndicatorRole::Target,
+    );
     assert!(!clears(&[scanner], &scans));
 }
 
 #[test]
 fn what_is_missing_is_told_with_the_row_that_would_cover_it() {
     let alert = call();
-    let records = Records {
+    let records = CaseRecords {
         alert: &alert,
         all: Vec::new(),
-        listed: Vec::new(),
+        malicious_addresses: Vec::new(),
     };
     let lines = Ledger::new(&alert, records, None).would_decide();
     insta::assert_snapshot!(lines.join("\n"), @"Whether this was allowed: ci-inventory; ASIAEXAMPLE00000001; 198.51.100.23. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, networks=198.51.100.23, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…");
@@ -423,12 +457,17 @@ fn what_is_missing_is_told_with_the_row_that_would_cover_it() {
 fn resources_of_several_kinds_all_stand_as_the_actor() {
     let mut two = contact();
     two.indicators.pop();
-    add(&mut two, IndicatorKind::Principal, "mallory", Role::Target);
+    add(
+        &mut two,
+        IndicatorKind::Principal,
+        "mallory",
+        IndicatorRole::Target,
+    );
     add(
         &mut two,
         IndicatorKind::Arn,
         "arn:aws:ec2:eu-west-1:444455556666:instance/i-1",
-        Role::Target,
+        IndicatorRole::Target,
     );
     assert_eq!(missing(&two, &[machine()]), ["principal mallory"]);
 }
@@ -437,8 +476,8 @@ fn resources_of_several_kinds_all_stand_as_the_actor() {
 fn only_a_name_that_no_user_can_have_is_nobody() {
     for (name, is_somebody) in [("anonymous", true), ("system:anonymous", false)] {
         let scanned = alert(&[
-            (IndicatorKind::Ip, OURS, Role::Actor),
-            (IndicatorKind::Principal, name, Role::Actor),
+            (IndicatorKind::Ip, OURS, IndicatorRole::Actor),
+            (IndicatorKind::Principal, name, IndicatorRole::Actor),
         ]);
         let scanner = record(IndicatorKind::Ip, OURS);
         assert_ne!(clears(&[scanner], &scanned), is_somebody, "{name}");
@@ -474,7 +513,12 @@ fn columns_list_names_calls_and_paths() {
 fn person_behind_a_role_calls_with_its_key_from_its_network() {
     let mut borrowed = call();
     let ana = "ana@shop.example";
-    add(&mut borrowed, IndicatorKind::Principal, ana, Role::Actor);
+    add(
+        &mut borrowed,
+        IndicatorKind::Principal,
+        ana,
+        IndicatorRole::Actor,
+    );
     let mut twice = borrowed.callers[0].clone();
     twice.principal = Some(ana.to_owned());
     borrowed.callers.push(twice);
@@ -496,7 +540,7 @@ fn x03_resource_is_of_the_account_that_its_arn_tells() {
 
 /// Returns whether these records cover an alert with these rows of a log.
 fn covers_with_log(alert: Alert, records: Vec<Exoneration>, rows: Vec<serde_json::Value>) -> bool {
-    let mut opened = fixture::opened(crate::limits::Limits::default());
+    let mut opened = fixture::opened(crate::limits::TriageLimits::default());
     opened.alert = std::sync::Arc::new(alert);
     let mut tools = fixture::tools();
     tools[1].trust.push(crate::tool::TrustedPath {
@@ -510,10 +554,10 @@ fn covers_with_log(alert: Alert, records: Vec<Exoneration>, rows: Vec<serde_json
     trail.tool = "lookup".to_owned();
     trail.id = EvidenceId(2);
     trail.body = serde_json::json!({ "rows": rows }).into();
-    state.opened = Some(std::sync::Arc::new(opened));
+    state.setup = Some(std::sync::Arc::new(opened));
     state.exonerations = records;
     state.evidence.insert(trail.id, std::sync::Arc::new(trail));
-    Ledger::of(&state).unwrap().is_covered()
+    Ledger::from_state(&state).unwrap().is_covered()
 }
 
 fn read_from(source: &str) -> serde_json::Value {
@@ -523,7 +567,7 @@ fn read_from(source: &str) -> serde_json::Value {
 #[test]
 fn what_logs_show_beyond_a_limit_is_not_covered() {
     let mut anywhere = role();
-    anywhere.extent.networks = Listed::Any;
+    anywhere.extent.networks = ListedValues::Any;
     let covers = |rows: usize| {
         let source = |number| format!("198.51.{}.{}", number / 250, number % 250 + 1);
         let rows = (0..rows).map(|number| read_from(&source(number)));
@@ -536,8 +580,13 @@ fn what_logs_show_beyond_a_limit_is_not_covered() {
 #[test]
 fn address_of_another_caller_is_new_where_a_log_shows_it() {
     let mut two = call();
-    add(&mut two, IndicatorKind::Principal, "deploy", Role::Actor);
-    add(&mut two, IndicatorKind::Ip, STRANGER, Role::Actor);
+    add(
+        &mut two,
+        IndicatorKind::Principal,
+        "deploy",
+        IndicatorRole::Actor,
+    );
+    add(&mut two, IndicatorKind::Ip, STRANGER, IndicatorRole::Actor);
     two.callers.push(Caller {
         principal: Some("deploy".to_owned()),
         access_key: None,
@@ -562,7 +611,7 @@ fn resources(ids: &[&str]) -> Alert {
     let first = alert.resources[0].clone();
     for id in ids {
         let id = (*id).to_owned();
-        add(&mut alert, IndicatorKind::Arn, &id, Role::Related);
+        add(&mut alert, IndicatorKind::Arn, &id, IndicatorRole::Related);
         alert.resources.push(nightshift_alert::Resource {
             id,
             ..first.clone()
@@ -584,8 +633,18 @@ fn x04_each_resource_that_stands_as_the_actor_is_covered() {
         assert!(clears(&[machine(), secret], &two), "{arn}");
     }
     let mut with_more = resources(&[]);
-    add(&mut with_more, IndicatorKind::Cluster, "evil", Role::Target);
-    add(&mut with_more, IndicatorKind::Image, "x", Role::Target);
+    add(
+        &mut with_more,
+        IndicatorKind::Cluster,
+        "evil",
+        IndicatorRole::Target,
+    );
+    add(
+        &mut with_more,
+        IndicatorKind::Image,
+        "x",
+        IndicatorRole::Target,
+    );
     assert_eq!(
         missing(&with_more, &[machine()]),
         ["cluster evil", "image x"]
@@ -595,7 +654,7 @@ fn x04_each_resource_that_stands_as_the_actor_is_covered() {
         &mut with_more,
         IndicatorKind::Container,
         "web",
-        Role::Target,
+        IndicatorRole::Target,
     );
     assert_eq!(
         missing(&with_more, &[machine()]),
@@ -614,15 +673,20 @@ fn x04_parts_of_a_resource_are_told_by_it() {
     assert_eq!(missing(&bucket, &[machine()]), ["arn arn:aws:s3:::logs"]);
     // Where somebody acted, resources are context.
     let mut by_role = resources(&["arn:aws:sqs:eu-west-1:444455556666:q"]);
-    add(&mut by_role, IndicatorKind::Principal, ROLE, Role::Actor);
+    add(
+        &mut by_role,
+        IndicatorKind::Principal,
+        ROLE,
+        IndicatorRole::Actor,
+    );
     assert!(clears(&[role()], &by_role));
 }
 
 fn advice(alert: &Alert, records: &[Exoneration]) -> String {
-    let records = Records {
+    let records = CaseRecords {
         alert,
         all: records.iter().collect(),
-        listed: Vec::new(),
+        malicious_addresses: Vec::new(),
     };
     Ledger::new(alert, records, None).would_decide().join("\n")
 }
@@ -634,7 +698,7 @@ fn advice_names_the_column_that_a_row_lacks() {
     let reference = identity.reference.clone();
     // A row without networks.
     let mut nowhere = identity.clone();
-    nowhere.extent.networks = Listed::None;
+    nowhere.extent.networks = ListedValues::None;
     assert_eq!(
         advice(&call(), &[nowhere]),
         format!(
@@ -644,7 +708,12 @@ fn advice_names_the_column_that_a_row_lacks() {
     // A row without the person, who calls with the same key from the same address.
     let ana = "ana@shop.example";
     let mut borrowed = call();
-    add(&mut borrowed, IndicatorKind::Principal, ana, Role::Actor);
+    add(
+        &mut borrowed,
+        IndicatorKind::Principal,
+        ana,
+        IndicatorRole::Actor,
+    );
     let mut twice = borrowed.callers[0].clone();
     twice.principal = Some(ana.to_owned());
     borrowed.callers.push(twice);
@@ -687,7 +756,7 @@ fn part_of_the_time_that_was_not_searched_is_named() {
     let gap = |spans: &[(i64, i64)]| {
         let spans = spans.iter();
         let spans = spans.map(|(from, until)| (fixture::at(*from), fixture::at(*until)));
-        log::gap(spans.collect(), &alert)
+        audit_log::gap(spans.collect(), &alert)
     };
     let part = |from, until| Some((fixture::at(from), fixture::at(until)));
     assert_eq!(gap(&[(30, 90), (-9, 30)]), None);

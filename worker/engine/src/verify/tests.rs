@@ -37,14 +37,14 @@ fn recorded(events: &mut [Event]) -> &mut Conclusion {
     end.unwrap()
 }
 
-fn told(events: &[Event]) -> String {
+fn describe_violations(events: &[Event]) -> String {
     let lines = verify(events).violations;
     let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
     lines.join("\n")
 }
 
 /// Formats verdict, steps with their outcomes, and evidence by number; `!` marks a failed call.
-fn row(name: &str, state: &State) -> String {
+fn row(name: &str, state: &CaseState) -> String {
     let end = state.conclusion.as_ref().unwrap();
     let steps: Vec<_> = state
         .steps()
@@ -117,7 +117,7 @@ fn f32_journals_of_version_1_fold_for_ever() {
 fn a_benign_verdict_without_a_record_is_told() {
     let mut events = journal("planned");
     recorded(&mut events).verdict = Verdict::BenignTruePositive;
-    insta::assert_snapshot!(told(&events), @"
+    insta::assert_snapshot!(describe_violations(&events), @"
     the recorded conclusion is not what its events lead to; it differs in verdict
     Benign true positive stands, but no approved record clears it
     ");
@@ -131,7 +131,7 @@ fn a_lowered_severity_and_a_made_up_record_are_told() {
     end.assessed_severity = nightshift_alert::Severity::Low;
     end.exonerations
         .clone_from(&recorded(&mut other).exonerations);
-    insta::assert_snapshot!(told(&events), @"
+    insta::assert_snapshot!(describe_violations(&events), @"
     the recorded conclusion is not what its events lead to; it differs in assessed_severity, exonerations
     the record PT-2026-03 clears nothing here: its subject is no actor or target of this alert
     a lowered severity stands, but no approved record clears it
@@ -143,13 +143,13 @@ fn a_quote_that_its_evidence_does_not_hold_is_told() {
     let mut events = journal("planned");
     let end = recorded(&mut events);
     end.findings[0].evidence[0].quote = "listed: never".into();
-    let told = told(&events);
+    let told = describe_violations(&events);
     assert!(told.contains("the quote does not stand in it"), "{told}");
 
     let mut events = journal("planned");
     for event in &mut events {
         if let EventBody::Finished { outcome, .. } = &mut event.body
-            && let crate::event::Outcome::Called(output) = outcome.as_mut()
+            && let crate::event::CommandOutcome::Called(output) = outcome.as_mut()
         {
             output.body = serde_json::Value::Null;
         }
@@ -169,7 +169,7 @@ fn given_up_after(name: &str, lost: u32) -> Vec<Event> {
     let end = events.pop().unwrap();
     assert!(matches!(end.body, EventBody::Concluded(_)));
     events.push(Event::new(end.at, EventBody::Claimed { epoch: 4 }));
-    let conclusion = given_up(&fold(&events), lost).unwrap();
+    let conclusion = conclude_abandoned(&fold(&events), lost).unwrap();
     events.push(Event::new(
         end.at,
         EventBody::Concluded(Box::new(conclusion)),
@@ -181,7 +181,7 @@ fn given_up_after(name: &str, lost: u32) -> Vec<Event> {
 fn a_case_that_was_given_up_is_sound_and_no_softer_one_passes_for_it() {
     for (name, _) in journals() {
         let mut events = given_up_after(&name, 3);
-        assert_eq!(told(&events), "", "{name}");
+        assert_eq!(describe_violations(&events), "", "{name}");
         let end = recorded(&mut events);
         assert_eq!(end.verdict, Verdict::Inconclusive, "{name}");
         assert_eq!(
@@ -193,26 +193,26 @@ fn a_case_that_was_given_up_is_sound_and_no_softer_one_passes_for_it() {
     let end = recorded(&mut softer);
     end.verdict = Verdict::BenignTruePositive;
     end.assessed_severity = nightshift_alert::Severity::Low;
-    insta::assert_snapshot!(told(&softer), @"
+    insta::assert_snapshot!(describe_violations(&softer), @"
     the recorded conclusion is not what its events lead to; it differs in assessed_severity, verdict
     Benign true positive stands, but the run failed
     ");
     let of_too_many = given_up_after("planned", 4);
-    insta::assert_snapshot!(told(&of_too_many), @"the recorded conclusion is not what its events lead to; it differs in actions, confidence, degraded, failed, findings, meaning, reason, summary, techniques, verdict, would_decide");
+    insta::assert_snapshot!(describe_violations(&of_too_many), @"the recorded conclusion is not what its events lead to; it differs in actions, confidence, degraded, failed, findings, meaning, reason, summary, techniques, verdict, would_decide");
 }
 
 #[test]
 fn an_order_that_no_driver_writes_is_told() {
     let whole = journal("resumed");
     assert_eq!(
-        told(&[]),
+        describe_violations(&[]),
         "event 1 is \"nothing\" where only the first one is, and must be, \"opened\""
     );
-    assert!(told(&whole[1..]).contains("event 1 is \"claimed\""));
+    assert!(describe_violations(&whole[1..]).contains("event 1 is \"claimed\""));
 
     let mut twice = whole.clone();
     twice.push(whole[0].clone());
-    let told_twice = told(&twice);
+    let told_twice = describe_violations(&twice);
     assert!(
         told_twice.contains("comes after the conclusion"),
         "{told_twice}"
@@ -227,9 +227,9 @@ fn an_order_that_no_driver_writes_is_told() {
     };
     let mut unstarted = whole.clone();
     unstarted.remove(of("started"));
-    assert!(told(&unstarted).contains("call:past_cases ends without running"));
+    assert!(describe_violations(&unstarted).contains("call:past_cases ends without running"));
 
     let mut again = whole.clone();
     again.insert(of("finished"), whole[of("claimed")].clone());
-    assert!(told(&again).contains("claims epoch 1 after epoch 1"));
+    assert!(describe_violations(&again).contains("claims epoch 1 after epoch 1"));
 }

@@ -1,12 +1,12 @@
-use crate::chat::Opaque;
+use crate::chat::OpaquePart;
 use serde_json::json;
 
 use super::*;
 
 #[test]
 fn arguments_are_unwrapped_and_never_mended() {
-    let object = |value: Value| Arguments::Object(value.as_object().unwrap().clone());
-    let bad = |text: &str| Arguments::Unreadable(text.to_owned());
+    let object = |value: Value| CallArguments::Object(value.as_object().unwrap().clone());
+    let bad = |text: &str| CallArguments::Unreadable(text.to_owned());
     for (text, read) in [
         ("", object(json!({}))),
         ("{\"a\": 1}", object(json!({"a": 1}))),
@@ -15,10 +15,10 @@ fn arguments_are_unwrapped_and_never_mended() {
         ("[1]", bad("[1]")),
         ("\"x\"", bad("\"x\"")),
     ] {
-        assert_eq!(arguments_of_text(text.to_owned()), read, "{text}");
+        assert_eq!(parse_arguments(text.to_owned()), read, "{text}");
     }
-    assert_eq!(arguments_of(json!([1])), bad("[1]"));
-    assert_eq!(arguments_of(json!("{}")), object(json!({})));
+    assert_eq!(arguments_from_value(json!([1])), bad("[1]"));
+    assert_eq!(arguments_from_value(json!("{}")), object(json!({})));
 }
 
 #[test]
@@ -27,36 +27,38 @@ fn f23_what_is_nested_too_deep_is_kept_as_text_or_not_at_all() {
     let finished = |levels: usize, wanted| {
         let arguments = format!("{{\"a\":{}}}", nested(levels));
         let call = |name: &str| {
-            Part::Call(CallPart {
+            ChatPart::Call(ToolCallPart {
                 id: name.to_owned(),
                 name: name.to_owned(),
-                arguments: arguments_of_text(arguments.clone()),
+                arguments: parse_arguments(arguments.clone()),
                 opaque: None,
             })
         };
-        let sealed = Opaque::new("p/m", nested(levels));
-        let read = Read {
-            parts: vec![Part::Opaque(sealed), call("lookup"), call("plan")],
+        let sealed = OpaquePart::new("p/m", nested(levels));
+        let read = AdapterAnswer {
+            parts: vec![ChatPart::Opaque(sealed), call("lookup"), call("plan")],
             usage: Usage::default(),
             id: None,
         };
-        let answer = read.finish(&Errors::new("p/m", None), wanted).unwrap();
+        let answer = read
+            .into_chat_answer(&ErrorBuilder::new("p/m", None), wanted)
+            .unwrap();
         (answer, arguments)
     };
     let (answer, _) = finished(MAX_LEVELS, None);
-    assert!(matches!(answer.parts[0], Part::Opaque(_)));
+    assert!(matches!(answer.parts[0], ChatPart::Opaque(_)));
     let objects = answer.calls().map(|call| &call.arguments);
     assert!(
         objects
             .into_iter()
-            .all(|it| matches!(it, Arguments::Object(_)))
+            .all(|it| matches!(it, CallArguments::Object(_)))
     );
     // The deepest nesting that the parser reads at all.
     for levels in [MAX_LEVELS + 1, 126] {
         let (answer, text) = finished(levels, None);
         assert_eq!(answer.parts.len(), 2, "what is sealed is left out");
         for call in answer.calls() {
-            assert_eq!(call.arguments, Arguments::Unreadable(text.clone()));
+            assert_eq!(call.arguments, CallArguments::Unreadable(text.clone()));
         }
     }
     let output = OutputSchema {

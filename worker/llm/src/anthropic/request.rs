@@ -5,33 +5,33 @@
 
 use std::sync::Arc;
 
-use crate::chat::{ChatMessage, ChatRequest, ChatTool, OutputSchema, Part, Role, Text};
+use crate::chat::{ChatMessage, ChatPart, ChatRequest, ChatRole, ChatText, ChatTool, OutputSchema};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::answer::arguments_back;
-use crate::bound::Told;
-use crate::quirks::{Least, Quirks, Reasoning};
-use crate::schema::{self, Fitted, Fitting};
+use crate::answer::arguments_as_object;
+use crate::quirks::{MinReasoning, Quirks, ReasoningControl};
+use crate::reasoning_binding::PreparedConversation;
+use crate::schema::{self, DialectSchema, SchemaCache};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
 /// Minimum number of tokens for thinking (SDK, `thinking_config_enabled_param.py`).
-const MIN_THINKING: u32 = 1024;
+const MIN_THINKING_TOKENS: u32 = 1024;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct AnthropicRequest<'a> {
     model: &'a str,
     max_tokens: u32,
-    system: Vec<Block>,
-    messages: Vec<Message>,
+    system: Vec<AnthropicBlock>,
+    messages: Vec<AnthropicMessage>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<AnthropicTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<ToolChoice<'a>>,
+    tool_choice: Option<AnthropicToolChoice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    output_config: Option<OutputConfig>,
+    output_config: Option<AnthropicOutputConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<Thinking>,
+    thinking: Option<ThinkingConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,25 +41,25 @@ pub(super) struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct Message {
-    role: Role,
-    content: Vec<Block>,
+struct AnthropicMessage {
+    role: ChatRole,
+    content: Vec<AnthropicBlock>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Block {
-    Own(Own),
-    Theirs(Value),
+enum AnthropicBlock {
+    Built(BuiltBlock),
+    Verbatim(Value),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Own {
+enum BuiltBlock {
     Text {
-        text: Text,
+        text: ChatText,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<Mark>,
+        cache_control: Option<CacheControl>,
     },
     ToolUse {
         id: String,
@@ -68,31 +68,31 @@ enum Own {
     },
     ToolResult {
         tool_use_id: String,
-        content: Text,
+        content: ChatText,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
 }
 
 #[derive(Serialize, Clone, Copy)]
-struct Mark {
+struct CacheControl {
     r#type: &'static str,
 }
 
-const MARK: Mark = Mark {
+const EPHEMERAL_CACHE: CacheControl = CacheControl {
     r#type: "ephemeral",
 };
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct AnthropicTool<'a> {
     name: &'a str,
-    description: Text,
-    input_schema: Arc<Fitted>,
+    description: ChatText,
+    input_schema: Arc<DialectSchema>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum ToolChoice<'a> {
+enum AnthropicToolChoice<'a> {
     Auto,
     Any,
     None,
@@ -100,56 +100,59 @@ enum ToolChoice<'a> {
 }
 
 #[derive(Serialize)]
-struct OutputConfig {
+struct AnthropicOutputConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<Format>,
+    format: Option<AnthropicOutputFormat>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Format {
-    JsonSchema { schema: Arc<Fitted> },
+enum AnthropicOutputFormat {
+    JsonSchema { schema: Arc<DialectSchema> },
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Thinking {
+enum ThinkingConfig {
     Adaptive,
     BetweenTools,
     Disabled,
     Enabled { budget_tokens: u32 },
 }
 
-impl<'a> Body<'a> {
+impl<'a> AnthropicRequest<'a> {
     pub(super) fn new(
         config: &'a ModelConfig,
         quirks: &Quirks,
-        fitting: &Fitting,
+        fitting: &SchemaCache,
         request: &'a ChatRequest,
-        told: &Told<'_>,
+        told: &PreparedConversation<'_>,
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
-        let sampling = config.sampling(request.asked);
+        let sampling = config.sampling(request.question);
         let answer = request.max_output_tokens;
         let effort = quirks.claude_effort(&sampling);
         let word = effort.as_deref().or(sampling.reasoning_effort.as_deref());
-        let room = quirks.room(word, answer);
+        let room = quirks.reasoning_budget(word, answer);
         let (tools, tool_choice) = tools(quirks, fitting, request, wanted);
-        let forced = matches!(tool_choice, Some(ToolChoice::Any | ToolChoice::Tool { .. }));
+        let forced = matches!(
+            tool_choice,
+            Some(AnthropicToolChoice::Any | AnthropicToolChoice::Tool { .. })
+        );
         let thinking = thinking(quirks, &sampling, room, told).filter(|_| !forced);
         // Some models always think and only take an effort.
         let reasons = thinking.is_some() || effort.is_some() && !forced;
         let word = word.filter(|_| reasons);
         // Older versions refuse another temperature while thinking, and both parameters together.
-        let warm = quirks.sampling && matches!(thinking, None | Some(Thinking::Disabled));
+        let warm = quirks.sampling && matches!(thinking, None | Some(ThinkingConfig::Disabled));
         Self {
             model: &config.model,
-            max_tokens: quirks.most(word, answer),
-            system: vec![Block::Own(Own::Text {
+            max_tokens: quirks.max_request_tokens(word, answer),
+            system: vec![AnthropicBlock::Built(BuiltBlock::Text {
                 text: request.system.clone(),
-                cache_control: quirks.cache_marks.then_some(MARK),
+                cache_control: quirks.cache_marks.then_some(EPHEMERAL_CACHE),
             })],
             messages: messages(config, quirks, request, &told.messages, wanted),
             tools,
@@ -167,51 +170,55 @@ impl<'a> Body<'a> {
 
 fn output_config(
     quirks: &Quirks,
-    fitting: &Fitting,
+    fitting: &SchemaCache,
     sampling: &Sampling,
     wanted: Option<(SchemaMode, &OutputSchema)>,
-) -> Option<OutputConfig> {
+) -> Option<AnthropicOutputConfig> {
     let format = match wanted {
-        Some((SchemaMode::Strict, output)) => Some(Format::JsonSchema {
-            schema: fitting.of(&output.schema),
+        Some((SchemaMode::Strict, output)) => Some(AnthropicOutputFormat::JsonSchema {
+            schema: fitting.get(&output.schema),
         }),
         _ => None,
     };
     let effort = quirks.claude_effort(sampling);
-    (format.is_some() || effort.is_some()).then_some(OutputConfig { effort, format })
+    (format.is_some() || effort.is_some()).then_some(AnthropicOutputConfig { effort, format })
 }
 
-fn thinking(quirks: &Quirks, sampling: &Sampling, room: u32, told: &Told<'_>) -> Option<Thinking> {
+fn thinking(
+    quirks: &Quirks,
+    sampling: &Sampling,
+    room: u32,
+    told: &PreparedConversation<'_>,
+) -> Option<ThinkingConfig> {
     let word = sampling.reasoning_effort.as_deref()?;
     match quirks.reasoning {
-        Reasoning::Effort if word == "none" => match quirks.least_reasoning {
-            Least::Disabled => Some(Thinking::Disabled),
-            Least::BetweenTools => Some(Thinking::BetweenTools),
-            Least::Effort => None,
+        ReasoningControl::Effort if word == "none" => match quirks.least_reasoning {
+            MinReasoning::Disabled => Some(ThinkingConfig::Disabled),
+            MinReasoning::BetweenTools => Some(ThinkingConfig::BetweenTools),
+            MinReasoning::Effort => None,
         },
-        Reasoning::Effort => Some(Thinking::Adaptive),
-        Reasoning::Budget => {
-            (room >= MIN_THINKING && told.calls_after_own()).then_some(Thinking::Enabled {
+        ReasoningControl::Effort => Some(ThinkingConfig::Adaptive),
+        ReasoningControl::Budget => (room >= MIN_THINKING_TOKENS && told.calls_follow_reasoning())
+            .then_some(ThinkingConfig::Enabled {
                 budget_tokens: room,
-            })
-        }
-        Reasoning::None | Reasoning::Level => None,
+            }),
+        ReasoningControl::None | ReasoningControl::Level => None,
     }
 }
 
 fn tools<'a>(
     quirks: &Quirks,
-    fitting: &Fitting,
+    fitting: &SchemaCache,
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
-) -> (Vec<Tool<'a>>, Option<ToolChoice<'a>>) {
+) -> (Vec<AnthropicTool<'a>>, Option<AnthropicToolChoice<'a>>) {
     let own: &[ChatTool] = if quirks.tools { &request.tools } else { &[] };
-    let tool = |name, description, schema: &Arc<Value>| Tool {
+    let tool = |name, description, schema: &Arc<Value>| AnthropicTool {
         name,
         description,
-        input_schema: fitting.of(schema),
+        input_schema: fitting.get(schema),
     };
-    let mut tools: Vec<Tool<'a>> = own
+    let mut tools: Vec<AnthropicTool<'a>> = own
         .iter()
         .map(|own| tool(own.name.as_str(), own.description.clone(), &own.schema))
         .collect();
@@ -219,20 +226,20 @@ fn tools<'a>(
     if let Some((SchemaMode::Tool, output)) = wanted {
         tools.push(tool(
             &output.name,
-            schema::GIVES_ANSWER.into(),
+            schema::ANSWER_TOOL_DESCRIPTION.into(),
             &output.schema,
         ));
         let choice = if may_call {
-            ToolChoice::Any
+            AnthropicToolChoice::Any
         } else {
-            ToolChoice::Tool { name: &output.name }
+            AnthropicToolChoice::Tool { name: &output.name }
         };
         return (tools, Some(choice));
     }
     let choice = (!tools.is_empty()).then_some(if may_call {
-        ToolChoice::Auto
+        AnthropicToolChoice::Auto
     } else {
-        ToolChoice::None
+        AnthropicToolChoice::None
     });
     (tools, choice)
 }
@@ -243,42 +250,42 @@ fn messages(
     request: &ChatRequest,
     told: &[ChatMessage],
     wanted: Option<(SchemaMode, &OutputSchema)>,
-) -> Vec<Message> {
+) -> Vec<AnthropicMessage> {
     let name = config.full_name();
     let mut messages = Vec::with_capacity(told.len());
     for message in told {
-        messages.push(Message {
+        messages.push(AnthropicMessage {
             role: message.role,
             content: blocks(message, &name, quirks),
         });
     }
     if let Some((SchemaMode::Prompt, output)) = wanted {
-        let words = schema::words(output, request.may_call && quirks.tools);
-        let block = Block::Own(Own::Text {
+        let words = schema::schema_prompt(output, request.may_call && quirks.tools);
+        let block = AnthropicBlock::Built(BuiltBlock::Text {
             text: words.into(),
             cache_control: None,
         });
         match messages.last_mut() {
-            Some(message) if message.role == Role::User => message.content.push(block),
-            _ => messages.push(Message {
-                role: Role::User,
+            Some(message) if message.role == ChatRole::User => message.content.push(block),
+            _ => messages.push(AnthropicMessage {
+                role: ChatRole::User,
                 content: vec![block],
             }),
         }
     }
-    keep_few(&mut messages);
+    limit_cache_marks(&mut messages);
     messages
 }
 
-fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block> {
+fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<AnthropicBlock> {
     let mut blocks = Vec::with_capacity(message.parts.len());
     // Results must come first in their message, or the request is refused.
     for part in &message.parts {
-        if let Part::Result {
+        if let ChatPart::Result {
             id, text, is_error, ..
         } = part
         {
-            blocks.push(Block::Own(Own::ToolResult {
+            blocks.push(AnthropicBlock::Built(BuiltBlock::ToolResult {
                 tool_use_id: id.clone(),
                 content: text.clone(),
                 is_error: *is_error,
@@ -288,19 +295,19 @@ fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block> {
     for part in &message.parts {
         match part {
             // An empty text block is refused.
-            Part::Text { text, keep } if !text.trim().is_empty() => {
-                blocks.push(Block::Own(Own::Text {
+            ChatPart::Text { text, keep } if !text.trim().is_empty() => {
+                blocks.push(AnthropicBlock::Built(BuiltBlock::Text {
                     text: text.clone(),
-                    cache_control: (*keep && quirks.cache_marks).then_some(MARK),
+                    cache_control: (*keep && quirks.cache_marks).then_some(EPHEMERAL_CACHE),
                 }))
             }
-            Part::Call(call) => blocks.push(Block::Own(Own::ToolUse {
+            ChatPart::Call(call) => blocks.push(AnthropicBlock::Built(BuiltBlock::ToolUse {
                 id: call.id.clone(),
                 name: call.name.clone(),
-                input: arguments_back(call),
+                input: arguments_as_object(call),
             })),
-            Part::Opaque(opaque) if quirks.reasoning_back && opaque.provider == name => {
-                blocks.push(Block::Theirs(opaque.value.clone()));
+            ChatPart::Opaque(opaque) if quirks.reasoning_back && opaque.provider == name => {
+                blocks.push(AnthropicBlock::Verbatim(opaque.value.clone()));
             }
             _ => {}
         }
@@ -309,12 +316,14 @@ fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block> {
 }
 
 /// Leaves three marks; the mark of the system prompt is the fourth.
-fn keep_few(messages: &mut [Message]) {
-    let mut marks: Vec<&mut Option<Mark>> = messages
+fn limit_cache_marks(messages: &mut [AnthropicMessage]) {
+    let mut marks: Vec<&mut Option<CacheControl>> = messages
         .iter_mut()
         .flat_map(|message| &mut message.content)
         .filter_map(|block| match block {
-            Block::Own(Own::Text { cache_control, .. }) if cache_control.is_some() => {
+            AnthropicBlock::Built(BuiltBlock::Text { cache_control, .. })
+                if cache_control.is_some() =>
+            {
                 Some(cache_control)
             }
             _ => None,

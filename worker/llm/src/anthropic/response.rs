@@ -1,22 +1,24 @@
 //! The body of a Messages answer.
 
-use crate::chat::{CallPart, ChatAnswer, ChatError, Failure, Opaque, OutputSchema, Part, Usage};
+use crate::chat::{
+    ChatAnswer, ChatError, ChatFailure, ChatPart, OpaquePart, OutputSchema, ToolCallPart, Usage,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::SchemaMode;
-use crate::answer::{Read, arguments_of, failed};
-use crate::http::Errors;
+use crate::answer::{AdapterAnswer, answer_error, arguments_from_value};
+use crate::http::ErrorBuilder;
 
 #[derive(Deserialize, Default)]
-pub(super) struct Message {
+pub(super) struct AnthropicResponse {
     pub(super) id: Option<String>,
     #[serde(default)]
     pub(super) content: Vec<Map<String, Value>>,
     pub(super) stop_reason: Option<String>,
     pub(super) stop_details: Option<StopDetails>,
     #[serde(default)]
-    pub(super) usage: Tokens,
+    pub(super) usage: AnthropicUsage,
 }
 
 #[derive(Deserialize)]
@@ -26,20 +28,20 @@ pub(super) struct StopDetails {
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
-pub(super) struct Tokens {
+pub(super) struct AnthropicUsage {
     pub(super) input_tokens: Option<u64>,
     pub(super) cache_creation_input_tokens: Option<u64>,
     pub(super) cache_read_input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
-    pub(super) output_tokens_details: Option<OutputTokens>,
+    pub(super) output_tokens_details: Option<OutputTokenDetails>,
 }
 
 #[derive(Deserialize, Clone, Copy)]
-pub(super) struct OutputTokens {
+pub(super) struct OutputTokenDetails {
     thinking_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl AnthropicUsage {
     /// Converts the usage. The provider's input tokens exclude tokens read from or written to its cache.
     pub(super) fn usage(self) -> Usage {
         let cached = self.cache_read_input_tokens.unwrap_or(0);
@@ -71,44 +73,44 @@ impl Tokens {
     }
 }
 
-pub(super) fn parse(bytes: &[u8], errors: &Errors) -> Result<Message, ChatError> {
+pub(super) fn parse(bytes: &[u8], errors: &ErrorBuilder) -> Result<AnthropicResponse, ChatError> {
     let value: Value = serde_json::from_slice(bytes).map_err(|error| {
-        errors.make(
-            Failure::Malformed,
+        errors.build(
+            ChatFailure::Malformed,
             &format!("the answer is no JSON: {error}"),
         )
     })?;
     if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
-        return Err(super::failure::of_error(error, errors));
+        return Err(super::failure::from_stream_error(error, errors));
     }
     if value.get("content").is_none() {
-        return Err(errors.make(
-            Failure::Malformed,
+        return Err(errors.build(
+            ChatFailure::Malformed,
             "the answer is no message: it has no content",
         ));
     }
     serde_json::from_value(value).map_err(|error| {
-        errors.make(
-            Failure::Malformed,
+        errors.build(
+            ChatFailure::Malformed,
             &format!("the answer is no message: {error}"),
         )
     })
 }
 
 pub(super) fn answer(
-    message: Message,
-    errors: &Errors,
+    message: AnthropicResponse,
+    errors: &ErrorBuilder,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ChatAnswer, ChatError> {
     let usage = message.usage.usage();
-    let stop = |failure, words: &str| Err(failed(errors, failure, words, usage));
+    let stop = |failure, words: &str| Err(answer_error(errors, failure, words, usage));
     match message.stop_reason.as_deref() {
         Some("max_tokens") => {
-            return stop(Failure::Truncated, "the answer reached its token limit");
+            return stop(ChatFailure::Truncated, "the answer reached its token limit");
         }
         Some("model_context_window_exceeded") => {
             return stop(
-                Failure::ContextTooLong,
+                ChatFailure::ContextTooLong,
                 "prompt and answer are longer than the model's window",
             );
         }
@@ -121,14 +123,14 @@ pub(super) fn answer(
                     .or(details.category.as_deref())
             });
             return stop(
-                Failure::Refused,
+                ChatFailure::Refused,
                 why.unwrap_or("the model refused, and gave no reason"),
             );
         }
         // Only tools of the provider's own pause a turn, and none is requested.
         Some("pause_turn") => {
             return stop(
-                Failure::Malformed,
+                ChatFailure::Malformed,
                 "the answer pauses where nothing can be waited for",
             );
         }
@@ -139,32 +141,32 @@ pub(super) fn answer(
         .into_iter()
         .map(|block| part(block, errors.model()))
         .collect();
-    Read {
+    AdapterAnswer {
         parts,
         usage,
         id: message.id,
     }
-    .finish(errors, wanted)
+    .into_chat_answer(errors, wanted)
 }
 
-fn part(mut block: Map<String, Value>, model: &str) -> Part {
+fn part(mut block: Map<String, Value>, model: &str) -> ChatPart {
     let mut text = |key: &str| match block.get_mut(key).map(Value::take) {
         Some(Value::String(text)) => text,
         _ => String::new(),
     };
     match text("type").as_str() {
-        "text" => Part::text(text("text")),
-        "tool_use" => Part::Call(CallPart {
+        "text" => ChatPart::text(text("text")),
+        "tool_use" => ChatPart::Call(ToolCallPart {
             id: text("id"),
             name: text("name"),
-            arguments: arguments_of(block.remove("input").unwrap_or_default()),
+            arguments: arguments_from_value(block.remove("input").unwrap_or_default()),
             opaque: None,
         }),
         // Thinking, sealed or not, and future kinds go back unchanged.
         kind => {
             let kind = Value::String(kind.to_owned());
             block.insert("type".to_owned(), kind);
-            Part::Opaque(Opaque::new(model, Value::Object(block)))
+            ChatPart::Opaque(OpaquePart::new(model, Value::Object(block)))
         }
     }
 }

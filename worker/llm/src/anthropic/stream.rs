@@ -3,41 +3,41 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::chat::{ChatError, Failure};
+use crate::chat::{ChatError, ChatFailure};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value};
 
-use super::response::{Message, StopDetails, Tokens};
-use crate::http::Events;
-use crate::rate::{json, length};
+use super::response::{AnthropicResponse, AnthropicUsage, StopDetails};
+use crate::http::EventStream;
+use crate::rate::{json_bytes, text_bytes};
 
 /// Maximum time between two pieces of a stream. The server pings more often.
-pub(super) const IDLE: Duration = Duration::from_secs(60);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of blocks in one answer.
 const MAX_BLOCKS: usize = 1000;
 /// Key under which the text of a call's arguments is collected until its block ends. No block of the provider has
 /// this key.
-const GATHERED: &str = "\u{0}arguments";
+const PARTIAL_ARGUMENTS: &str = "\u{0}arguments";
 
 /// An event. The struct is flat so that it is parsed in one pass: an internally tagged enum would buffer all fields
 /// first.
 #[derive(Deserialize)]
-struct Told<'a> {
+struct StreamEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
-    message: Option<Message>,
+    message: Option<AnthropicResponse>,
     index: Option<usize>,
     content_block: Option<Map<String, Value>>,
     #[serde(borrow)]
-    delta: Option<Delta<'a>>,
-    usage: Option<Tokens>,
+    delta: Option<BlockDelta<'a>>,
+    usage: Option<AnthropicUsage>,
     error: Option<Value>,
 }
 
 /// An increment of a block or of the message.
 #[derive(Deserialize)]
-struct Delta<'a> {
+struct BlockDelta<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Cow<'a, str>,
     text: Option<String>,
@@ -48,14 +48,16 @@ struct Delta<'a> {
     stop_details: Option<StopDetails>,
 }
 
-impl Told<'_> {
+impl StreamEvent<'_> {
     /// Returns whether the event has the fields that its kind requires.
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         let delta = self.delta.as_ref();
         match &*self.kind {
             "message_start" => self.message.is_some(),
             "content_block_start" => self.index.is_some() && self.content_block.is_some(),
-            "content_block_delta" => self.index.is_some() && delta.is_some_and(Delta::is_whole),
+            "content_block_delta" => {
+                self.index.is_some() && delta.is_some_and(BlockDelta::is_complete)
+            }
             "content_block_stop" => self.index.is_some(),
             "message_delta" => delta.is_some(),
             "error" => self.error.is_some(),
@@ -64,18 +66,18 @@ impl Told<'_> {
     }
 }
 
-impl Told<'_> {
+impl StreamEvent<'_> {
     /// Returns by how many bytes the answer grows.
     fn bytes(&self) -> u64 {
         match &*self.kind {
-            "content_block_start" => self.content_block.as_ref().map_or(0, json),
-            "content_block_delta" => self.delta.as_ref().map_or(0, Delta::bytes),
+            "content_block_start" => self.content_block.as_ref().map_or(0, json_bytes),
+            "content_block_delta" => self.delta.as_ref().map_or(0, BlockDelta::bytes),
             _ => 0,
         }
     }
 }
 
-impl Delta<'_> {
+impl BlockDelta<'_> {
     fn bytes(&self) -> u64 {
         let texts = [
             &self.text,
@@ -83,10 +85,14 @@ impl Delta<'_> {
             &self.thinking,
             &self.signature,
         ];
-        texts.into_iter().flatten().map(|text| length(text)).sum()
+        texts
+            .into_iter()
+            .flatten()
+            .map(|text| text_bytes(text))
+            .sum()
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         match &*self.kind {
             "text_delta" => self.text.is_some(),
             "input_json_delta" => self.partial_json.is_some(),
@@ -98,7 +104,7 @@ impl Delta<'_> {
 }
 
 /// Kinds of events that are read. Others may be added later, in any shape.
-const KINDS: [&str; 7] = [
+const EVENT_KINDS: [&str; 7] = [
     "message_start",
     "content_block_start",
     "content_block_delta",
@@ -109,20 +115,20 @@ const KINDS: [&str; 7] = [
 ];
 
 /// Parses an event, or returns `None` for a kind that is not read.
-fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
+fn parse_event(data: &str) -> Result<Option<StreamEvent<'_>>, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Kind<'a> {
+    struct EventKind<'a> {
         #[serde(borrow, rename = "type")]
         kind: Cow<'a, str>,
     }
-    let is_read = |kind: &str| KINDS.contains(&kind);
-    match serde_json::from_str::<Told<'_>>(data) {
-        Ok(told) if !told.is_whole() => {
+    let is_read = |kind: &str| EVENT_KINDS.contains(&kind);
+    match serde_json::from_str::<StreamEvent<'_>>(data) {
+        Ok(told) if !told.is_complete() => {
             let words = format!("a {} without what it must have", told.kind);
             Err(serde_json::Error::custom(words))
         }
         Ok(told) => Ok(Some(told).filter(|told| is_read(&told.kind))),
-        Err(error) => match serde_json::from_str::<Kind<'_>>(data) {
+        Err(error) => match serde_json::from_str::<EventKind<'_>>(data) {
             Ok(other) if !is_read(&other.kind) => Ok(None),
             _ => Err(error),
         },
@@ -130,40 +136,43 @@ fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
 }
 
 /// Reads a stream to its end. A stream without `message_stop` is a broken connection.
-pub(super) async fn read(mut events: Events) -> Result<Message, ChatError> {
-    let mut message = Message::default();
-    match gather(&mut events, &mut message).await {
+pub(super) async fn read_stream(mut events: EventStream) -> Result<AnthropicResponse, ChatError> {
+    let mut message = AnthropicResponse::default();
+    match collect_events(&mut events, &mut message).await {
         Ok(()) => Ok(message),
-        Err(error) => Err(events.charged(error, message.usage.usage())),
+        Err(error) => Err(events.charge_partial_answer(error, message.usage.usage())),
     }
 }
 
-async fn gather(events: &mut Events, message: &mut Message) -> Result<(), ChatError> {
+async fn collect_events(
+    events: &mut EventStream,
+    message: &mut AnthropicResponse,
+) -> Result<(), ChatError> {
     loop {
         let Some(data) = events.next().await? else {
             let words = "the stream broke off before its end";
-            return Err(events.errors().make(Failure::Unreachable, words));
+            return Err(events.errors().build(ChatFailure::Unreachable, words));
         };
-        let told = told(&data).map_err(|error| {
+        let told = parse_event(&data).map_err(|error| {
             let words = format!("the stream holds what is no event: {error}");
-            events.errors().make(Failure::Malformed, &words)
+            events.errors().build(ChatFailure::Malformed, &words)
         })?;
         let Some(told) = told else { continue };
         match &*told.kind {
             "message_stop" => return Ok(()),
             "error" => {
                 let error = told.error.unwrap_or_default();
-                return Err(super::failure::of_error(&error, events.errors()));
+                return Err(super::failure::from_stream_error(&error, events.errors()));
             }
             _ => {
-                events.grow(told.bytes())?;
-                add(message, told);
+                events.count_bytes(told.bytes())?;
+                apply_event(message, told);
             }
         }
     }
 }
 
-fn add(message: &mut Message, told: Told<'_>) {
+fn apply_event(message: &mut AnthropicResponse, told: StreamEvent<'_>) {
     let at = told.index.unwrap_or(MAX_BLOCKS);
     match &*told.kind {
         "message_start" => *message = told.message.unwrap_or_default(),
@@ -177,12 +186,12 @@ fn add(message: &mut Message, told: Told<'_>) {
         }
         "content_block_delta" => {
             if let (Some(block), Some(delta)) = (message.content.get_mut(at), told.delta) {
-                add_delta(block, delta);
+                apply_delta(block, delta);
             }
         }
         "content_block_stop" => {
             if let Some(block) = message.content.get_mut(at)
-                && let Some(arguments) = block.remove(GATHERED)
+                && let Some(arguments) = block.remove(PARTIAL_ARGUMENTS)
             {
                 block.insert("input".to_owned(), arguments);
             }
@@ -198,10 +207,10 @@ fn add(message: &mut Message, told: Told<'_>) {
     }
 }
 
-fn add_delta(block: &mut Map<String, Value>, delta: Delta<'_>) {
+fn apply_delta(block: &mut Map<String, Value>, delta: BlockDelta<'_>) {
     let (key, more) = match &*delta.kind {
         "text_delta" => ("text", delta.text),
-        "input_json_delta" => (GATHERED, delta.partial_json),
+        "input_json_delta" => (PARTIAL_ARGUMENTS, delta.partial_json),
         "thinking_delta" => ("thinking", delta.thinking),
         "signature_delta" => ("signature", delta.signature),
         _ => return,

@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use crate::chat::{
-    ChatAnswer, ChatError, ChatMessage, ChatRequest, Failure, Part, Role, StopReason,
+    ChatAnswer, ChatError, ChatFailure, ChatMessage, ChatPart, ChatRequest, ChatRole, StopReason,
 };
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, errors_hold, in_place, question, question_with_tools, told, turn,
+    KEY, StubReply, StubServer, assert_errors, bind_reasoning, connect, question,
+    question_with_tools, render_request, turn_request,
 };
-use crate::{ModelConfig, Provider};
+use crate::{ModelConfig, ModelProvider};
 
 const MODEL: &str = "claude-opus-5-5";
 
 fn config(model: &str) -> ModelConfig {
-    let mut config = ModelConfig::new(Provider::Anthropic, model);
+    let mut config = ModelConfig::new(ModelProvider::Anthropic, model);
     config.temperature = Some(0.1);
     config.reasoning_effort = Some("medium".to_owned());
     config
@@ -35,17 +36,17 @@ fn done() -> Value {
 }
 
 async fn sent(config: &ModelConfig, request: &ChatRequest) -> Value {
-    let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+    let stub = StubServer::start(vec![StubReply::json(200, &[], &done())]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config.clone()
     };
     let _ = connect(&config).chat(request).await;
-    stub.seen()[0].body.clone()
+    stub.requests()[0].body.clone()
 }
 
-async fn answered(request: &ChatRequest, say: Say) -> Result<ChatAnswer, ChatError> {
-    let stub = Stub::start(vec![say]).await;
+async fn answered(request: &ChatRequest, say: StubReply) -> Result<ChatAnswer, ChatError> {
+    let stub = StubServer::start(vec![say]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config(MODEL)
@@ -59,7 +60,7 @@ fn thoughts() -> Value {
 
 #[tokio::test]
 async fn a_question_to_a_schema() {
-    insta::assert_snapshot!(told(&sent(&config(MODEL), &question()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config(MODEL), &question()).await), @r#"
     max_tokens 10192
     messages[0] {"content":[{"cache_control":{"type":"ephemeral"},"text":"The alert.","type":"text"},{"text":"Make a plan.","type":"text"}],"role":"user"}
     model "claude-opus-5-5"
@@ -68,7 +69,7 @@ async fn a_question_to_a_schema() {
     system[0] {"cache_control":{"type":"ephemeral"},"text":"You triage alerts.","type":"text"}
     thinking {"type":"adaptive"}
     "#);
-    insta::assert_snapshot!(told(&sent(&older("claude-3-haiku-20240307"), &question_with_tools()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&older("claude-3-haiku-20240307"), &question_with_tools()).await), @r#"
     max_tokens 2000
     messages[0] {"content":[{"cache_control":{"type":"ephemeral"},"text":"The alert.","type":"text"},{"text":"Make a plan.","type":"text"}],"role":"user"}
     model "claude-3-haiku-20240307"
@@ -83,9 +84,9 @@ async fn a_question_to_a_schema() {
 
 #[tokio::test]
 async fn a_conversation_with_tools() {
-    let request = turn(&format!("anthropic/{MODEL}"), thoughts(), None);
-    let request = in_place(request, &config(MODEL));
-    insta::assert_snapshot!(told(&sent(&config(MODEL), &request).await), @r#"
+    let request = turn_request(&format!("anthropic/{MODEL}"), thoughts(), None);
+    let request = bind_reasoning(request, &config(MODEL));
+    insta::assert_snapshot!(render_request(&sent(&config(MODEL), &request).await), @r#"
     max_tokens 10192
     messages[0] {"content":[{"text":"Do the step.","type":"text"}],"role":"user"}
     messages[1] {"content":[{"signature":"c2ln","thinking":"Let me see.","type":"thinking"},{"text":"I look.","type":"text"},{"id":"call_a","input":{"indicator":"i-1"},"name":"asset_lookup","type":"tool_use"},{"id":"call_b","input":{"unreadable":"{indicator"},"name":"asset_lookup","type":"tool_use"}],"role":"assistant"}
@@ -157,7 +158,7 @@ async fn a_version_is_named_and_the_key_goes_where_it_looks() {
             ],
         ),
     ] {
-        let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+        let stub = StubServer::start(vec![StubReply::json(200, &[], &done())]).await;
         let config = ModelConfig {
             base_url: Some(stub.url.clone()),
             ..config
@@ -172,7 +173,7 @@ async fn a_version_is_named_and_the_key_goes_where_it_looks() {
             ),
             (100, 70, 20)
         );
-        let seen = stub.seen();
+        let seen = stub.requests();
         assert_eq!(seen[0].path, "/v1/messages");
         for header in headers {
             assert!(seen[0].head.contains(&header), "{}", seen[0].head);
@@ -198,12 +199,12 @@ async fn thinking_by_tokens_leaves_room_and_takes_no_temperature() {
 #[tokio::test]
 async fn at_most_four_marks_are_sent() {
     let mut request = question();
-    let keep = |text: &str| Part::Text {
+    let keep = |text: &str| ChatPart::Text {
         text: text.into(),
         keep: true,
     };
     request.messages = vec![ChatMessage {
-        role: Role::User,
+        role: ChatRole::User,
         parts: ["a", "b", "c", "d", "e"].map(keep).to_vec(),
     }];
     let body = sent(&config(MODEL), &request).await;
@@ -280,13 +281,14 @@ data: {"type":"message_stop"}
 
 #[tokio::test]
 async fn a_stream_is_put_together_and_goes_back_as_it_came() {
-    let mut request = turn("x", json!({}), None);
+    let mut request = turn_request("x", json!({}), None);
     request.messages.truncate(1);
-    let answer = answered(&request, Say::events(STREAM)).await.unwrap();
-    let Part::Opaque(thought) = &answer.parts[0] else {
+    let answer = answered(&request, StubReply::events(STREAM)).await.unwrap();
+    let ChatPart::Opaque(thought) = &answer.parts[0] else {
         panic!("{answer:?}")
     };
-    let parts = told(&json!(answer.parts)).replace(thought.place.as_ref().unwrap(), "HERE");
+    let parts = render_request(&json!(answer.parts))
+        .replace(thought.position_hash.as_ref().unwrap(), "HERE");
     insta::assert_snapshot!(parts, @r#"
     [0] {"part":"opaque","place":"HERE","provider":"anthropic/claude-opus-5-5","value":{"signature":"c2ln","thinking":"Let me see.","type":"thinking"}}
     [1] {"part":"opaque","place":"HERE","provider":"anthropic/claude-opus-5-5","value":{"data":"c2VhbGVk","type":"redacted_thinking"}}
@@ -296,11 +298,11 @@ async fn a_stream_is_put_together_and_goes_back_as_it_came() {
     "#);
     insta::assert_snapshot!(format!("{:?} {:?} {:?}", answer.stop, answer.usage, answer.id), @r#"Calls Usage { input_tokens: 100, cached_tokens: 70, cache_write_tokens: 20, output_tokens: 42, reasoning_tokens: 9 } Some("msg_1")"#);
     request.messages.push(ChatMessage {
-        role: Role::Assistant,
+        role: ChatRole::Assistant,
         parts: answer.parts,
     });
     let body = sent(&config(MODEL), &request).await;
-    insta::assert_snapshot!(told(&body["messages"][1]["content"]), @r#"
+    insta::assert_snapshot!(render_request(&body["messages"][1]["content"]), @r#"
     [0] {"signature":"c2ln","thinking":"Let me see.","type":"thinking"}
     [1] {"data":"c2VhbGVk","type":"redacted_thinking"}
     [2] {"text":"I look.","type":"text"}
@@ -311,7 +313,7 @@ async fn a_stream_is_put_together_and_goes_back_as_it_came() {
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_no_answer() {
-    let request = turn("x", json!({}), None);
+    let request = turn_request("x", json!({}), None);
     let cut = STREAM
         .split("event: message_stop")
         .next()
@@ -323,64 +325,73 @@ async fn a_stream_that_breaks_off_is_no_answer() {
         )
     };
     for (text, failure) in [
-        (cut, Failure::Unreachable),
-        (String::new(), Failure::Unreachable),
-        ("data: {oops\n\n".to_owned(), Failure::Malformed),
+        (cut, ChatFailure::Unreachable),
+        (String::new(), ChatFailure::Unreachable),
+        ("data: {oops\n\n".to_owned(), ChatFailure::Malformed),
         (
             r#"data: {"type":"content_block_start","index":0}"#.to_owned() + "\n\n",
-            Failure::Malformed,
+            ChatFailure::Malformed,
         ),
         (
             r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta"}}"#
                 .to_owned()
                 + "\n\n",
-            Failure::Malformed,
+            ChatFailure::Malformed,
         ),
         (
             error("overloaded_error"),
-            Failure::Overloaded { after: None },
+            ChatFailure::Overloaded { after: None },
         ),
         (
             error("rate_limit_error"),
-            Failure::RateLimited { after: None },
+            ChatFailure::RateLimited { after: None },
         ),
-        (error("what_is_this"), Failure::Overloaded { after: None }),
+        (
+            error("what_is_this"),
+            ChatFailure::Overloaded { after: None },
+        ),
     ] {
-        let error = answered(&request, Say::events(&text)).await.unwrap_err();
+        let error = answered(&request, StubReply::events(&text))
+            .await
+            .unwrap_err();
         assert_eq!(error.failure, failure, "{error}");
     }
 }
 
 #[tokio::test]
 async fn events_that_nobody_knows_yet_are_passed_over_in_any_shape() {
-    let request = turn("x", json!({}), None);
+    let request = turn_request("x", json!({}), None);
     let new = concat!(
         "event: news\ndata: {\"type\":\"news\",\"index\":\"a\",\"delta\":[],\"error\":7}\n\n",
         "data: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"news_delta\",\"text\":\"x\"}}\n\n",
         "event: message_delta",
     );
     let text = STREAM.replacen("event: message_delta", new, 1);
-    let known = answered(&request, Say::events(STREAM)).await.unwrap();
-    let answer = answered(&request, Say::events(&text)).await.unwrap();
+    let known = answered(&request, StubReply::events(STREAM)).await.unwrap();
+    let answer = answered(&request, StubReply::events(&text)).await.unwrap();
     assert_eq!(answer.parts, known.parts);
 
     let wrong = text.replace("news\",\"index", "message_delta\",\"index");
-    let error = answered(&request, Say::events(&wrong)).await.unwrap_err();
-    assert_eq!(error.failure, Failure::Malformed);
+    let error = answered(&request, StubReply::events(&wrong))
+        .await
+        .unwrap_err();
+    assert_eq!(error.failure, ChatFailure::Malformed);
 }
 
 #[tokio::test]
 async fn what_was_used_before_a_break_is_counted() {
-    let request = turn("x", json!({}), None);
+    let request = turn_request("x", json!({}), None);
     let start = STREAM.split("event: content_block_start").next().unwrap();
-    let error = answered(&request, Say::events(start)).await.unwrap_err();
+    let error = answered(&request, StubReply::events(start))
+        .await
+        .unwrap_err();
     assert_eq!(error.usage.input_tokens, 100);
 }
 
 #[tokio::test]
 async fn a_stream_that_stands_still_is_given_up() {
     let start = STREAM.split("event: ping").next().unwrap();
-    let stub = Stub::start(vec![Say::events(start).then_hang()]).await;
+    let stub = StubServer::start(vec![StubReply::events(start).then_hang()]).await;
     let model = connect(&ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config(MODEL)
@@ -388,24 +399,24 @@ async fn a_stream_that_stands_still_is_given_up() {
     let mut request = question();
     request.deadline += Duration::from_secs(3600);
     let freeze = async {
-        stub.said.notified().await;
+        stub.replied.notified().await;
         tokio::time::pause();
     };
     let (answer, ()) = tokio::join!(model.chat(&request), freeze);
-    assert_eq!(answer.unwrap_err().failure, Failure::Timeout);
+    assert_eq!(answer.unwrap_err().failure, ChatFailure::Timeout);
 }
 
 #[tokio::test]
 async fn ends_that_are_no_answers() {
     for (stop, failure) in [
-        ("max_tokens", Failure::Truncated),
-        ("model_context_window_exceeded", Failure::ContextTooLong),
-        ("refusal", Failure::Refused),
-        ("pause_turn", Failure::Malformed),
+        ("max_tokens", ChatFailure::Truncated),
+        ("model_context_window_exceeded", ChatFailure::ContextTooLong),
+        ("refusal", ChatFailure::Refused),
+        ("pause_turn", ChatFailure::Malformed),
     ] {
         let mut body = done();
         body["stop_reason"] = json!(stop);
-        let error = answered(&question(), Say::json(200, &[], &body))
+        let error = answered(&question(), StubReply::json(200, &[], &body))
             .await
             .unwrap_err();
         assert_eq!(
@@ -418,21 +429,21 @@ async fn ends_that_are_no_answers() {
     body["stop_reason"] = json!("refusal");
     body["stop_details"] =
         json!({"type": "refusal", "category": "cyber", "explanation": "Not this."});
-    let error = answered(&question(), Say::json(200, &[], &body))
+    let error = answered(&question(), StubReply::json(200, &[], &body))
         .await
         .unwrap_err();
-    assert_eq!(error.what, "Not this.");
+    assert_eq!(error.message, "Not this.");
     body["stop_reason"] = json!("end_turn");
     body["content"] = json!([]);
     assert_eq!(
-        answered(&question(), Say::json(200, &[], &body))
+        answered(&question(), StubReply::json(200, &[], &body))
             .await
             .unwrap_err()
             .failure,
-        Failure::Malformed
+        ChatFailure::Malformed
     );
     assert_eq!(
-        answered(&question(), Say::json(200, &[], &done()))
+        answered(&question(), StubReply::json(200, &[], &done()))
             .await
             .unwrap()
             .stop,
@@ -461,5 +472,5 @@ const ERRORS: &str = r#"
 
 #[tokio::test]
 async fn errors_by_code_type_and_status() {
-    errors_hold(&config(MODEL), ERRORS).await;
+    assert_errors(&config(MODEL), ERRORS).await;
 }

@@ -15,11 +15,11 @@ use crate::http::MAX_ANSWER_BYTES;
 
 /// An answer that broke off, and the number of bytes that arrived.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum BodyError {
     #[error("the answer is longer than {MAX_ANSWER_BYTES} bytes")]
     TooLong { came: usize },
     #[error("the answer broke off")]
-    Off {
+    Interrupted {
         came: usize,
         #[source]
         source: reqwest::Error,
@@ -27,19 +27,19 @@ pub(super) enum Broken {
 }
 
 /// Returns an HTTP client for the SDK that wraps this one.
-pub(super) fn through(client: reqwest::Client) -> SharedHttpClient {
-    http_client_fn(move |_, _| SharedHttpConnector::new(Connector(client.clone())))
+pub(super) fn http_client(client: reqwest::Client) -> SharedHttpClient {
+    http_client_fn(move |_, _| SharedHttpConnector::new(ReqwestConnector(client.clone())))
 }
 
-struct Connector(reqwest::Client);
+struct ReqwestConnector(reqwest::Client);
 
-impl fmt::Debug for Connector {
+impl fmt::Debug for ReqwestConnector {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Connector")
     }
 }
 
-impl HttpConnector for Connector {
+impl HttpConnector for ReqwestConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let client = self.0.clone();
         HttpConnectorFuture::new(async move { send(&client, &request).await })
@@ -57,7 +57,7 @@ async fn send(
         ours = ours.header(name, value);
     }
     let body = request.body().bytes().unwrap_or_default().to_vec();
-    let mut response = ours.body(body).send().await.map_err(lost)?;
+    let mut response = ours.body(body).send().await.map_err(connector_error)?;
     let mut bytes = Vec::new();
     // An error response that breaks off is not a model's answer.
     let came = |bytes: &[u8], status: StatusCode| match status.is_success() {
@@ -71,13 +71,18 @@ async fn send(
             Err(error) => {
                 let came = came(&bytes, response.status());
                 let source = error.without_url();
-                return Err(ConnectorError::io(Broken::Off { came, source }.into()));
+                return Err(ConnectorError::io(
+                    BodyError::Interrupted { came, source }.into(),
+                ));
             }
         };
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MAX_ANSWER_BYTES {
             let came = came(&bytes, response.status());
-            return Err(ConnectorError::other(Broken::TooLong { came }.into(), None));
+            return Err(ConnectorError::other(
+                BodyError::TooLong { came }.into(),
+                None,
+            ));
         }
     }
     let status = response
@@ -96,7 +101,7 @@ async fn send(
     Ok(theirs)
 }
 
-fn lost(error: reqwest::Error) -> ConnectorError {
+fn connector_error(error: reqwest::Error) -> ConnectorError {
     let error = error.without_url();
     if error.is_timeout() {
         ConnectorError::timeout(error.into())

@@ -1,7 +1,7 @@
 //! Converts JSON to and from the SDK's documents.
 //!
 //! The SDK's objects are hash maps, so each request would write a tool's schema in another order, and the provider's
-//! prompt cache would never match. [`Ordered`] sorts the keys before the request is signed.
+//! prompt cache would never match. [`KeySorter`] sorts the keys before the request is signed.
 
 use aws_sdk_bedrockruntime::config::interceptors::BeforeTransmitInterceptorContextMut;
 use aws_sdk_bedrockruntime::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -12,9 +12,9 @@ use serde_json::Value;
 
 /// Sorts the keys of a request.
 #[derive(Debug)]
-pub(super) struct Ordered;
+pub(super) struct KeySorter;
 
-impl Intercept for Ordered {
+impl Intercept for KeySorter {
     fn name(&self) -> &'static str {
         "Ordered"
     }
@@ -41,16 +41,16 @@ impl Intercept for Ordered {
 }
 
 /// Converts JSON to an SDK document.
-pub(super) fn to(value: &Value) -> Document {
+pub(super) fn to_document(value: &Value) -> Document {
     match value {
         Value::Null => Document::Null,
         Value::Bool(value) => Document::Bool(*value),
         Value::String(text) => Document::String(text.clone()),
-        Value::Array(list) => Document::Array(list.iter().map(to).collect()),
+        Value::Array(list) => Document::Array(list.iter().map(to_document).collect()),
         Value::Object(object) => Document::Object(
             object
                 .iter()
-                .map(|(key, value)| (key.clone(), to(value)))
+                .map(|(key, value)| (key.clone(), to_document(value)))
                 .collect(),
         ),
         Value::Number(number) => Document::Number(match (number.as_u64(), number.as_i64()) {
@@ -62,16 +62,16 @@ pub(super) fn to(value: &Value) -> Document {
 }
 
 /// Converts an SDK document to JSON.
-pub(super) fn from(document: Document) -> Value {
+pub(super) fn json_from_document(document: Document) -> Value {
     match document {
         Document::Null => Value::Null,
         Document::Bool(value) => Value::Bool(value),
         Document::String(text) => Value::String(text),
-        Document::Array(list) => Value::Array(list.into_iter().map(from).collect()),
+        Document::Array(list) => Value::Array(list.into_iter().map(json_from_document).collect()),
         Document::Object(object) => Value::Object(
             object
                 .into_iter()
-                .map(|(key, value)| (key, from(value)))
+                .map(|(key, value)| (key, json_from_document(value)))
                 .collect(),
         ),
         Document::Number(Number::PosInt(number)) => Value::from(number),

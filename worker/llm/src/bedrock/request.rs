@@ -3,7 +3,7 @@
 //! Facts: the service model of botocore 1.44 (`bedrock-runtime`). No `toolChoice` forbids calls, so tools that may
 //! not be called are left out. The service requires them where the conversation holds calls, so they stay there.
 
-use crate::chat::{ChatMessage, ChatRequest, Opaque, OutputSchema, Part, Role};
+use crate::chat::{ChatMessage, ChatPart, ChatRequest, ChatRole, OpaquePart, OutputSchema};
 use aws_sdk_bedrockruntime::Client;
 use aws_sdk_bedrockruntime::error::BuildError;
 use aws_sdk_bedrockruntime::operation::converse::builders::ConverseFluentBuilder;
@@ -20,43 +20,43 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::document;
-use crate::answer::arguments_back;
-use crate::bound::Told;
-use crate::quirks::{Quirks, Reasoning};
-use crate::schema::{self, Fitted, Fitting};
+use crate::answer::arguments_as_object;
+use crate::quirks::{Quirks, ReasoningControl};
+use crate::reasoning_binding::PreparedConversation;
+use crate::schema::{self, DialectSchema, SchemaCache};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
 /// Maximum number of cache marks in addition to that of the system prompt.
-const MARKS: usize = 3;
+const MAX_CACHE_POINTS: usize = 3;
 
-pub(super) fn call(
+pub(super) fn build_call(
     client: &Client,
     config: &ModelConfig,
     quirks: &Quirks,
-    fitting: &Fitting,
+    fitting: &SchemaCache,
     request: &ChatRequest,
-    told: &Told<'_>,
+    told: &PreparedConversation<'_>,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ConverseFluentBuilder, BuildError> {
-    let sampling = config.sampling(request.asked);
+    let sampling = config.sampling(request.question);
     let (answer, effort) = (request.max_output_tokens, quirks.claude_effort(&sampling));
     let word = effort.as_deref().or(sampling.reasoning_effort.as_deref());
-    let thinking = thinking(quirks, quirks.room(word, answer), told);
+    let thinking = thinking(quirks, quirks.reasoning_budget(word, answer), told);
     let reasons = thinking.is_some() || effort.is_some();
-    let most = quirks.most(word.filter(|_| reasons), answer);
+    let most = quirks.max_request_tokens(word.filter(|_| reasons), answer);
     let warm = quirks.sampling && thinking.is_none();
     let mut system = vec![SystemContentBlock::Text(request.system.to_string())];
     if quirks.cache_marks {
-        system.push(SystemContentBlock::CachePoint(mark()?));
+        system.push(SystemContentBlock::CachePoint(cache_point()?));
     }
     let inference = InferenceConfiguration::builder()
         .max_tokens(i32::try_from(most).unwrap_or(i32::MAX))
-        .set_temperature(sampling.temperature.filter(|_| warm).map(single))
+        .set_temperature(sampling.temperature.filter(|_| warm).map(to_f32))
         .set_top_p(
             sampling
                 .top_p
                 .filter(|_| warm && sampling.temperature.is_none())
-                .map(single),
+                .map(to_f32),
         )
         .build();
     Ok(client
@@ -73,31 +73,31 @@ pub(super) fn call(
         .inference_config(inference)
         .set_tool_config(tools(quirks, fitting, request, wanted)?)
         .set_output_config(output_config(quirks, fitting, &sampling, wanted)?)
-        .set_additional_model_request_fields(thinking.as_ref().map(document::to)))
+        .set_additional_model_request_fields(thinking.as_ref().map(document::to_document)))
 }
 
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the service takes single precision"
 )]
-const fn single(number: f64) -> f32 {
+const fn to_f32(number: f64) -> f32 {
     number as f32
 }
 
-fn mark() -> Result<CachePointBlock, BuildError> {
+fn cache_point() -> Result<CachePointBlock, BuildError> {
     CachePointBlock::builder()
         .r#type(CachePointType::Default)
         .build()
 }
 
-fn thinking(quirks: &Quirks, room: u32, told: &Told<'_>) -> Option<Value> {
-    (quirks.reasoning == Reasoning::Budget && room >= 1024 && told.calls_after_own())
+fn thinking(quirks: &Quirks, room: u32, told: &PreparedConversation<'_>) -> Option<Value> {
+    (quirks.reasoning == ReasoningControl::Budget && room >= 1024 && told.calls_follow_reasoning())
         .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": room } }))
 }
 
 fn output_config(
     quirks: &Quirks,
-    fitting: &Fitting,
+    fitting: &SchemaCache,
     sampling: &Sampling,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<Option<OutputConfig>, BuildError> {
@@ -105,7 +105,7 @@ fn output_config(
         Some((SchemaMode::Strict, output)) => {
             let schema = JsonSchemaDefinition::builder()
                 .name(&output.name)
-                .schema(fitting.of(&output.schema).schema.to_string())
+                .schema(fitting.get(&output.schema).schema.to_string())
                 .build()?;
             let format = OutputFormat::builder()
                 .r#type(OutputFormatType::JsonSchema)
@@ -128,11 +128,11 @@ fn output_config(
 
 fn tools(
     quirks: &Quirks,
-    fitting: &Fitting,
+    fitting: &SchemaCache,
     request: &ChatRequest,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<Option<ToolConfiguration>, BuildError> {
-    let blocks = |part: &Part| matches!(part, Part::Call(_) | Part::Result { .. });
+    let blocks = |part: &ChatPart| matches!(part, ChatPart::Call(_) | ChatPart::Result { .. });
     let spoken = request
         .messages
         .iter()
@@ -142,10 +142,10 @@ fn tools(
     let mut any = false;
     if quirks.tools && (may_call || spoken) {
         for tool in request.tools.iter() {
-            builder = builder.tools(one_tool(
+            builder = builder.tools(build_tool(
                 &tool.name,
                 &tool.description,
-                &fitting.of(&tool.schema),
+                &fitting.get(&tool.schema),
             )?);
             any = true;
         }
@@ -156,10 +156,10 @@ fn tools(
         } else {
             ToolChoice::Tool(SpecificToolChoice::builder().name(&output.name).build()?)
         };
-        let answer = one_tool(
+        let answer = build_tool(
             &output.name,
-            schema::GIVES_ANSWER,
-            &fitting.of(&output.schema),
+            schema::ANSWER_TOOL_DESCRIPTION,
+            &fitting.get(&output.schema),
         )?;
         return builder.tools(answer).tool_choice(choice).build().map(Some);
     }
@@ -172,8 +172,8 @@ fn tools(
     builder.build().map(Some)
 }
 
-fn one_tool(name: &str, description: &str, fitted: &Fitted) -> Result<Tool, BuildError> {
-    let schema = ToolInputSchema::Json(document::to(&fitted.schema));
+fn build_tool(name: &str, description: &str, fitted: &DialectSchema) -> Result<Tool, BuildError> {
+    let schema = ToolInputSchema::Json(document::to_document(&fitted.schema));
     // An empty description is refused.
     let description = Some(description)
         .filter(|text| !text.is_empty())
@@ -197,15 +197,16 @@ fn messages(
     let name = config.full_name();
     let keeps = told.iter().flat_map(|message| &message.parts);
     let keeps = keeps
-        .filter(|part| matches!(part, Part::Text { keep: true, .. }))
+        .filter(|part| matches!(part, ChatPart::Text { keep: true, .. }))
         .count();
-    let mut marks = Marks {
-        all: keeps,
+    let mut marks = CachePoints {
+        total: keeps,
         seen: 0,
-        on: quirks.cache_marks,
+        is_enabled: quirks.cache_marks,
     };
     let words = wanted.filter(|(mode, _)| *mode == SchemaMode::Prompt);
-    let words = words.map(|(_, output)| schema::words(output, request.may_call && quirks.tools));
+    let words =
+        words.map(|(_, output)| schema::schema_prompt(output, request.may_call && quirks.tools));
     let last = told.len().saturating_sub(1);
     let mut messages = Vec::with_capacity(told.len());
     for (index, message) in told.iter().enumerate() {
@@ -214,8 +215,8 @@ fn messages(
             content.push(ContentBlock::Text(words.clone()));
         }
         let role = match message.role {
-            Role::User => ConversationRole::User,
-            Role::Assistant => ConversationRole::Assistant,
+            ChatRole::User => ConversationRole::User,
+            ChatRole::Assistant => ConversationRole::Assistant,
         };
         messages.push(
             Message::builder()
@@ -228,16 +229,16 @@ fn messages(
 }
 
 /// Selects the parts that get a cache mark: the first and the last two of those to keep.
-struct Marks {
-    all: usize,
+struct CachePoints {
+    total: usize,
     seen: usize,
-    on: bool,
+    is_enabled: bool,
 }
 
-impl Marks {
-    const fn next(&mut self) -> bool {
+impl CachePoints {
+    const fn advance(&mut self) -> bool {
         self.seen += 1;
-        self.on && (self.seen == 1 || self.seen + MARKS > self.all + 1)
+        self.is_enabled && (self.seen == 1 || self.seen + MAX_CACHE_POINTS > self.total + 1)
     }
 }
 
@@ -245,26 +246,26 @@ fn blocks(
     message: &ChatMessage,
     name: &str,
     quirks: &Quirks,
-    marks: &mut Marks,
+    marks: &mut CachePoints,
 ) -> Result<Vec<ContentBlock>, BuildError> {
     let mut blocks = Vec::with_capacity(message.parts.len());
     for part in &message.parts {
         match part {
-            Part::Text { text, keep } if !text.trim().is_empty() => {
+            ChatPart::Text { text, keep } if !text.trim().is_empty() => {
                 blocks.push(ContentBlock::Text(text.to_string()));
-                if *keep && marks.next() {
-                    blocks.push(ContentBlock::CachePoint(mark()?));
+                if *keep && marks.advance() {
+                    blocks.push(ContentBlock::CachePoint(cache_point()?));
                 }
             }
-            Part::Text { .. } => {}
-            Part::Call(call) => blocks.push(ContentBlock::ToolUse(
+            ChatPart::Text { .. } => {}
+            ChatPart::Call(call) => blocks.push(ContentBlock::ToolUse(
                 ToolUseBlock::builder()
                     .tool_use_id(&call.id)
                     .name(&call.name)
-                    .input(document::to(&arguments_back(call)))
+                    .input(document::to_document(&arguments_as_object(call)))
                     .build()?,
             )),
-            Part::Result {
+            ChatPart::Result {
                 id, text, is_error, ..
             } => {
                 let status = if *is_error {
@@ -280,17 +281,17 @@ fn blocks(
                         .build()?,
                 ));
             }
-            Part::Opaque(opaque) if quirks.reasoning_back && opaque.provider == name => {
+            ChatPart::Opaque(opaque) if quirks.reasoning_back && opaque.provider == name => {
                 blocks.extend(reasoning(opaque)?);
             }
-            Part::Opaque(_) => {}
+            ChatPart::Opaque(_) => {}
         }
     }
     Ok(blocks)
 }
 
 /// Converts reasoning back to its original block.
-fn reasoning(opaque: &Opaque) -> Result<Option<ContentBlock>, BuildError> {
+fn reasoning(opaque: &OpaquePart) -> Result<Option<ContentBlock>, BuildError> {
     let text = |key: &str| opaque.value.get(key).and_then(Value::as_str);
     if let Some(sealed) = text("redactedContent") {
         let bytes = STANDARD.decode(sealed).unwrap_or_default();

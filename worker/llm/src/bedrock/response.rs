@@ -1,6 +1,8 @@
 //! A Converse answer.
 
-use crate::chat::{CallPart, ChatAnswer, ChatError, Failure, Opaque, OutputSchema, Part, Usage};
+use crate::chat::{
+    ChatAnswer, ChatError, ChatFailure, ChatPart, OpaquePart, OutputSchema, ToolCallPart, Usage,
+};
 use aws_sdk_bedrockruntime::operation::RequestId;
 use aws_sdk_bedrockruntime::operation::converse::ConverseOutput as Answer;
 use aws_sdk_bedrockruntime::types::{
@@ -12,23 +14,23 @@ use serde_json::{Value, json};
 
 use super::document;
 use crate::SchemaMode;
-use crate::answer::{Read, arguments_of, failed};
-use crate::http::Errors;
+use crate::answer::{AdapterAnswer, answer_error, arguments_from_value};
+use crate::http::ErrorBuilder;
 
 pub(super) fn answer(
     answer: Answer,
-    errors: &Errors,
+    errors: &ErrorBuilder,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ChatAnswer, ChatError> {
     let usage = answer.usage.as_ref().map(usage).unwrap_or_default();
     let id = answer.request_id().map(str::to_owned);
-    if let Some((failure, words)) = of_stop(answer.stop_reason.as_str()) {
-        return Err(failed(errors, failure, words, usage));
+    if let Some((failure, words)) = failure_from_stop_reason(answer.stop_reason.as_str()) {
+        return Err(answer_error(errors, failure, words, usage));
     }
     let Some(ConverseOutput::Message(message)) = answer.output else {
-        return Err(failed(
+        return Err(answer_error(
             errors,
-            Failure::Malformed,
+            ChatFailure::Malformed,
             "the answer holds no message",
             usage,
         ));
@@ -38,21 +40,27 @@ pub(super) fn answer(
         .into_iter()
         .filter_map(|block| part(block, errors.model()))
         .collect();
-    Read { parts, usage, id }.finish(errors, wanted)
+    AdapterAnswer { parts, usage, id }.into_chat_answer(errors, wanted)
 }
 
 /// Returns the failure for a stop reason, or `None` for a good one (service model, `StopReason`).
-fn of_stop(reason: &str) -> Option<(Failure, &'static str)> {
+fn failure_from_stop_reason(reason: &str) -> Option<(ChatFailure, &'static str)> {
     Some(match reason {
-        "max_tokens" => (Failure::Truncated, "the answer reached its token limit"),
+        "max_tokens" => (ChatFailure::Truncated, "the answer reached its token limit"),
         "model_context_window_exceeded" => (
-            Failure::ContextTooLong,
+            ChatFailure::ContextTooLong,
             "prompt and answer are longer than the model's window",
         ),
-        "guardrail_intervened" => (Failure::Filtered, "a guardrail stopped prompt or answer"),
-        "content_filtered" => (Failure::Filtered, "the content filter stopped the answer"),
+        "guardrail_intervened" => (
+            ChatFailure::Filtered,
+            "a guardrail stopped prompt or answer",
+        ),
+        "content_filtered" => (
+            ChatFailure::Filtered,
+            "the content filter stopped the answer",
+        ),
         "malformed_model_output" | "malformed_tool_use" => {
-            (Failure::Malformed, "the model's answer cannot be read")
+            (ChatFailure::Malformed, "the model's answer cannot be read")
         }
         _ => return None,
     })
@@ -72,14 +80,14 @@ fn usage(tokens: &TokenUsage) -> Usage {
     }
 }
 
-fn part(block: ContentBlock, model: &str) -> Option<Part> {
-    let opaque = |value: Value| Some(Part::Opaque(Opaque::new(model, value)));
+fn part(block: ContentBlock, model: &str) -> Option<ChatPart> {
+    let opaque = |value: Value| Some(ChatPart::Opaque(OpaquePart::new(model, value)));
     match block {
-        ContentBlock::Text(text) => Some(Part::text(text)),
-        ContentBlock::ToolUse(call) => Some(Part::Call(CallPart {
+        ContentBlock::Text(text) => Some(ChatPart::text(text)),
+        ContentBlock::ToolUse(call) => Some(ChatPart::Call(ToolCallPart {
             id: call.tool_use_id,
             name: call.name,
-            arguments: arguments_of(document::from(call.input)),
+            arguments: arguments_from_value(document::json_from_document(call.input)),
             opaque: None,
         })),
         ContentBlock::ReasoningContent(ReasoningContentBlock::ReasoningText(said)) => {

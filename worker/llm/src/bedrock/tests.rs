@@ -1,19 +1,22 @@
 //! Requests, answers and error classification.
 
-use crate::chat::{ChatAnswer, ChatError, ChatMessage, ChatRequest, Failure, Role, StopReason};
+use crate::chat::{
+    ChatAnswer, ChatError, ChatFailure, ChatMessage, ChatRequest, ChatRole, StopReason,
+};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::http::testing::{
-    KEY, Say, Stub, connect, errors_hold, in_place, question, question_with_tools, told, turn,
+    KEY, StubReply, StubServer, assert_errors, bind_reasoning, connect, question,
+    question_with_tools, render_request, turn_request,
 };
-use crate::{ModelConfig, Provider};
+use crate::{ModelConfig, ModelProvider};
 
 const CLAUDE: &str = "eu.anthropic.claude-opus-5-5";
 const R1: &str = "us.deepseek.r1-v1:0";
 
 fn config(model: &str) -> ModelConfig {
-    let mut config = ModelConfig::new(Provider::Bedrock, model);
+    let mut config = ModelConfig::new(ModelProvider::Bedrock, model);
     config.temperature = Some(0.5);
     config.reasoning_effort = Some("low".to_owned());
     config.region = Some("eu-west-1".to_owned());
@@ -30,17 +33,22 @@ fn done() -> Value {
 }
 
 async fn sent(config: &ModelConfig, request: &ChatRequest) -> Value {
-    let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+    let stub = StubServer::start(vec![StubReply::json(200, &[], &done())]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config.clone()
     };
     let _ = connect(&config).chat(request).await;
-    stub.seen()[0].body.clone()
+    stub.requests()[0].body.clone()
 }
 
 async fn answered(request: &ChatRequest, body: &Value) -> Result<ChatAnswer, ChatError> {
-    let stub = Stub::start(vec![Say::json(200, &[("x-amzn-requestid", "r-1")], body)]).await;
+    let stub = StubServer::start(vec![StubReply::json(
+        200,
+        &[("x-amzn-requestid", "r-1")],
+        body,
+    )])
+    .await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config(CLAUDE)
@@ -50,19 +58,19 @@ async fn answered(request: &ChatRequest, body: &Value) -> Result<ChatAnswer, Cha
 
 #[tokio::test]
 async fn a_question_to_a_schema() {
-    insta::assert_snapshot!(told(&sent(&config(CLAUDE), &question_with_tools()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config(CLAUDE), &question_with_tools()).await), @r#"
     inferenceConfig {"maxTokens":4048}
     messages[0] {"content":[{"text":"The alert."},{"cachePoint":{"type":"default"}},{"text":"Make a plan."}],"role":"user"}
     outputConfig {"effort":"low","textFormat":{"structure":{"jsonSchema":{"name":"plan","schema":"{\"additionalProperties\":false,\"properties\":{\"mode\":{\"enum\":[\"direct\",\"planned\"],\"type\":\"string\"}},\"required\":[\"mode\"],\"type\":\"object\"}"}},"type":"json_schema"}}
     system[0] {"text":"You triage alerts."}
     system[1] {"cachePoint":{"type":"default"}}
     "#);
-    insta::assert_snapshot!(told(&sent(&config(R1), &question_with_tools()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config(R1), &question_with_tools()).await), @r#"
     inferenceConfig {"maxTokens":2000,"temperature":0.5}
     messages[0] {"content":[{"text":"The alert."},{"text":"Make a plan."},{"text":"Answer with one JSON object that fits this JSON schema, without any text around it:\n{\"additionalProperties\":false,\"properties\":{\"mode\":{\"enum\":[\"direct\",\"planned\"],\"type\":\"string\"}},\"required\":[\"mode\"],\"type\":\"object\"}"}],"role":"user"}
     system[0] {"text":"You triage alerts."}
     "#);
-    insta::assert_snapshot!(told(&sent(&config("amazon.nova-pro-v1:0"), &question()).await["toolConfig"]), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config("amazon.nova-pro-v1:0"), &question()).await["toolConfig"]), @r#"
     toolChoice {"tool":{"name":"plan"}}
     tools[0] {"toolSpec":{"description":"Gives the answer, once no other tool needs to be called.","inputSchema":{"json":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"name":"plan"}}
     "#);
@@ -70,13 +78,13 @@ async fn a_question_to_a_schema() {
 
 #[tokio::test]
 async fn a_conversation_with_tools() {
-    let request = turn(
+    let request = turn_request(
         &format!("bedrock/{CLAUDE}"),
         json!({"text": "Let me see.", "signature": "c2ln"}),
         None,
     );
-    let request = in_place(request, &config(CLAUDE));
-    insta::assert_snapshot!(told(&sent(&config(CLAUDE), &request).await), @r#"
+    let request = bind_reasoning(request, &config(CLAUDE));
+    insta::assert_snapshot!(render_request(&sent(&config(CLAUDE), &request).await), @r#"
     inferenceConfig {"maxTokens":4048}
     messages[0] {"content":[{"text":"Do the step."}],"role":"user"}
     messages[1] {"content":[{"reasoningContent":{"reasoningText":{"signature":"c2ln","text":"Let me see."}}},{"text":"I look."},{"toolUse":{"input":{"indicator":"i-1"},"name":"asset_lookup","toolUseId":"call_a"}},{"toolUse":{"input":{"unreadable":"{indicator"},"name":"asset_lookup","toolUseId":"call_b"}}],"role":"assistant"}
@@ -88,11 +96,11 @@ async fn a_conversation_with_tools() {
     "#);
     let plain = sent(
         &config(R1),
-        &turn(&format!("bedrock/{R1}"), json!({"text": "Hm."}), None),
+        &turn_request(&format!("bedrock/{R1}"), json!({"text": "Hm."}), None),
     )
     .await;
     assert!(plain.get("toolConfig").is_none());
-    insta::assert_snapshot!(told(&plain["messages"]), @r#"
+    insta::assert_snapshot!(render_request(&plain["messages"]), @r#"
     [0] {"content":[{"text":"Do the step."}],"role":"user"}
     [1] {"content":[{"text":"I look."},{"text":"Called asset_lookup with {\"indicator\":\"i-1\"}"},{"text":"Called asset_lookup with {indicator"}],"role":"assistant"}
     [2] {"content":[{"text":"Result of asset_lookup:\n{\"found\":0}"},{"text":"Result of asset_lookup:\nERROR: arguments are no object"},{"text":"Go on."}],"role":"user"}
@@ -111,7 +119,7 @@ async fn each_word_for_reasoning_is_one_that_the_model_knows() {
 
 #[tokio::test]
 async fn a_key_is_a_bearer_token_and_the_model_stands_in_the_path() {
-    let stub = Stub::start(vec![Say::json(
+    let stub = StubServer::start(vec![StubReply::json(
         200,
         &[("x-amzn-requestid", "r-1")],
         &done(),
@@ -131,7 +139,7 @@ async fn a_key_is_a_bearer_token_and_the_model_stands_in_the_path() {
         ),
         (100, 70, 20)
     );
-    let seen = stub.seen();
+    let seen = stub.requests();
     assert_eq!(seen[0].path, "/model/us.deepseek.r1-v1%3A0/converse");
     assert!(
         seen[0]
@@ -159,27 +167,27 @@ async fn f33_a_refused_client_is_made_again_at_most_once_a_minute() {
     tokio::time::advance(Duration::from_secs(1)).await;
     model.client().await;
     assert!(
-        model.forget(began).await,
+        model.discard_client(began).await,
         "another one was made since: it is not forgotten"
     );
     assert!(model.client.lock().await.is_some());
-    assert!(!model.forget(Instant::now()).await, "it is new");
-    tokio::time::advance(PAUSE).await;
+    assert!(!model.discard_client(Instant::now()).await, "it is new");
+    tokio::time::advance(MIN_CLIENT_AGE).await;
     let (first, second) = (Instant::now(), Instant::now());
-    assert!(model.forget(first).await);
-    assert!(model.forget(second).await, "side by side");
+    assert!(model.discard_client(first).await);
+    assert!(model.discard_client(second).await, "side by side");
     assert!(model.client.lock().await.is_none());
-    let keyed = Bedrock::new(&config(CLAUDE), crate::http::testing::key()).unwrap();
+    let keyed = Bedrock::new(&config(CLAUDE), crate::http::testing::key_source()).unwrap();
     assert!(
-        !keyed.forget(began).await,
+        !keyed.discard_client(began).await,
         "a key is read at each request anyway"
     );
 }
 
 #[test]
 fn a_key_wants_a_region() {
-    let config = ModelConfig::new(Provider::Bedrock, CLAUDE);
-    let error = crate::connect(&config, crate::http::testing::key())
+    let config = ModelConfig::new(ModelProvider::Bedrock, CLAUDE);
+    let error = crate::connect(&config, crate::http::testing::key_source())
         .err()
         .unwrap()
         .to_string();
@@ -197,7 +205,7 @@ async fn answers_are_read_and_reasoning_goes_back() {
         ]),
         "tool_use",
     );
-    let mut request = turn("x", json!({}), None);
+    let mut request = turn_request("x", json!({}), None);
     request.messages.truncate(1);
     let answer = answered(&request, &body).await.unwrap();
     assert_eq!(
@@ -205,11 +213,11 @@ async fn answers_are_read_and_reasoning_goes_back() {
         ("I look.", StopReason::Calls)
     );
     request.messages.push(ChatMessage {
-        role: Role::Assistant,
+        role: ChatRole::Assistant,
         parts: answer.parts,
     });
     let back = sent(&config(CLAUDE), &request).await;
-    insta::assert_snapshot!(told(&back["messages"][1]["content"]), @r#"
+    insta::assert_snapshot!(render_request(&back["messages"][1]["content"]), @r#"
     [0] {"reasoningContent":{"reasoningText":{"signature":"c2ln","text":"Let me see."}}}
     [1] {"reasoningContent":{"redactedContent":"c2VhbGVk"}}
     [2] {"text":"I look."}
@@ -222,11 +230,11 @@ async fn answers_are_read_and_reasoning_goes_back() {
 #[tokio::test]
 async fn ends_that_are_no_answers() {
     for (stop, failure) in [
-        ("max_tokens", Failure::Truncated),
-        ("guardrail_intervened", Failure::Filtered),
-        ("content_filtered", Failure::Filtered),
-        ("malformed_tool_use", Failure::Malformed),
-        ("model_context_window_exceeded", Failure::ContextTooLong),
+        ("max_tokens", ChatFailure::Truncated),
+        ("guardrail_intervened", ChatFailure::Filtered),
+        ("content_filtered", ChatFailure::Filtered),
+        ("malformed_tool_use", ChatFailure::Malformed),
+        ("model_context_window_exceeded", ChatFailure::ContextTooLong),
     ] {
         let error = answered(&question(), &message(&json!([{"text": "x"}]), stop))
             .await
@@ -240,7 +248,7 @@ async fn ends_that_are_no_answers() {
     let empty = answered(&question(), &message(&json!([]), "end_turn"))
         .await
         .unwrap_err();
-    assert_eq!(empty.failure, Failure::Malformed);
+    assert_eq!(empty.failure, ChatFailure::Malformed);
 }
 
 const ERRORS: &str = r#"
@@ -261,5 +269,5 @@ const ERRORS: &str = r#"
 
 #[tokio::test]
 async fn errors_by_code_and_status() {
-    errors_hold(&config(CLAUDE), ERRORS).await;
+    assert_errors(&config(CLAUDE), ERRORS).await;
 }

@@ -6,12 +6,12 @@ use super::Usage;
 
 /// Error for a missing or incomplete answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{model}: {failure}: {what}")]
+#[error("{model}: {failure}: {message}")]
 pub struct ChatError {
     /// Kind of the failure.
-    pub failure: Failure,
+    pub failure: ChatFailure,
     /// The provider's message, redacted and cut. It never contains a key.
-    pub what: String,
+    pub message: String,
     /// `provider/model`.
     pub model: String,
     /// Tokens that were used anyway.
@@ -26,21 +26,21 @@ pub struct ChatError {
 impl ChatError {
     /// Creates a failure of one request that used nothing.
     #[must_use]
-    pub fn new(model: impl Into<String>, failure: Failure, what: impl Into<String>) -> Self {
+    pub fn new(model: impl Into<String>, failure: ChatFailure, what: impl Into<String>) -> Self {
         Self {
             failure,
-            what: what.into(),
+            message: what.into(),
             model: model.into(),
             usage: Usage::default(),
             usd: 0.0,
-            requests: u64::from(!failure.is_turned_away()),
+            requests: u64::from(!failure.is_throttled()),
         }
     }
 }
 
 /// Kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum ChatFailure {
     /// Too many requests or tokens at the moment.
     #[error("rate limited")]
     RateLimited {
@@ -91,7 +91,7 @@ pub enum Failure {
     NoTurn,
 }
 
-impl Failure {
+impl ChatFailure {
     /// Returns whether the same request may succeed a little later.
     #[must_use]
     pub const fn is_transient(self) -> bool {
@@ -125,7 +125,7 @@ impl Failure {
 
     /// Returns whether the provider did not accept the request at all.
     #[must_use]
-    pub const fn is_turned_away(self) -> bool {
+    pub const fn is_throttled(self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::Overloaded { .. })
     }
 
@@ -137,7 +137,7 @@ impl Failure {
 
     /// Returns the time that the provider wants to be left alone.
     #[must_use]
-    pub const fn after(self) -> Option<Duration> {
+    pub const fn retry_after(self) -> Option<Duration> {
         match self {
             Self::RateLimited { after } | Self::Overloaded { after } => after,
             _ => None,

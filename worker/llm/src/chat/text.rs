@@ -10,30 +10,30 @@ use serde_json::value::RawValue;
 /// A text of a conversation. Clones share the text and its JSON form, because writing the same prompts again would be
 /// most of a request's CPU cost.
 #[derive(Clone)]
-pub struct Text(Kind);
+pub struct ChatText(TextStorage);
 
 #[derive(Clone)]
-enum Kind {
-    Own(Arc<Counted>),
-    Shared(Arc<Shared>),
+enum TextStorage {
+    Own(Arc<CountedText>),
+    Shared(Arc<SharedText>),
 }
 
 /// A text with its token count, which is needed when a request is made and when it is charged.
-struct Counted {
+struct CountedText {
     text: String,
     tokens: OnceLock<u64>,
 }
 
-struct Shared {
-    counted: Counted,
+struct SharedText {
+    counted: CountedText,
     json: OnceLock<Option<Box<RawValue>>>,
 }
 
-impl Text {
+impl ChatText {
     /// Creates a text that other requests will share.
     #[must_use]
     pub fn shared(text: impl Into<String>) -> Self {
-        Self(Kind::Shared(Arc::new(Shared {
+        Self(TextStorage::Shared(Arc::new(SharedText {
             counted: text.into().into(),
             json: OnceLock::new(),
         })))
@@ -41,25 +41,25 @@ impl Text {
 
     /// Returns the number of tokens according to `count`, which is called once.
     pub fn tokens(&self, count: impl FnOnce(&str) -> u64) -> u64 {
-        let counted = self.counted();
+        let counted = self.counted_text();
         *counted.tokens.get_or_init(|| count(&counted.text))
     }
 
     /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.counted().text
+        &self.counted_text().text
     }
 
-    fn counted(&self) -> &Counted {
+    fn counted_text(&self) -> &CountedText {
         match &self.0 {
-            Kind::Own(own) => own,
-            Kind::Shared(shared) => &shared.counted,
+            TextStorage::Own(own) => own,
+            TextStorage::Shared(shared) => &shared.counted,
         }
     }
 }
 
-impl Deref for Text {
+impl Deref for ChatText {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -67,7 +67,7 @@ impl Deref for Text {
     }
 }
 
-impl From<String> for Counted {
+impl From<String> for CountedText {
     fn from(text: String) -> Self {
         Self {
             text,
@@ -76,40 +76,40 @@ impl From<String> for Counted {
     }
 }
 
-impl From<String> for Text {
+impl From<String> for ChatText {
     fn from(text: String) -> Self {
-        Self(Kind::Own(Arc::new(text.into())))
+        Self(TextStorage::Own(Arc::new(text.into())))
     }
 }
 
-impl From<&str> for Text {
+impl From<&str> for ChatText {
     fn from(text: &str) -> Self {
         text.to_owned().into()
     }
 }
 
-impl PartialEq for Text {
+impl PartialEq for ChatText {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }
 }
 
-impl fmt::Debug for Text {
+impl fmt::Debug for ChatText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
 }
 
-impl fmt::Display for Text {
+impl fmt::Display for ChatText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
 }
 
 /// Serialises to JSON only: a shared text is copied as it was first written.
-impl Serialize for Text {
+impl Serialize for ChatText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Kind::Shared(shared) = &self.0 {
+        if let TextStorage::Shared(shared) = &self.0 {
             let write = || serde_json::value::to_raw_value(&shared.counted.text).ok();
             if let Some(json) = shared.json.get_or_init(write) {
                 return json.serialize(serializer);
@@ -119,7 +119,7 @@ impl Serialize for Text {
     }
 }
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for ChatText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::from)
     }
@@ -132,12 +132,12 @@ mod tests {
     #[test]
     fn a_shared_text_is_written_as_any_other() {
         let words = "line\n\"quoted\" \u{1} é";
-        let (own, shared) = (Text::from(words), Text::shared(words));
+        let (own, shared) = (ChatText::from(words), ChatText::shared(words));
         assert_eq!(own, shared);
         for _ in 0..2 {
             let told = serde_json::to_string(&shared).unwrap();
             assert_eq!(told, serde_json::to_string(&own).unwrap());
-            assert_eq!(serde_json::from_str::<Text>(&told).unwrap(), shared);
+            assert_eq!(serde_json::from_str::<ChatText>(&told).unwrap(), shared);
             assert_eq!(serde_json::to_value(&shared).unwrap(), words);
         }
     }

@@ -1,9 +1,9 @@
 //! Checks of a `[[model]]` table beyond its types.
 
-use nightshift_engine::reach::is_loopback;
+use nightshift_engine::hosts::is_loopback;
 use url::Url;
 
-use super::{ModelConfig, Provider, Sampling};
+use super::{ModelConfig, ModelProvider, Sampling};
 use crate::ModelError;
 
 impl ModelConfig {
@@ -14,22 +14,26 @@ impl ModelConfig {
     /// Returns an error that names the key, the problem and a valid value.
     pub fn check(&self) -> Result<(), ModelError> {
         if self.name.trim().is_empty() {
-            return Err(self.bad(
+            return Err(self.invalid_value(
                 "name",
                 "is empty: give the model a name that profiles can ask for",
             ));
         }
         if self.model.trim().is_empty() {
-            return Err(self.bad("model", "is empty: name the model as its provider does"));
+            return Err(
+                self.invalid_value("model", "is empty: name the model as its provider does")
+            );
         }
         if let Some(url) = &self.base_url {
             self.check_base_url(url)?;
         }
-        if self.server.is_some() && self.provider != Provider::Openai {
-            return Err(self.bad("server", "is for provider `openai` alone: leave it out"));
+        if self.server.is_some() && self.provider != ModelProvider::Openai {
+            return Err(
+                self.invalid_value("server", "is for provider `openai` alone: leave it out")
+            );
         }
-        if self.stream == Some(true) && self.provider == Provider::Bedrock {
-            return Err(self.bad(
+        if self.stream == Some(true) && self.provider == ModelProvider::Bedrock {
+            return Err(self.invalid_value(
                 "stream",
                 "is true, but Bedrock answers in one piece here: leave it out",
             ));
@@ -56,28 +60,28 @@ impl ModelConfig {
 
     fn check_base_url(&self, text: &str) -> Result<(), ModelError> {
         let url = Url::parse(text).map_err(|error| {
-            self.bad(
+            self.invalid_value(
                 "base_url",
                 format!("{text:?} is no URL ({error}): write https://HOST/…"),
             )
         })?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(self.bad(
+            return Err(self.invalid_value(
                 "base_url",
                 "holds a user or password: put the key into `api_key`",
             ));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(self.bad("base_url", "holds a query or fragment: end it at the path, and put the API's version into `api_version`"));
+            return Err(self.invalid_value("base_url", "holds a query or fragment: end it at the path, and put the API's version into `api_version`"));
         }
         match url.scheme() {
             "https" => Ok(()),
             "http" if self.allow_private || url.host_str().is_some_and(is_loopback) => Ok(()),
-            "http" => Err(self.bad(
+            "http" => Err(self.invalid_value(
                 "base_url",
                 format!("{text:?} would send alert data unencrypted: use https, or say `allow_private = true`"),
             )),
-            other => Err(self.bad("base_url", format!("scheme {other:?}: use https"))),
+            other => Err(self.invalid_value("base_url", format!("scheme {other:?}: use https"))),
         }
     }
 
@@ -88,7 +92,7 @@ impl ModelConfig {
         // The value itself is not shown, because proxy URLs often contain passwords.
         match Url::parse(proxy) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => Ok(()),
-            _ => Err(self.bad(
+            _ => Err(self.invalid_value(
                 "proxy",
                 "is no URL of a proxy: write http://HOST:PORT, or `none`",
             )),
@@ -109,7 +113,7 @@ impl ModelConfig {
         .flatten()
         {
             if !value.is_finite() || value < 0.0 {
-                return Err(self.bad(
+                return Err(self.invalid_value(
                     "price",
                     format!("{value} is no price: write US dollars per million tokens, 0 or more"),
                 ));
@@ -132,11 +136,11 @@ impl ModelConfig {
         ];
         for (key, value) in counts {
             if value == Some(0) {
-                return Err(self.bad(key, "is 0: leave it out for the default"));
+                return Err(self.invalid_value(key, "is 0: leave it out for the default"));
             }
         }
-        if self.region.is_some() && self.provider != Provider::Bedrock {
-            return Err(self.bad(
+        if self.region.is_some() && self.provider != ModelProvider::Bedrock {
+            return Err(self.invalid_value(
                 "region",
                 "only Bedrock has one: name the place in `base_url`",
             ));
@@ -149,13 +153,13 @@ impl ModelConfig {
             .temperature
             .is_some_and(|value| !(0.0..=2.0).contains(&value))
         {
-            return Err(self.bad("temperature", "write a number from 0 to 2"));
+            return Err(self.invalid_value("temperature", "write a number from 0 to 2"));
         }
         if sampling
             .top_p
             .is_some_and(|value| !(0.0..=1.0).contains(&value))
         {
-            return Err(self.bad("top_p", "write a number from 0 to 1"));
+            return Err(self.invalid_value("top_p", "write a number from 0 to 1"));
         }
         Ok(())
     }
@@ -165,7 +169,7 @@ impl ModelConfig {
             if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err()
                 || reqwest::header::HeaderValue::from_str(value).is_err()
             {
-                return Err(self.bad(
+                return Err(self.invalid_value(
                     "headers",
                     format!("{name:?} is no header that HTTP can carry"),
                 ));
@@ -174,7 +178,7 @@ impl ModelConfig {
                 name.to_ascii_lowercase().as_str(),
                 "authorization" | "x-api-key" | "api-key" | "x-goog-api-key"
             ) {
-                return Err(self.bad(
+                return Err(self.invalid_value(
                     "headers",
                     format!("{name:?} would show a key in logs: use `api_key`"),
                 ));
@@ -183,7 +187,11 @@ impl ModelConfig {
         Ok(())
     }
 
-    pub(crate) fn bad(&self, key: &'static str, problem: impl Into<String>) -> ModelError {
+    pub(crate) fn invalid_value(
+        &self,
+        key: &'static str,
+        problem: impl Into<String>,
+    ) -> ModelError {
         ModelError::BadValue {
             name: self.name.clone(),
             key,

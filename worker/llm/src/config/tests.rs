@@ -1,6 +1,6 @@
 //! Valid and invalid `[[model]]` tables.
 
-use crate::chat::Asked;
+use crate::chat::QuestionKind;
 
 use super::*;
 
@@ -19,12 +19,12 @@ fn with(line: &str) -> Result<ModelConfig, String> {
 #[test]
 fn a_question_has_its_own_values_over_those_of_the_model() {
     let config = with("temperature = 0.1\nreasoning_effort = \"low\"\nquestions = { conclude = { temperature = 0.0, reasoning_effort = \"high\" } }").unwrap();
-    let turn = config.sampling(Asked::Turn);
+    let turn = config.sampling(QuestionKind::Turn);
     assert_eq!(
         (turn.temperature, turn.reasoning_effort.as_deref()),
         (Some(0.1), Some("low"))
     );
-    let conclude = config.sampling(Asked::Conclude);
+    let conclude = config.sampling(QuestionKind::Conclude);
     assert_eq!(
         (conclude.temperature, conclude.reasoning_effort.as_deref()),
         (Some(0.0), Some("high"))

@@ -1,23 +1,25 @@
 //! The body of a `generateContent` answer.
 
-use crate::chat::{CallPart, ChatAnswer, ChatError, Failure, Opaque, OutputSchema, Part, Usage};
+use crate::chat::{
+    ChatAnswer, ChatError, ChatFailure, ChatPart, OpaquePart, OutputSchema, ToolCallPart, Usage,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::OWN_ID;
+use super::GENERATED_ID_PREFIX;
 use crate::SchemaMode;
-use crate::answer::{Read, arguments_of, failed};
-use crate::http::Errors;
-use crate::rate::{json as json_bytes, length};
+use crate::answer::{AdapterAnswer, answer_error, arguments_from_value};
+use crate::http::ErrorBuilder;
+use crate::rate::{json_bytes, text_bytes};
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Response {
+pub(super) struct GeminiResponse {
     #[serde(default)]
     pub(super) candidates: Vec<Candidate>,
-    pub(super) prompt_feedback: Option<Feedback>,
+    pub(super) prompt_feedback: Option<PromptFeedback>,
     #[serde(default)]
-    pub(super) usage_metadata: Tokens,
+    pub(super) usage_metadata: GeminiUsage,
     pub(super) response_id: Option<String>,
     pub(super) error: Option<Value>,
 }
@@ -26,20 +28,20 @@ pub(super) struct Response {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Candidate {
     #[serde(default)]
-    pub(super) content: Content,
+    pub(super) content: CandidateContent,
     pub(super) finish_reason: Option<String>,
     pub(super) finish_message: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Content {
+pub(super) struct CandidateContent {
     #[serde(default)]
-    pub(super) parts: Vec<Piece>,
+    pub(super) parts: Vec<CandidatePart>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Piece {
+pub(super) struct CandidatePart {
     pub(super) text: Option<String>,
     #[serde(default)]
     pub(super) thought: bool,
@@ -47,12 +49,12 @@ pub(super) struct Piece {
     pub(super) function_call: Option<FunctionCall>,
 }
 
-impl Piece {
+impl CandidatePart {
     /// Returns the size of the piece in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        let of = |text: &Option<String>| text.as_deref().map_or(0, length);
+        let of = |text: &Option<String>| text.as_deref().map_or(0, text_bytes);
         let call = self.function_call.as_ref();
-        let call = call.map_or(0, |call| length(&call.name) + json_bytes(&call.args));
+        let call = call.map_or(0, |call| text_bytes(&call.name) + json_bytes(&call.args));
         of(&self.text) + of(&self.thought_signature) + call
     }
 }
@@ -68,14 +70,14 @@ pub(super) struct FunctionCall {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Feedback {
+pub(super) struct PromptFeedback {
     block_reason: Option<String>,
     block_reason_message: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Tokens {
+pub(super) struct GeminiUsage {
     prompt_token_count: u64,
     tool_use_prompt_token_count: u64,
     cached_content_token_count: u64,
@@ -83,7 +85,7 @@ pub(super) struct Tokens {
     thoughts_token_count: u64,
 }
 
-impl Tokens {
+impl GeminiUsage {
     /// Merges a later event. Of each number the larger one counts, because some events omit some numbers.
     pub(super) fn update(&mut self, later: Self) {
         *self = Self {
@@ -112,92 +114,92 @@ impl Tokens {
     }
 }
 
-pub(super) fn parse(bytes: &[u8], errors: &Errors) -> Result<Response, ChatError> {
+pub(super) fn parse(bytes: &[u8], errors: &ErrorBuilder) -> Result<GeminiResponse, ChatError> {
     serde_json::from_slice(bytes).map_err(|error| {
-        errors.make(
-            Failure::Malformed,
+        errors.build(
+            ChatFailure::Malformed,
             &format!("the answer is no content: {error}"),
         )
     })
 }
 
 pub(super) fn answer(
-    response: Response,
-    errors: &Errors,
+    response: GeminiResponse,
+    errors: &ErrorBuilder,
     calls_so_far: usize,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ChatAnswer, ChatError> {
     let usage = response.usage_metadata.usage();
     if let Some(error) = response.error.filter(|error| !error.is_null()) {
-        return Err(super::failure::of_error(&error, errors));
+        return Err(super::failure::from_stream_error(&error, errors));
     }
     if let Some((reason, message)) = response
         .prompt_feedback
         .and_then(|feedback| Some((feedback.block_reason?, feedback.block_reason_message)))
     {
         let words = format!("the prompt was blocked: {}", message.unwrap_or(reason));
-        return Err(failed(errors, Failure::Filtered, &words, usage));
+        return Err(answer_error(errors, ChatFailure::Filtered, &words, usage));
     }
     let Some(candidate) = response.candidates.into_iter().next() else {
-        return Err(failed(
+        return Err(answer_error(
             errors,
-            Failure::Malformed,
+            ChatFailure::Malformed,
             "the answer has no candidates",
             usage,
         ));
     };
     if let Some(reason) = candidate.finish_reason.as_deref()
-        && let Some(failure) = of_finish(reason)
+        && let Some(failure) = failure_from_finish_reason(reason)
     {
         let words = format!(
             "the answer ended with {reason}: {}",
             candidate.finish_message.unwrap_or_default()
         );
-        return Err(failed(errors, failure, &words, usage));
+        return Err(answer_error(errors, failure, &words, usage));
     }
     let mut parts = Vec::with_capacity(candidate.content.parts.len());
     let mut calls = calls_so_far;
     for piece in candidate.content.parts {
-        read(piece, errors.model(), &mut calls, &mut parts);
+        read_part(piece, errors.model(), &mut calls, &mut parts);
     }
-    Read {
+    AdapterAnswer {
         parts,
         usage,
         id: response.response_id,
     }
-    .finish(errors, wanted)
+    .into_chat_answer(errors, wanted)
 }
 
 /// Returns the failure for a finish reason, or `None` for a good one (SDK, `types.py`, `FinishReason`).
-fn of_finish(reason: &str) -> Option<Failure> {
+fn failure_from_finish_reason(reason: &str) -> Option<ChatFailure> {
     Some(match reason {
         "STOP" | "FINISH_REASON_UNSPECIFIED" => return None,
-        "MAX_TOKENS" | "CONTINUATION" => Failure::Truncated,
+        "MAX_TOKENS" | "CONTINUATION" => ChatFailure::Truncated,
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE"
-        | "ESCALATION" | "MODEL_ARMOR" => Failure::Filtered,
-        "MISSING_THOUGHT_SIGNATURE" => Failure::BadRequest,
-        "PUP_LIMITED_DISABLED" => Failure::Auth,
-        _ => Failure::Malformed,
+        | "ESCALATION" | "MODEL_ARMOR" => ChatFailure::Filtered,
+        "MISSING_THOUGHT_SIGNATURE" => ChatFailure::BadRequest,
+        "PUP_LIMITED_DISABLED" => ChatFailure::Auth,
+        _ => ChatFailure::Malformed,
     })
 }
 
-fn read(piece: Piece, model: &str, calls: &mut usize, parts: &mut Vec<Part>) {
+fn read_part(piece: CandidatePart, model: &str, calls: &mut usize, parts: &mut Vec<ChatPart>) {
     let opaque = piece
         .thought_signature
-        .map(|signature| Opaque::new(model, json!({ "thoughtSignature": signature })));
+        .map(|signature| OpaquePart::new(model, json!({ "thoughtSignature": signature })));
     if let Some(call) = piece.function_call {
         *calls += 1;
-        parts.push(Part::Call(CallPart {
+        parts.push(ChatPart::Call(ToolCallPart {
             id: call
                 .id
                 .filter(|id| !id.is_empty())
-                .unwrap_or_else(|| format!("{OWN_ID}{calls}")),
+                .unwrap_or_else(|| format!("{GENERATED_ID_PREFIX}{calls}")),
             name: call.name,
-            arguments: arguments_of(call.args),
+            arguments: arguments_from_value(call.args),
             opaque,
         }));
     } else if let Some(text) = piece.text.filter(|_| !piece.thought) {
-        parts.push(Part::text(text));
-        parts.extend(opaque.map(Part::Opaque));
+        parts.push(ChatPart::text(text));
+        parts.extend(opaque.map(ChatPart::Opaque));
     }
 }

@@ -5,59 +5,62 @@
 
 use std::time::Duration;
 
-use crate::chat::{ChatError, Failure};
+use crate::chat::{ChatError, ChatFailure};
 
-use super::response::{Candidate, Piece, Response};
-use crate::http::{Events, is_broken_off};
+use super::response::{Candidate, CandidatePart, GeminiResponse};
+use crate::http::{EventStream, is_interrupted};
 
 /// Maximum time between two pieces of a stream. A model that continues to reason sends nothing meanwhile.
-pub(super) const IDLE: Duration = Duration::from_secs(120);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum number of pieces in one answer.
-const MAX_PIECES: usize = 10_000;
+const MAX_PARTS: usize = 10_000;
 
 /// Reads a stream to its end. A stream without a finish reason is a broken connection.
-pub(super) async fn read(mut events: Events) -> Result<Response, ChatError> {
-    let mut whole = Response::default();
-    match gather(&mut events, &mut whole).await {
+pub(super) async fn read_stream(mut events: EventStream) -> Result<GeminiResponse, ChatError> {
+    let mut whole = GeminiResponse::default();
+    match collect_events(&mut events, &mut whole).await {
         Ok(()) => Ok(whole),
-        Err(error) => Err(events.charged(error, whole.usage_metadata.usage())),
+        Err(error) => Err(events.charge_partial_answer(error, whole.usage_metadata.usage())),
     }
 }
 
-async fn gather(events: &mut Events, whole: &mut Response) -> Result<(), ChatError> {
+async fn collect_events(
+    events: &mut EventStream,
+    whole: &mut GeminiResponse,
+) -> Result<(), ChatError> {
     loop {
         let next = events.next().await;
         // The answer is complete, so a broken connection does not matter.
-        if is_whole(whole) && next.as_ref().is_err_and(is_broken_off) {
+        if is_complete(whole) && next.as_ref().is_err_and(is_interrupted) {
             return Ok(());
         }
         let Some(data) = next? else {
-            if is_whole(whole) {
+            if is_complete(whole) {
                 return Ok(());
             }
             let words = "the stream broke off before its end";
-            return Err(events.errors().make(Failure::Unreachable, words));
+            return Err(events.errors().build(ChatFailure::Unreachable, words));
         };
-        let part: Response = serde_json::from_str(&data).map_err(|error| {
+        let part: GeminiResponse = serde_json::from_str(&data).map_err(|error| {
             let words = format!("the stream holds what is no content: {error}");
-            events.errors().make(Failure::Malformed, &words)
+            events.errors().build(ChatFailure::Malformed, &words)
         })?;
         if let Some(error) = part.error.as_ref().filter(|error| !error.is_null()) {
-            return Err(super::failure::of_error(error, events.errors()));
+            return Err(super::failure::from_stream_error(error, events.errors()));
         }
         let pieces = part.candidates.first().map(|more| &more.content.parts);
-        events.grow(pieces.into_iter().flatten().map(Piece::bytes).sum())?;
-        add(whole, part);
+        events.count_bytes(pieces.into_iter().flatten().map(CandidatePart::bytes).sum())?;
+        merge_response(whole, part);
     }
 }
 
-fn is_whole(response: &Response) -> bool {
+fn is_complete(response: &GeminiResponse) -> bool {
     let candidate = response.candidates.first();
     response.prompt_feedback.is_some()
         || candidate.is_some_and(|candidate| candidate.finish_reason.is_some())
 }
 
-fn add(whole: &mut Response, part: Response) {
+fn merge_response(whole: &mut GeminiResponse, part: GeminiResponse) {
     if whole.response_id.is_none() {
         whole.response_id = part.response_id;
     }
@@ -75,13 +78,13 @@ fn add(whole: &mut Response, part: Response) {
         candidate.finish_reason = more.finish_reason.or(candidate.finish_reason.take());
         candidate.finish_message = more.finish_message.or(candidate.finish_message.take());
         for piece in more.content.parts {
-            add_piece(&mut candidate.content.parts, piece);
+            merge_part(&mut candidate.content.parts, piece);
         }
     }
 }
 
 /// Appends a piece. Text continues the previous text. A signed piece stays separate, because it goes back unchanged.
-fn add_piece(parts: &mut Vec<Piece>, piece: Piece) {
+fn merge_part(parts: &mut Vec<CandidatePart>, piece: CandidatePart) {
     // The last event often holds only the finish reason.
     let is_empty = piece.text.as_deref().is_none_or(str::is_empty);
     if is_empty && piece.thought_signature.is_none() && piece.function_call.is_none() {
@@ -95,7 +98,7 @@ fn add_piece(parts: &mut Vec<Piece>, piece: Piece) {
         && piece.function_call.is_none()
     {
         text.push_str(more);
-    } else if parts.len() < MAX_PIECES {
+    } else if parts.len() < MAX_PARTS {
         parts.push(piece);
     }
 }

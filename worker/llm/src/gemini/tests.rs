@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use crate::chat::{ChatAnswer, ChatError, ChatMessage, ChatRequest, Failure, Role, StopReason};
+use crate::chat::{
+    ChatAnswer, ChatError, ChatFailure, ChatMessage, ChatRequest, ChatRole, StopReason,
+};
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
+    KEY, StubReply, StubServer, assert_errors, connect, question, question_with_tools,
+    render_request, turn_request,
 };
-use crate::{ModelConfig, Provider, SchemaMode};
+use crate::{ModelConfig, ModelProvider, SchemaMode};
 
 const MODEL: &str = "gemini-3.8-flash";
 
 fn config(model: &str) -> ModelConfig {
-    let mut config = ModelConfig::new(Provider::Gemini, model);
+    let mut config = ModelConfig::new(ModelProvider::Gemini, model);
     config.temperature = Some(0.1);
     config.reasoning_effort = Some("low".to_owned());
     config
@@ -25,21 +28,21 @@ fn done() -> Value {
 }
 
 async fn sent(config: &ModelConfig, request: &ChatRequest) -> Value {
-    let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+    let stub = StubServer::start(vec![StubReply::json(200, &[], &done())]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config.clone()
     };
     let _ = connect(&config).chat(request).await;
-    stub.seen()[0].body.clone()
+    stub.requests()[0].body.clone()
 }
 
 async fn answered(request: &ChatRequest, body: &Value) -> Result<ChatAnswer, ChatError> {
-    said(request, Say::json(200, &[], body)).await
+    said(request, StubReply::json(200, &[], body)).await
 }
 
-async fn said(request: &ChatRequest, say: Say) -> Result<ChatAnswer, ChatError> {
-    let stub = Stub::start(vec![say]).await;
+async fn said(request: &ChatRequest, say: StubReply) -> Result<ChatAnswer, ChatError> {
+    let stub = StubServer::start(vec![say]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config(MODEL)
@@ -49,7 +52,7 @@ async fn said(request: &ChatRequest, say: Say) -> Result<ChatAnswer, ChatError> 
 
 #[tokio::test]
 async fn a_question_to_a_schema() {
-    insta::assert_snapshot!(told(&sent(&config(MODEL), &question_with_tools()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config(MODEL), &question_with_tools()).await), @r#"
     contents[0] {"parts":[{"text":"The alert."},{"text":"Make a plan."}],"role":"user"}
     generationConfig {"maxOutputTokens":4048,"responseJsonSchema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"responseMimeType":"application/json","temperature":0.1,"thinkingConfig":{"thinkingLevel":"LOW"}}
     systemInstruction {"parts":[{"text":"You triage alerts."}]}
@@ -76,17 +79,17 @@ async fn a_question_to_a_schema() {
         schema: Some(SchemaMode::Tool),
         ..config(MODEL)
     };
-    insta::assert_snapshot!(told(&sent(&forced, &question()).await["toolConfig"]), @r#"functionCallingConfig {"allowedFunctionNames":["plan"],"mode":"ANY"}"#);
+    insta::assert_snapshot!(render_request(&sent(&forced, &question()).await["toolConfig"]), @r#"functionCallingConfig {"allowedFunctionNames":["plan"],"mode":"ANY"}"#);
 }
 
 #[tokio::test]
 async fn a_conversation_with_tools() {
-    let signed = turn(
+    let signed = turn_request(
         &format!("gemini/{MODEL}"),
         json!({}),
         Some(json!({"thoughtSignature": "c2ln"})),
     );
-    insta::assert_snapshot!(told(&sent(&config(MODEL), &signed).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config(MODEL), &signed).await), @r#"
     contents[0] {"parts":[{"text":"Do the step."}],"role":"user"}
     contents[1] {"parts":[{"text":"I look."},{"functionCall":{"args":{"indicator":"i-1"},"id":"call_a","name":"asset_lookup"},"thoughtSignature":"c2ln"},{"functionCall":{"args":{"unreadable":"{indicator"},"id":"call_b","name":"asset_lookup"}}],"role":"model"}
     contents[2] {"parts":[{"functionResponse":{"id":"call_a","name":"asset_lookup","response":{"output":"{\"found\":0}"}}},{"functionResponse":{"id":"call_b","name":"asset_lookup","response":{"error":"arguments are no object"}}},{"text":"Go on."}],"role":"user"}
@@ -95,7 +98,7 @@ async fn a_conversation_with_tools() {
     toolConfig {"functionCallingConfig":{"mode":"AUTO"}}
     tools[0] {"functionDeclarations":[{"description":"Looks an asset up.","name":"asset_lookup","parametersJsonSchema":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}}]}
     "#);
-    let foreign = turn("openai/x", json!({}), None);
+    let foreign = turn_request("openai/x", json!({}), None);
     let body = sent(&config(MODEL), &foreign).await;
     let signature = |index: usize| {
         body["contents"][1]["parts"][index]
@@ -136,7 +139,7 @@ async fn addresses_and_keys() {
             format!("authorization: Bearer {KEY}"),
         ),
     ] {
-        let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+        let stub = StubServer::start(vec![StubReply::json(200, &[], &done())]).await;
         let config = ModelConfig {
             base_url: Some(format!("{}{base}", stub.url)),
             ..config("m")
@@ -153,7 +156,7 @@ async fn addresses_and_keys() {
             ),
             (100, 60, 37, 30)
         );
-        let seen = stub.seen();
+        let seen = stub.requests();
         assert_eq!(seen[0].path, path);
         assert!(seen[0].head.contains(&header), "{}", seen[0].head);
     }
@@ -166,7 +169,7 @@ async fn calls_get_ids_and_signatures_go_back() {
         {"text": "I look.", "thoughtSignature": "dGV4dA=="},
         {"functionCall": {"name": "asset_lookup", "args": {"indicator": "i-1"}}, "thoughtSignature": "Y2FsbA=="},
         {"functionCall": {"id": "theirs", "name": "asset_lookup", "args": {"indicator": "i-2"}}}]}}]});
-    let mut request = turn("x", json!({}), None);
+    let mut request = turn_request("x", json!({}), None);
     let answer = answered(&request, &body).await.unwrap();
     let ids: Vec<&str> = answer.calls().map(|call| call.id.as_str()).collect();
     assert_eq!(
@@ -176,11 +179,11 @@ async fn calls_get_ids_and_signatures_go_back() {
     assert_eq!(answer.text(), "I look.");
     request.messages.truncate(1);
     request.messages.push(ChatMessage {
-        role: Role::Assistant,
+        role: ChatRole::Assistant,
         parts: answer.parts,
     });
     let back = sent(&config(MODEL), &request).await;
-    insta::assert_snapshot!(told(&back["contents"][1]["parts"]), @r#"
+    insta::assert_snapshot!(render_request(&back["contents"][1]["parts"]), @r#"
     [0] {"text":"I look.","thoughtSignature":"dGV4dA=="}
     [1] {"functionCall":{"args":{"indicator":"i-1"},"name":"asset_lookup"},"thoughtSignature":"Y2FsbA=="}
     [2] {"functionCall":{"args":{"indicator":"i-2"},"id":"theirs","name":"asset_lookup"}}
@@ -190,14 +193,14 @@ async fn calls_get_ids_and_signatures_go_back() {
 #[tokio::test]
 async fn ends_that_are_no_answers() {
     for (reason, failure) in [
-        ("MAX_TOKENS", Failure::Truncated),
-        ("SAFETY", Failure::Filtered),
-        ("RECITATION", Failure::Filtered),
-        ("PROHIBITED_CONTENT", Failure::Filtered),
-        ("MALFORMED_FUNCTION_CALL", Failure::Malformed),
-        ("UNEXPECTED_TOOL_CALL", Failure::Malformed),
-        ("MISSING_THOUGHT_SIGNATURE", Failure::BadRequest),
-        ("SOMETHING_NEW", Failure::Malformed),
+        ("MAX_TOKENS", ChatFailure::Truncated),
+        ("SAFETY", ChatFailure::Filtered),
+        ("RECITATION", ChatFailure::Filtered),
+        ("PROHIBITED_CONTENT", ChatFailure::Filtered),
+        ("MALFORMED_FUNCTION_CALL", ChatFailure::Malformed),
+        ("UNEXPECTED_TOOL_CALL", ChatFailure::Malformed),
+        ("MISSING_THOUGHT_SIGNATURE", ChatFailure::BadRequest),
+        ("SOMETHING_NEW", ChatFailure::Malformed),
     ] {
         let mut body = done();
         body["candidates"][0]["finishReason"] = json!(reason);
@@ -211,12 +214,12 @@ async fn ends_that_are_no_answers() {
     let blocked = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 5}});
     assert_eq!(
         answered(&question(), &blocked).await.unwrap_err().failure,
-        Failure::Filtered
+        ChatFailure::Filtered
     );
     let empty = json!({"candidates": [{"finishReason": "STOP"}]});
     assert_eq!(
         answered(&question(), &empty).await.unwrap_err().failure,
-        Failure::Malformed
+        ChatFailure::Malformed
     );
 }
 
@@ -239,7 +242,7 @@ fn stream(parts: &[Value]) -> String {
 
 #[tokio::test]
 async fn a_streamed_answer_is_put_together() {
-    let request = turn("x", json!({}), None);
+    let request = turn_request("x", json!({}), None);
     let text = stream(&[
         json!({"text": "I must ", "thought": true}),
         json!({"text": "look.", "thought": true}),
@@ -249,9 +252,9 @@ async fn a_streamed_answer_is_put_together() {
         json!({"functionCall": {"name": "asset_lookup", "args": {"indicator": "i-1"}}, "thoughtSignature": "Y2FsbA=="}),
         json!({"functionCall": {"id": "theirs", "name": "asset_lookup", "args": {"indicator": "i-2"}}}),
     ]);
-    let answer = said(&request, Say::events(&text)).await.unwrap();
+    let answer = said(&request, StubReply::events(&text)).await.unwrap();
     assert_eq!(answer.text(), "I look.");
-    insta::assert_snapshot!(told(&json!(answer.parts)), @r#"
+    insta::assert_snapshot!(render_request(&json!(answer.parts)), @r#"
     [0] {"keep":false,"part":"text","text":"I look."}
     [1] {"keep":false,"part":"text","text":""}
     [2] {"part":"opaque","provider":"gemini/gemini-3.8-flash","value":{"thoughtSignature":"dGV4dA=="}}
@@ -265,34 +268,41 @@ async fn a_streamed_answer_is_put_together() {
 async fn a_stream_that_breaks_off_is_no_answer() {
     let whole = stream(&[json!({"text": "I look."})]);
     // With a complete answer the end of the connection does not matter.
-    for end in [Say::events(&whole), Say::cut_events(&whole)] {
+    for end in [
+        StubReply::events(&whole),
+        StubReply::truncated_events(&whole),
+    ] {
         assert!(said(&question(), end).await.is_ok());
     }
     let cut = whole.split("data: ").nth(1).unwrap();
     let error = |body: Value| format!("data: {cut}data: {}\r\n\r\n", json!({ "error": body }));
     for (text, failure) in [
-        (format!("data: {cut}"), Failure::Unreachable),
-        (String::new(), Failure::Unreachable),
-        ("data: {oops\r\n\r\n".to_owned(), Failure::Malformed),
+        (format!("data: {cut}"), ChatFailure::Unreachable),
+        (String::new(), ChatFailure::Unreachable),
+        ("data: {oops\r\n\r\n".to_owned(), ChatFailure::Malformed),
         (
             error(json!({"code": 503, "status": "UNAVAILABLE", "message": "x"})),
-            Failure::Overloaded { after: None },
+            ChatFailure::Overloaded { after: None },
         ),
         (
             "data: {\"promptFeedback\": {\"blockReason\": \"SAFETY\"}}\r\n\r\n".to_owned(),
-            Failure::Filtered,
+            ChatFailure::Filtered,
         ),
     ] {
-        let got = said(&question(), Say::events(&text)).await.unwrap_err();
+        let got = said(&question(), StubReply::events(&text))
+            .await
+            .unwrap_err();
         assert_eq!(got.failure, failure, "{got}");
     }
 }
 
 #[tokio::test]
 async fn a_stream_that_stands_still_is_given_up() {
-    let stub = Stub::start(vec![
-        Say::events("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"I\"}]}}]}\n\n")
-            .then_hang(),
+    let stub = StubServer::start(vec![
+        StubReply::events(
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"I\"}]}}]}\n\n",
+        )
+        .then_hang(),
     ])
     .await;
     let model = connect(&ModelConfig {
@@ -302,11 +312,11 @@ async fn a_stream_that_stands_still_is_given_up() {
     let mut request = question();
     request.deadline += Duration::from_secs(3600);
     let freeze = async {
-        stub.said.notified().await;
+        stub.replied.notified().await;
         tokio::time::pause();
     };
     let (answer, ()) = tokio::join!(model.chat(&request), freeze);
-    assert_eq!(answer.unwrap_err().failure, Failure::Timeout);
+    assert_eq!(answer.unwrap_err().failure, ChatFailure::Timeout);
 }
 
 const ERRORS: &str = r#"
@@ -326,5 +336,5 @@ const ERRORS: &str = r#"
 
 #[tokio::test]
 async fn errors_by_details_words_and_status() {
-    errors_hold(&config(MODEL), ERRORS).await;
+    assert_errors(&config(MODEL), ERRORS).await;
 }

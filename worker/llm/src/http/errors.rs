@@ -6,25 +6,25 @@
 use std::error::Error;
 use std::io;
 
-use crate::chat::{ChatError, Failure};
-use nightshift_alert::text::{cut, redact, single_line};
-use nightshift_engine::causes::and_causes;
+use crate::chat::{ChatError, ChatFailure};
+use nightshift_alert::text::{redact, single_line, truncate};
+use nightshift_engine::error_chain::append_error_chain;
 use reqwest::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
 
 /// Maximum number of characters of a provider's message in an error.
-const MAX_WORDS: usize = 400;
+const MAX_MESSAGE_CHARS: usize = 400;
 /// Minimum length of a key that is removed. A shorter one is not a secret, and its removal would damage words.
-const MIN_KEY: usize = 6;
+const MIN_KEY_BYTES: usize = 6;
 
 /// Factory for the errors of one request.
 #[derive(Clone)]
-pub(crate) struct Errors {
+pub(crate) struct ErrorBuilder {
     model: String,
     key: Option<SecretString>,
 }
 
-impl Errors {
+impl ErrorBuilder {
     pub(crate) fn new(model: &str, key: Option<SecretString>) -> Self {
         Self {
             model: model.to_owned(),
@@ -42,9 +42,9 @@ impl Errors {
         self.key.is_some()
     }
 
-    pub(crate) fn make(&self, failure: Failure, words: &str) -> ChatError {
+    pub(crate) fn build(&self, failure: ChatFailure, words: &str) -> ChatError {
         let key = self.key.as_ref().map(|key| key.expose_secret().trim());
-        let words = match key.filter(|key| key.len() >= MIN_KEY) {
+        let words = match key.filter(|key| key.len() >= MIN_KEY_BYTES) {
             Some(key) => words.replace(key, "[key]"),
             None => words.to_owned(),
         };
@@ -53,28 +53,28 @@ impl Errors {
         ChatError::new(
             self.model.clone(),
             failure,
-            cut(&line, MAX_WORDS).into_owned(),
+            truncate(&line, MAX_MESSAGE_CHARS).into_owned(),
         )
     }
 
     /// Returns the error of a request without a complete answer.
-    pub(crate) fn transport(&self, error: &reqwest::Error) -> ChatError {
+    pub(crate) fn from_transport(&self, error: &reqwest::Error) -> ChatError {
         let failure = if error.is_connect() {
-            Failure::Unreachable
+            ChatFailure::Unreachable
         } else if error.is_timeout() {
-            Failure::Timeout
-        } else if error.is_decode() && !is_broken(error) {
-            Failure::Malformed
+            ChatFailure::Timeout
+        } else if error.is_decode() && !is_connection_broken(error) {
+            ChatFailure::Malformed
         } else {
-            Failure::Unreachable
+            ChatFailure::Unreachable
         };
-        self.make(failure, &chain(error))
+        self.build(failure, &describe_causes(error))
     }
 }
 
 /// Returns whether a body could not be read because its connection broke, which `reqwest` also reports as a decoding
 /// error.
-fn is_broken(error: &reqwest::Error) -> bool {
+fn is_connection_broken(error: &reqwest::Error) -> bool {
     causes(error).any(|cause| {
         cause.is::<hyper::Error>()
             || cause
@@ -91,24 +91,27 @@ pub(crate) fn causes<'a>(
 }
 
 /// Returns the causes of an error as text, innermost last, without its URL.
-fn chain(error: &reqwest::Error) -> String {
+fn describe_causes(error: &reqwest::Error) -> String {
     let words = if error.is_connect() {
         "cannot connect"
     } else {
         "the connection failed"
     };
-    and_causes(words, error)
+    append_error_chain(words, error)
 }
 
 /// Returns the failure for a status, where the body has no better information.
-pub(crate) fn status_failure(status: StatusCode, after: Option<std::time::Duration>) -> Failure {
+pub(crate) fn status_failure(
+    status: StatusCode,
+    after: Option<std::time::Duration>,
+) -> ChatFailure {
     match status.as_u16() {
-        401 | 403 => Failure::Auth,
-        402 => Failure::Quota,
-        408 => Failure::Timeout,
-        413 => Failure::ContextTooLong,
-        429 => Failure::RateLimited { after },
-        409 | 424 | 500.. => Failure::Overloaded { after },
-        _ => Failure::BadRequest,
+        401 | 403 => ChatFailure::Auth,
+        402 => ChatFailure::Quota,
+        408 => ChatFailure::Timeout,
+        413 => ChatFailure::ContextTooLong,
+        429 => ChatFailure::RateLimited { after },
+        409 | 424 | 500.. => ChatFailure::Overloaded { after },
+        _ => ChatFailure::BadRequest,
     }
 }

@@ -4,55 +4,62 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::chat::{ChatError, Failure, Usage};
+use crate::chat::{ChatError, ChatFailure, Usage};
 use memchr::memchr2;
 use tokio::time::Instant;
 
-use super::{Errors, MAX_ANSWER_BYTES, MAX_EVENTS_BYTES, Reply};
+use super::{ErrorBuilder, HttpReply, MAX_ANSWER_BYTES, MAX_EVENTS_BYTES};
 
 /// Timeout of the first piece, longer than any request may take.
-const FIRST: Duration = Duration::from_secs(86_400);
+const FIRST_EVENT_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// The events of an answer, in order.
-pub(crate) struct Events {
-    reply: Reply,
-    lines: Lines,
+pub(crate) struct EventStream {
+    reply: HttpReply,
+    lines: LineBuffer,
     idle: Duration,
-    begun: bool,
-    gathered: usize,
+    has_begun: bool,
+    answer_bytes: usize,
 }
 
-impl Events {
-    pub(super) fn new(reply: Reply, idle: Duration) -> Self {
+impl EventStream {
+    pub(super) fn new(reply: HttpReply, idle: Duration) -> Self {
         Self {
             reply,
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
             idle,
-            begun: false,
-            gathered: 0,
+            has_begun: false,
+            answer_bytes: 0,
         }
     }
 
     /// Returns the error factory of this answer.
-    pub(crate) fn errors(&self) -> &Errors {
+    pub(crate) fn errors(&self) -> &ErrorBuilder {
         &self.reply.errors
     }
 
     /// Returns the data of the next event with its lines joined, or `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, ChatError> {
         loop {
-            if let Some(event) = self.lines.event() {
+            if let Some(event) = self.lines.next_event() {
                 return Ok(Some(event));
             }
             // A model may think for minutes before the first piece, so only the request's own timeout applies.
-            let idle = if self.begun { self.idle } else { FIRST };
+            let idle = if self.has_begun {
+                self.idle
+            } else {
+                FIRST_EVENT_TIMEOUT
+            };
             let until = Instant::now() + idle;
-            let more = self.reply.more(self.lines.room(), until, MAX_EVENTS_BYTES);
+            let more = self
+                .reply
+                .read_chunk(self.lines.input_buffer(), until, MAX_EVENTS_BYTES);
             if !more.await? {
                 return Ok(None);
             }
-            self.reply.bounded(self.lines.held(), MAX_ANSWER_BYTES)?;
-            self.begun = true;
+            self.reply
+                .check_size(self.lines.pending_bytes(), MAX_ANSWER_BYTES)?;
+            self.has_begun = true;
         }
     }
 
@@ -61,52 +68,56 @@ impl Events {
     /// # Errors
     ///
     /// Returns an error when the answer is too long.
-    pub(crate) fn grow(&mut self, bytes: u64) -> Result<(), ChatError> {
+    pub(crate) fn count_bytes(&mut self, bytes: u64) -> Result<(), ChatError> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.gathered = self.gathered.saturating_add(bytes);
-        self.reply.bounded(self.gathered, MAX_ANSWER_BYTES)
+        self.answer_bytes = self.answer_bytes.saturating_add(bytes);
+        self.reply.check_size(self.answer_bytes, MAX_ANSWER_BYTES)
     }
 
     /// Returns an error in the middle of the answer with its usage: as reported, and at least as much as arrived.
-    pub(crate) fn charged(&self, error: ChatError, told: Usage) -> ChatError {
-        self.reply.charged(error, told, self.gathered)
+    pub(crate) fn charge_partial_answer(&self, error: ChatError, told: Usage) -> ChatError {
+        self.reply
+            .charge_partial_answer(error, told, self.answer_bytes)
     }
 }
 
 /// Returns whether an answer broke off because of its connection.
-pub(crate) fn is_broken_off(error: &ChatError) -> bool {
-    matches!(error.failure, Failure::Unreachable | Failure::Timeout)
+pub(crate) fn is_interrupted(error: &ChatError) -> bool {
+    matches!(
+        error.failure,
+        ChatFailure::Unreachable | ChatFailure::Timeout
+    )
 }
 
 /// Buffer of received bytes.
 #[derive(Default)]
-struct Lines {
+struct LineBuffer {
     bytes: Vec<u8>,
     /// Position after the last line that was taken.
-    read: usize,
+    consumed: usize,
     /// Position up to which there is no line end, so that slow input is not searched again.
     searched: usize,
-    begun: Begun,
+    partial_event: PartialEvent,
 }
 
-impl Lines {
+impl LineBuffer {
     /// Returns the buffer for the next bytes.
-    fn room(&mut self) -> &mut Vec<u8> {
-        self.bytes.drain(..self.read);
-        self.searched = self.searched.saturating_sub(self.read);
-        self.read = 0;
+    fn input_buffer(&mut self) -> &mut Vec<u8> {
+        self.bytes.drain(..self.consumed);
+        self.searched = self.searched.saturating_sub(self.consumed);
+        self.consumed = 0;
         &mut self.bytes
     }
 
     /// Returns the number of bytes that are not yet a whole event.
-    fn held(&self) -> usize {
-        self.bytes.len() - self.read + self.begun.0.as_ref().map_or(0, String::len)
+    fn pending_bytes(&self) -> usize {
+        self.bytes.len() - self.consumed + self.partial_event.0.as_ref().map_or(0, String::len)
     }
 
     /// Returns the data of the next whole event in the buffer.
-    fn event(&mut self) -> Option<String> {
+    fn next_event(&mut self) -> Option<String> {
         loop {
-            let from = self.searched.max(self.read);
+            let from = self.searched.max(self.consumed);
             let Some(end) = memchr2(b'\n', b'\r', self.bytes.get(from..)?).map(|end| from + end)
             else {
                 self.searched = self.bytes.len();
@@ -124,8 +135,10 @@ impl Lines {
                     }
                 }
             }
-            let event = self.begun.line(&text(self.bytes.get(self.read..end)?));
-            self.read = next;
+            let event = self
+                .partial_event
+                .push_line(&decode_utf8(self.bytes.get(self.consumed..end)?));
+            self.consumed = next;
             if event.is_some() {
                 return event;
             }
@@ -134,17 +147,17 @@ impl Lines {
 }
 
 /// Decodes UTF-8 quickly; invalid input is replaced character by character.
-fn text(bytes: &[u8]) -> Cow<'_, str> {
+fn decode_utf8(bytes: &[u8]) -> Cow<'_, str> {
     str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// The data of an incomplete event. An event without data is ignored.
 #[derive(Default)]
-struct Begun(Option<String>);
+struct PartialEvent(Option<String>);
 
-impl Begun {
+impl PartialEvent {
     /// Adds a line and returns the whole data after the last one.
-    fn line(&mut self, line: &str) -> Option<String> {
+    fn push_line(&mut self, line: &str) -> Option<String> {
         if line.is_empty() {
             return self.0.take();
         }
@@ -170,11 +183,11 @@ mod tests {
     use super::*;
 
     fn read(chunks: &[&[u8]]) -> Vec<String> {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let mut events = Vec::new();
         for chunk in chunks {
-            lines.room().extend_from_slice(chunk);
-            events.extend(std::iter::from_fn(|| lines.event()));
+            lines.input_buffer().extend_from_slice(chunk);
+            events.extend(std::iter::from_fn(|| lines.next_event()));
         }
         events
     }

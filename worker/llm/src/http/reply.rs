@@ -5,33 +5,33 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::chat::{ChatError, Failure, Usage};
+use crate::chat::{ChatError, ChatFailure, Usage};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Response, StatusCode};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 
-use super::{Errors, Events, MAX_ANSWER_BYTES, retry_after};
-use crate::answer::charged;
+use super::{ErrorBuilder, EventStream, MAX_ANSWER_BYTES, retry_after};
+use crate::answer::charge_partial_answer;
 
 /// An answer whose body is not yet read.
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// Factory for its errors.
-    pub(crate) errors: Errors,
+    pub(crate) errors: ErrorBuilder,
     response: Response,
-    until: Instant,
-    taken: usize,
-    most_output: u32,
+    deadline: Instant,
+    received_bytes: usize,
+    max_output_tokens: u32,
 }
 
-impl Reply {
+impl HttpReply {
     pub(super) fn new(
         mut response: Response,
         until: Instant,
-        errors: Errors,
+        errors: ErrorBuilder,
         most_output: u32,
     ) -> Self {
         Self {
@@ -39,14 +39,14 @@ impl Reply {
             headers: std::mem::take(response.headers_mut()),
             errors,
             response,
-            until,
-            taken: 0,
-            most_output,
+            deadline: until,
+            received_bytes: 0,
+            max_output_tokens: most_output,
         }
     }
 
     /// Returns whether the body is a stream of events.
-    pub(crate) fn is_events(&self) -> bool {
+    pub(crate) fn is_event_stream(&self) -> bool {
         self.headers
             .get(CONTENT_TYPE)
             .and_then(|value| value.to_str().ok())
@@ -54,16 +54,16 @@ impl Reply {
     }
 
     /// Returns the time that the provider wants to be left alone.
-    pub(crate) fn after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         retry_after(&self.headers)
     }
 
     /// Reads the body as events with `read`; at most `idle` may pass between two. The events arrive in many pieces
     /// and are read in a separate task. Otherwise each piece would wake all layers around the request.
-    pub(crate) async fn read<T, F>(
+    pub(crate) async fn read_events<T, F>(
         self,
         idle: Duration,
-        read: impl FnOnce(Events) -> F,
+        read: impl FnOnce(EventStream) -> F,
     ) -> Result<T, ChatError>
     where
         T: Send + 'static,
@@ -71,25 +71,28 @@ impl Reply {
     {
         let errors = self.errors.clone();
         let mut reading = JoinSet::new();
-        reading.spawn(read(Events::new(self, idle)).in_current_span());
+        reading.spawn(read(EventStream::new(self, idle)).in_current_span());
         match reading.join_next().await {
             Some(Ok(read)) => read,
             Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            _ => Err(errors.make(Failure::Unreachable, "reading the answer ended early")),
+            _ => Err(errors.build(ChatFailure::Unreachable, "reading the answer ended early")),
         }
     }
 
     /// Reads the whole body.
-    pub(crate) async fn whole(&mut self) -> Result<Vec<u8>, ChatError> {
+    pub(crate) async fn read_body(&mut self) -> Result<Vec<u8>, ChatError> {
         let mut whole = Vec::new();
         loop {
-            match self.more(&mut whole, self.until, MAX_ANSWER_BYTES).await {
+            match self
+                .read_chunk(&mut whole, self.deadline, MAX_ANSWER_BYTES)
+                .await
+            {
                 Ok(true) => {}
                 Ok(false) => return Ok(whole),
                 Err(error) if self.status.is_success() => {
                     // Some servers send spaces until there is an answer.
                     let came = whole.trim_ascii().len();
-                    return Err(self.charged(error, Usage::default(), came));
+                    return Err(self.charge_partial_answer(error, Usage::default(), came));
                 }
                 Err(error) => return Err(error),
             }
@@ -97,8 +100,13 @@ impl Reply {
     }
 
     /// Returns the error of an answer of which this many bytes arrived, with its usage.
-    pub(super) fn charged(&self, error: ChatError, told: Usage, came: usize) -> ChatError {
-        charged(error, told, came, self.most_output)
+    pub(super) fn charge_partial_answer(
+        &self,
+        error: ChatError,
+        told: Usage,
+        came: usize,
+    ) -> ChatError {
+        charge_partial_answer(error, told, came, self.max_output_tokens)
     }
 
     /// Checks the size.
@@ -106,22 +114,22 @@ impl Reply {
     /// # Errors
     ///
     /// Returns an error when there are more bytes than allowed.
-    pub(super) fn bounded(&self, bytes: usize, most: usize) -> Result<(), ChatError> {
+    pub(super) fn check_size(&self, bytes: usize, most: usize) -> Result<(), ChatError> {
         if bytes <= most {
             return Ok(());
         }
         let words = format!("the answer is longer than {most} bytes");
-        Err(self.errors.make(Failure::Malformed, &words))
+        Err(self.errors.build(ChatFailure::Malformed, &words))
     }
 
     /// Appends the next piece of the body, within the size limit and before `until`. Returns `false` at the end.
-    pub(super) async fn more(
+    pub(super) async fn read_chunk(
         &mut self,
         bytes: &mut Vec<u8>,
         until: Instant,
         most: usize,
     ) -> Result<bool, ChatError> {
-        let until = until.min(self.until);
+        let until = until.min(self.deadline);
         let chunk = {
             let mut chunk = pin!(self.response.chunk());
             // Most pieces are available already, and a timer for each would cost more than the piece.
@@ -132,16 +140,17 @@ impl Reply {
         };
         let chunk = match chunk {
             Err(_) => {
-                return Err(self
-                    .errors
-                    .make(Failure::Timeout, "the answer began and then stood still"));
+                return Err(self.errors.build(
+                    ChatFailure::Timeout,
+                    "the answer began and then stood still",
+                ));
             }
-            Ok(Err(error)) => return Err(self.errors.transport(&error)),
+            Ok(Err(error)) => return Err(self.errors.from_transport(&error)),
             Ok(Ok(None)) => return Ok(false),
             Ok(Ok(Some(chunk))) => chunk,
         };
-        self.taken += chunk.len();
-        self.bounded(self.taken, most)?;
+        self.received_bytes += chunk.len();
+        self.check_size(self.received_bytes, most)?;
         bytes.extend_from_slice(&chunk);
         Ok(true)
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::chat::{
-    Arguments, Asked, CallPart, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTool, Opaque,
-    OutputSchema, Part, Role,
+    CallArguments, ChatError, ChatMessage, ChatModel, ChatPart, ChatRequest, ChatRole, ChatTool,
+    OpaquePart, OutputSchema, QuestionKind, ToolCallPart,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::bound::Told;
 use crate::quirks::Quirks;
+use crate::reasoning_binding::PreparedConversation;
 use crate::{KeySource, ModelConfig};
 
 /// The key that no output may show.
@@ -23,12 +23,12 @@ pub(crate) const KEY: &str = "test-key-that-nobody-may-see";
 
 /// One answer, byte for byte, and the server's behaviour after it.
 #[derive(Clone)]
-pub(crate) struct Say {
+pub(crate) struct StubReply {
     bytes: Vec<u8>,
-    hang: bool,
+    hangs: bool,
 }
 
-impl Say {
+impl StubReply {
     pub(crate) fn json(status: u16, headers: &[(&str, &str)], body: &Value) -> Self {
         Self::text(status, "application/json", headers, &body.to_string())
     }
@@ -43,7 +43,7 @@ impl Say {
         }
         Self {
             bytes: format!("{head}\r\n{body}").into_bytes(),
-            hang: false,
+            hangs: false,
         }
     }
 
@@ -52,66 +52,69 @@ impl Say {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
         Self {
             bytes: format!("{head}{body}").into_bytes(),
-            hang: false,
+            hangs: false,
         }
     }
 
     /// Returns a chunked stream without its last chunk.
-    pub(crate) fn cut_events(body: &str) -> Self {
+    pub(crate) fn truncated_events(body: &str) -> Self {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         Self {
             bytes: format!("{head}{:x}\r\n{body}\r\n", body.len()).into_bytes(),
-            hang: false,
+            hangs: false,
         }
     }
 
     /// Returns a chunked stream of a server that announces keep-alive and then ignores the connection.
-    pub(crate) fn kept_events(body: &str) -> Self {
+    pub(crate) fn kept_alive_events(body: &str) -> Self {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nkeep-alive: timeout=5, max=100\r\n\r\n";
         Self {
             bytes: format!("{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).into_bytes(),
-            hang: true,
+            hangs: true,
         }
     }
 
     /// Removes the last bytes.
-    pub(crate) fn cut(mut self, bytes: usize) -> Self {
+    pub(crate) fn truncate(mut self, bytes: usize) -> Self {
         self.bytes.truncate(self.bytes.len() - bytes);
         self
     }
 
     /// Returns an answer without any bytes.
-    pub(crate) fn nothing() -> Self {
+    pub(crate) fn silence() -> Self {
         Self {
             bytes: Vec::new(),
-            hang: true,
+            hangs: true,
         }
     }
 
     /// Leaves the connection open without further bytes.
     pub(crate) fn then_hang(self) -> Self {
-        Self { hang: true, ..self }
+        Self {
+            hangs: true,
+            ..self
+        }
     }
 }
 
 /// Requests that the server received.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedRequest {
     pub(crate) path: String,
     pub(crate) head: String,
     pub(crate) body: Value,
 }
 
-pub(crate) struct Stub {
+pub(crate) struct StubServer {
     pub(crate) url: String,
-    pub(crate) said: Arc<Notify>,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    pub(crate) replied: Arc<Notify>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     _tasks: JoinSet<()>,
 }
 
-impl Stub {
+impl StubServer {
     /// Starts a server that gives one answer per connection, and repeats the last one.
-    pub(crate) async fn start(says: Vec<Say>) -> Self {
+    pub(crate) async fn start(says: Vec<StubReply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -120,32 +123,32 @@ impl Stub {
         tasks.spawn(serve(listener, says, Arc::clone(&seen), Arc::clone(&said)));
         Self {
             url,
-            said,
-            seen,
+            replied: said,
+            requests: seen,
             _tasks: tasks,
         }
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
 async fn serve(
     listener: TcpListener,
-    says: Vec<Say>,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    says: Vec<StubReply>,
+    seen: Arc<Mutex<Vec<RecordedRequest>>>,
     said: Arc<Notify>,
 ) {
     let mut open = Vec::new();
     for turn in 0.. {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let asked = read(&mut stream).await;
+        let asked = read_request(&mut stream).await;
         seen.lock().unwrap().push(asked);
         let say = &says[turn.min(says.len() - 1)];
         let _ = stream.write_all(&say.bytes).await;
         said.notify_one();
-        if say.hang {
+        if say.hangs {
             open.push(stream);
         } else {
             let _ = stream.shutdown().await;
@@ -153,7 +156,7 @@ async fn serve(
     }
 }
 
-pub(crate) async fn read(stream: &mut TcpStream) -> Seen {
+pub(crate) async fn read_request(stream: &mut TcpStream) -> RecordedRequest {
     let mut bytes = Vec::new();
     loop {
         let mut piece = vec![0; 65_536];
@@ -168,7 +171,7 @@ pub(crate) async fn read(stream: &mut TcpStream) -> Seen {
             .lines()
             .find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
         if body.len() >= length.unwrap_or(0) {
-            return Seen {
+            return RecordedRequest {
                 path: head.split(' ').nth(1).unwrap().to_owned(),
                 head: head.to_owned(),
                 body: serde_json::from_str(body).unwrap_or_default(),
@@ -178,18 +181,18 @@ pub(crate) async fn read(stream: &mut TcpStream) -> Seen {
 }
 
 /// Returns a source of the key.
-pub(crate) fn key() -> Option<KeySource> {
+pub(crate) fn key_source() -> Option<KeySource> {
     Some(Arc::new(|| Ok(KEY.into())))
 }
 
 /// Returns the adapter of a configuration with a key.
 pub(crate) fn connect(config: &ModelConfig) -> Arc<dyn ChatModel> {
-    crate::connect(config, key()).unwrap()
+    crate::connect(config, key_source()).unwrap()
 }
 
-fn base(messages: Vec<ChatMessage>) -> ChatRequest {
+fn base_request(messages: Vec<ChatMessage>) -> ChatRequest {
     ChatRequest {
-        asked: Asked::Plan,
+        question: QuestionKind::Plan,
         urgent: false,
         system: "You triage alerts.".into(),
         messages,
@@ -224,13 +227,13 @@ fn tools() -> Arc<[ChatTool]> {
 
 /// Returns a question with a schema and one cached part.
 pub(crate) fn question() -> ChatRequest {
-    let keep = Part::Text {
+    let keep = ChatPart::Text {
         text: "The alert.".into(),
         keep: true,
     };
-    let mut request = base(vec![ChatMessage {
-        role: Role::User,
-        parts: vec![keep, Part::text("Make a plan.")],
+    let mut request = base_request(vec![ChatMessage {
+        role: ChatRole::User,
+        parts: vec![keep, ChatPart::text("Make a plan.")],
     }]);
     request.output = Some(schema());
     request
@@ -246,10 +249,10 @@ pub(crate) fn question_with_tools() -> ChatRequest {
 
 /// Returns a turn with two calls, one failed and one with unreadable arguments, reasoning and a signature of `model`,
 /// and reasoning of another model.
-pub(crate) fn turn(model: &str, reasoning: Value, signature: Option<Value>) -> ChatRequest {
-    let opaque = |provider: &str, value: Value| Opaque::new(provider, value);
+pub(crate) fn turn_request(model: &str, reasoning: Value, signature: Option<Value>) -> ChatRequest {
+    let opaque = |provider: &str, value: Value| OpaquePart::new(provider, value);
     let call = |id: &str, arguments, own| {
-        Part::Call(CallPart {
+        ChatPart::Call(ToolCallPart {
             id: id.to_owned(),
             name: "asset_lookup".to_owned(),
             arguments,
@@ -257,63 +260,64 @@ pub(crate) fn turn(model: &str, reasoning: Value, signature: Option<Value>) -> C
         })
     };
     let object = json!({"indicator": "i-1"}).as_object().unwrap().clone();
-    let result = |id: &str, text: &str, is_error| Part::Result {
+    let result = |id: &str, text: &str, is_error| ChatPart::Result {
         id: id.to_owned(),
         name: "asset_lookup".to_owned(),
         text: text.into(),
         is_error,
     };
-    let mut request = base(vec![
+    let mut request = base_request(vec![
         ChatMessage {
-            role: Role::User,
-            parts: vec![Part::text("Do the step.")],
+            role: ChatRole::User,
+            parts: vec![ChatPart::text("Do the step.")],
         },
         ChatMessage {
-            role: Role::Assistant,
+            role: ChatRole::Assistant,
             parts: vec![
-                Part::Opaque(opaque(model, reasoning)),
-                Part::Opaque(opaque(
+                ChatPart::Opaque(opaque(model, reasoning)),
+                ChatPart::Opaque(opaque(
                     "other/model",
                     json!({"type": "thinking", "thinking": "not mine"}),
                 )),
-                Part::text("I look."),
+                ChatPart::text("I look."),
                 call(
                     "call_a",
-                    Arguments::Object(object),
+                    CallArguments::Object(object),
                     signature.map(|value| opaque(model, value)),
                 ),
                 call(
                     "call_b",
-                    Arguments::Unreadable("{indicator".to_owned()),
+                    CallArguments::Unreadable("{indicator".to_owned()),
                     None,
                 ),
             ],
         },
         ChatMessage {
-            role: Role::User,
+            role: ChatRole::User,
             parts: vec![
                 result("call_a", "{\"found\":0}", false),
                 result("call_b", "arguments are no object", true),
-                Part::text("Go on."),
+                ChatPart::text("Go on."),
             ],
         },
     ]);
-    request.asked = Asked::Turn;
+    request.question = QuestionKind::Turn;
     request.tools = tools();
     request.may_call = true;
     request
 }
 
 /// Returns the request with its reasoning bound to its place for this model.
-pub(crate) fn in_place(mut request: ChatRequest, config: &ModelConfig) -> ChatRequest {
+pub(crate) fn bind_reasoning(mut request: ChatRequest, config: &ModelConfig) -> ChatRequest {
     for end in 0..request.messages.len() {
         let mut before = request.clone();
         before.messages.truncate(end);
-        let quirks = Quirks::of(config);
-        let here = Told::new(&before, &quirks, config.full_name(), None, true).here();
+        let quirks = Quirks::from_config(config);
+        let here = PreparedConversation::new(&before, &quirks, config.full_name(), None, true)
+            .position_hash();
         for part in &mut request.messages[end].parts {
-            if let Part::Opaque(own) = part {
-                own.place = Some(here.clone());
+            if let ChatPart::Opaque(own) = part {
+                own.position_hash = Some(here.clone());
             }
         }
     }
@@ -321,8 +325,8 @@ pub(crate) fn in_place(mut request: ChatRequest, config: &ModelConfig) -> ChatRe
 }
 
 /// Returns the error of one answer.
-pub(crate) async fn error_of(config: &ModelConfig, say: Say) -> ChatError {
-    let stub = Stub::start(vec![say]).await;
+pub(crate) async fn error_from(config: &ModelConfig, say: StubReply) -> ChatError {
+    let stub = StubServer::start(vec![say]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone() + config.base_url.as_deref().unwrap_or_default()),
         ..config.clone()
@@ -333,7 +337,7 @@ pub(crate) async fn error_of(config: &ModelConfig, say: Say) -> ChatError {
 }
 
 /// Returns a request in few lines: one for each field, and one for each entry of a list.
-pub(crate) fn told(body: &Value) -> String {
+pub(crate) fn render_request(body: &Value) -> String {
     let mut lines = Vec::new();
     let mut tell = |name: &str, value: &Value| match value {
         Value::Array(list) => {
@@ -351,7 +355,7 @@ pub(crate) fn told(body: &Value) -> String {
 }
 
 /// Asserts that errors are classified as in a table: `status | header | body | failure`.
-pub(crate) async fn errors_hold(config: &ModelConfig, table: &str) {
+pub(crate) async fn assert_errors(config: &ModelConfig, table: &str) {
     for line in table.trim().lines() {
         let [status, header, body, failure] = line
             .split(" | ")
@@ -362,8 +366,8 @@ pub(crate) async fn errors_hold(config: &ModelConfig, table: &str) {
             .split("; ")
             .filter_map(|header| header.split_once(": "))
             .collect();
-        let say = Say::text(status.parse().unwrap(), "application/json", &headers, body);
-        let error = error_of(config, say).await;
+        let say = StubReply::text(status.parse().unwrap(), "application/json", &headers, body);
+        let error = error_from(config, say).await;
         assert_eq!(
             format!("{:?}", error.failure),
             failure.trim(),

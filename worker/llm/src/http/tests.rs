@@ -5,26 +5,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::chat::{Failure, Usage};
+use crate::chat::{ChatFailure, Usage};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
-use super::testing::{KEY, Say, Stub, connect, error_of, question, read};
-use crate::{ModelConfig, Provider};
+use super::testing::{KEY, StubReply, StubServer, connect, error_from, question, read_request};
+use crate::{ModelConfig, ModelProvider};
 
-fn config(provider: Provider) -> ModelConfig {
+fn config(provider: ModelProvider) -> ModelConfig {
     ModelConfig {
-        region: (provider == Provider::Bedrock).then(|| "eu-west-1".to_owned()),
+        region: (provider == ModelProvider::Bedrock).then(|| "eu-west-1".to_owned()),
         ..ModelConfig::new(provider, "m")
     }
 }
 
-const ALL: [Provider; 4] = [
-    Provider::Openai,
-    Provider::Anthropic,
-    Provider::Gemini,
-    Provider::Bedrock,
+const ALL: [ModelProvider; 4] = [
+    ModelProvider::Openai,
+    ModelProvider::Anthropic,
+    ModelProvider::Gemini,
+    ModelProvider::Bedrock,
 ];
 
 #[tokio::test]
@@ -34,34 +34,37 @@ async fn answers_that_are_none_are_told_apart() {
         let config = config(provider);
         for (say, failure) in [
             (
-                Say::text(200, "text/html", &[], "<html>"),
-                Failure::Malformed,
+                StubReply::text(200, "text/html", &[], "<html>"),
+                ChatFailure::Malformed,
             ),
             (
-                Say::text(200, "application/json", &[], ""),
-                Failure::Malformed,
-            ),
-            (Say::json(200, &[], &json!({})), Failure::Malformed),
-            (
-                Say::text(200, "application/json", &[], &long),
-                Failure::Malformed,
+                StubReply::text(200, "application/json", &[], ""),
+                ChatFailure::Malformed,
             ),
             (
-                Say::text(502, "text/html", &[], "<html>bad gateway"),
-                Failure::Overloaded { after: None },
+                StubReply::json(200, &[], &json!({})),
+                ChatFailure::Malformed,
             ),
             (
-                Say::text(503, "text/plain", &[("retry-after", "3")], ""),
-                Failure::Overloaded {
+                StubReply::text(200, "application/json", &[], &long),
+                ChatFailure::Malformed,
+            ),
+            (
+                StubReply::text(502, "text/html", &[], "<html>bad gateway"),
+                ChatFailure::Overloaded { after: None },
+            ),
+            (
+                StubReply::text(503, "text/plain", &[("retry-after", "3")], ""),
+                ChatFailure::Overloaded {
                     after: Some(Duration::from_secs(3)),
                 },
             ),
             (
-                Say::text(302, "text/html", &[("location", "http://127.0.0.1:1/")], ""),
-                Failure::BadRequest,
+                StubReply::text(302, "text/html", &[("location", "http://127.0.0.1:1/")], ""),
+                ChatFailure::BadRequest,
             ),
         ] {
-            let error = error_of(&config, say.clone()).await;
+            let error = error_from(&config, say.clone()).await;
             assert_eq!(error.failure, failure, "{provider}: {error}");
         }
     }
@@ -73,27 +76,34 @@ async fn f22_a_connection_that_breaks_is_told_from_an_answer_that_is_none() {
     let gzip = [("content-encoding", "gzip")];
     for provider in ALL {
         for (say, failure) in [
-            (Say::json(200, &[], &answer).cut(9), Failure::Unreachable),
             (
-                Say::text(200, "application/json", &gzip, "this is no gzip"),
+                StubReply::json(200, &[], &answer).truncate(9),
+                ChatFailure::Unreachable,
+            ),
+            (
+                StubReply::text(200, "application/json", &gzip, "this is no gzip"),
                 match provider {
                     // The SDK sees only a transport error.
-                    Provider::Bedrock => Failure::Unreachable,
-                    _ => Failure::Malformed,
+                    ModelProvider::Bedrock => ChatFailure::Unreachable,
+                    _ => ChatFailure::Malformed,
                 },
             ),
             (
-                Say::cut_events(": and then nothing\n\n"),
-                Failure::Unreachable,
+                StubReply::truncated_events(": and then nothing\n\n"),
+                ChatFailure::Unreachable,
             ),
         ] {
-            let error = error_of(&config(provider), say).await;
+            let error = error_from(&config(provider), say).await;
             assert_eq!(error.failure, failure, "{provider}: {error}");
         }
     }
 }
 
-const STREAMED: [Provider; 3] = [Provider::Openai, Provider::Anthropic, Provider::Gemini];
+const STREAMED: [ModelProvider; 3] = [
+    ModelProvider::Openai,
+    ModelProvider::Anthropic,
+    ModelProvider::Gemini,
+];
 
 fn events(all: &[Value]) -> String {
     all.iter()
@@ -102,14 +112,14 @@ fn events(all: &[Value]) -> String {
 }
 
 /// Returns the begin of an answer, its continuation with this text, and its end.
-fn stream(provider: Provider, text: &str) -> [String; 3] {
+fn stream(provider: ModelProvider, text: &str) -> [String; 3] {
     match provider {
-        Provider::Openai => [
+        ModelProvider::Openai => [
             String::new(),
             events(&[json!({"choices": [{"delta": {"content": text}}]})]),
             events(&[json!({"choices": [{"delta": {}, "finish_reason": "stop"}]})]),
         ],
-        Provider::Anthropic => {
+        ModelProvider::Anthropic => {
             let block = json!({"type": "text", "text": ""});
             let delta = json!({"type": "text_delta", "text": text});
             [
@@ -142,26 +152,34 @@ async fn f22_what_came_of_an_answer_that_breaks_off_is_charged() {
         let [begin, more, _] = stream(provider, &text);
         let begun = begin + &more;
         for say in [
-            Say::events(&begun),
-            Say::cut_events(&begun),
-            Say::events(&format!("{begun}data: {{oops\n\n")),
-            Say::events(&format!("{begun}data: {}", "x".repeat(5_000_000))),
+            StubReply::events(&begun),
+            StubReply::truncated_events(&begun),
+            StubReply::events(&format!("{begun}data: {{oops\n\n")),
+            StubReply::events(&format!("{begun}data: {}", "x".repeat(5_000_000))),
         ] {
-            let error = error_of(&config(provider), say).await;
+            let error = error_from(&config(provider), say).await;
             assert!(came(&error.usage), "{provider}: {error} {:?}", error.usage);
         }
-        let error = error_of(&config(provider), Say::events(": a word\n\n")).await;
+        let error = error_from(&config(provider), StubReply::events(": a word\n\n")).await;
         assert_eq!(error.usage, Usage::default(), "{provider}: {error}");
     }
     for provider in ALL {
         let body = json!({ "text": text });
-        let error = error_of(&config(provider), Say::json(200, &[], &body).cut(9)).await;
+        let error = error_from(
+            &config(provider),
+            StubReply::json(200, &[], &body).truncate(9),
+        )
+        .await;
         assert!(came(&error.usage), "{provider}: {error} {:?}", error.usage);
-        let error = error_of(&config(provider), Say::json(503, &[], &body).cut(9)).await;
+        let error = error_from(
+            &config(provider),
+            StubReply::json(503, &[], &body).truncate(9),
+        )
+        .await;
         assert_eq!(error.usage, Usage::default(), "{provider}: {error}");
         // Far too long: the charge is the answer's limit.
         let body = json!({ "text": "x".repeat(5_000_000) });
-        let error = error_of(&config(provider), Say::json(200, &[], &body)).await;
+        let error = error_from(&config(provider), StubReply::json(200, &[], &body)).await;
         assert_eq!(error.usage.output_tokens, 2_000, "{provider}: {error}");
     }
 }
@@ -173,7 +191,7 @@ async fn f23_what_stands_around_the_tokens_of_a_stream_does_not_make_it_too_long
         let [begin, more, end] = stream(provider, "a word ");
         let long = begin + &(around.clone() + &more).repeat(10_000) + &end;
         assert!(long.len() > 4_500_000);
-        let stub = Stub::start(vec![Say::events(&long)]).await;
+        let stub = StubServer::start(vec![StubReply::events(&long)]).await;
         let model = connect(&ModelConfig {
             base_url: Some(stub.url.clone()),
             ..config(provider)
@@ -187,14 +205,14 @@ async fn f23_what_stands_around_the_tokens_of_a_stream_does_not_make_it_too_long
         let one = begin + &more + &end;
         let lines = format!("data: {}\n", "x".repeat(1_000)).repeat(5_000);
         for say in [many, one, lines] {
-            let error = error_of(&config(provider), Say::events(&say)).await;
-            assert_eq!(error.failure, Failure::Malformed, "{provider}: {error}");
-            assert!(error.what.contains("longer than"), "{provider}: {error}");
+            let error = error_from(&config(provider), StubReply::events(&say)).await;
+            assert_eq!(error.failure, ChatFailure::Malformed, "{provider}: {error}");
+            assert!(error.message.contains("longer than"), "{provider}: {error}");
         }
     }
     let silent = format!(":{}\n", "x".repeat(1_000_000)).repeat(68);
-    let error = error_of(&config(Provider::Openai), Say::events(&silent)).await;
-    assert_eq!(error.failure, Failure::Malformed, "{error}");
+    let error = error_from(&config(ModelProvider::Openai), StubReply::events(&silent)).await;
+    assert_eq!(error.failure, ChatFailure::Malformed, "{error}");
 }
 
 #[tokio::test]
@@ -203,22 +221,26 @@ async fn a_server_that_is_not_there_is_not_reachable() {
         let mut config = config(provider);
         config.base_url = Some("http://127.0.0.1:1".to_owned());
         let error = connect(&config).chat(&question()).await.unwrap_err();
-        assert_eq!(error.failure, Failure::Unreachable, "{provider}: {error}");
-        assert!(!error.what.contains("127.0.0.1:1/"), "{error}");
+        assert_eq!(
+            error.failure,
+            ChatFailure::Unreachable,
+            "{provider}: {error}"
+        );
+        assert!(!error.message.contains("127.0.0.1:1/"), "{error}");
     }
 }
 
 #[tokio::test]
 async fn a_server_that_says_nothing_is_waited_for_until_the_deadline() {
     for provider in ALL {
-        let stub = Stub::start(vec![Say::nothing()]).await;
+        let stub = StubServer::start(vec![StubReply::silence()]).await;
         let mut config = config(provider);
         config.base_url = Some(stub.url.clone());
         let model = connect(&config);
         let mut request = question();
         request.deadline = tokio::time::Instant::now();
         let error = model.chat(&request).await.unwrap_err();
-        assert_eq!(error.failure, Failure::Timeout, "{provider}: {error}");
+        assert_eq!(error.failure, ChatFailure::Timeout, "{provider}: {error}");
     }
 }
 
@@ -231,12 +253,12 @@ async fn an_answer_that_nobody_waits_for_any_more_is_not_read_on() {
     let listener = socket.listen(1).unwrap();
     let model = connect(&ModelConfig {
         base_url: Some(format!("http://{}", listener.local_addr().unwrap())),
-        ..config(Provider::Anthropic)
+        ..config(ModelProvider::Anthropic)
     });
     // No buffer is that large, so the last bytes are written when most are read.
     let say = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read(&mut stream).await;
+        read_request(&mut stream).await;
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(pings.as_bytes()).await.unwrap();
@@ -258,7 +280,7 @@ async fn an_answer_that_nobody_waits_for_any_more_is_not_read_on() {
 async fn a_key_is_read_at_each_request_and_shown_nowhere() {
     for provider in ALL {
         let echo = json!({"error": {"message": format!("bad key {KEY}"), "type": "x"}, "message": format!("bad key {KEY}")});
-        let stub = Stub::start(vec![Say::json(401, &[], &echo)]).await;
+        let stub = StubServer::start(vec![StubReply::json(401, &[], &echo)]).await;
         let mut config = config(provider);
         config.base_url = Some(stub.url.clone());
         let asked = Arc::new(AtomicUsize::new(0));
@@ -273,10 +295,10 @@ async fn a_key_is_read_at_each_request_and_shown_nowhere() {
         });
         let model = crate::connect(&config, Some(source)).unwrap();
         let error = model.chat(&question()).await.unwrap_err();
-        assert_eq!(error.failure, Failure::Auth, "{provider}: {error}");
+        assert_eq!(error.failure, ChatFailure::Auth, "{provider}: {error}");
         assert!(!format!("{error:?} {error}").contains(KEY), "{error:?}");
         model.chat(&question()).await.unwrap_err();
-        let seen = stub.seen();
+        let seen = stub.requests();
         assert!(
             seen[0].head.contains(KEY) && seen[1].head.contains("second-key"),
             "{provider}: {:?}",
@@ -292,8 +314,8 @@ async fn a_key_that_cannot_be_had_is_said_with_its_reason() {
         let model = crate::connect(&config(provider), Some(source)).unwrap();
         let error = model.chat(&question()).await.unwrap_err();
         assert_eq!(
-            (error.failure, error.what.as_str()),
-            (Failure::Auth, "no key: file /run/key is not there")
+            (error.failure, error.message.as_str()),
+            (ChatFailure::Auth, "no key: file /run/key is not there")
         );
     }
 }
@@ -301,18 +323,18 @@ async fn a_key_that_cannot_be_had_is_said_with_its_reason() {
 #[tokio::test]
 async fn requests_go_through_the_proxy_that_is_named() {
     for provider in ALL {
-        let proxy = Stub::start(vec![Say::text(503, "text/plain", &[], "")]).await;
+        let proxy = StubServer::start(vec![StubReply::text(503, "text/plain", &[], "")]).await;
         let mut config = config(provider);
         config.base_url = Some("http://models.example.org".to_owned());
         config.allow_private = true;
         config.proxy = Some(proxy.url.clone());
         connect(&config).chat(&question()).await.unwrap_err();
         assert!(
-            proxy.seen()[0]
+            proxy.requests()[0]
                 .path
                 .starts_with("http://models.example.org/"),
             "{provider}: {}",
-            proxy.seen()[0].path
+            proxy.requests()[0].path
         );
     }
 }

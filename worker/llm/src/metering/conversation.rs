@@ -4,30 +4,32 @@
 //! Opaque data, such as sealed reasoning, is not recorded. The JSON is always complete. The newest text is kept
 //! first, because earlier spans hold the older text.
 
-use crate::chat::{Arguments, CallPart, ChatAnswer, ChatMessage, Part, Role, StopReason};
+use crate::chat::{
+    CallArguments, ChatAnswer, ChatMessage, ChatPart, ChatRole, StopReason, ToolCallPart,
+};
 use serde_json::{Value, json};
 
 /// Maximum size of the texts in one attribute, as JSON. Attributes of traces end at 32,000 bytes.
-const MOST_BYTES: usize = 28_000;
+const MAX_ATTRIBUTE_BYTES: usize = 28_000;
 /// Size of a part without its text, in bytes.
-const FRAME: usize = 80;
+const PART_OVERHEAD_BYTES: usize = 80;
 
 /// Returns the system prompt.
 pub(super) fn instructions(system: &str) -> String {
-    let mut room = Room(MOST_BYTES);
-    json!([{"type": "text", "content": room.take(system)}]).to_string()
+    let mut room = ByteBudget(MAX_ATTRIBUTE_BYTES);
+    json!([{"type": "text", "content": room.take_text(system)}]).to_string()
 }
 
 /// Returns the earlier messages.
 pub(super) fn input(messages: &[ChatMessage]) -> String {
-    let mut room = Room(MOST_BYTES);
+    let mut room = ByteBudget(MAX_ATTRIBUTE_BYTES);
     let newest_first = messages.iter().rev();
     let told = newest_first.map(|message| {
-        let is_result = |part: &Part| matches!(part, Part::Result { .. });
+        let is_result = |part: &ChatPart| matches!(part, ChatPart::Result { .. });
         let role = match message.role {
-            Role::Assistant => "assistant",
-            Role::User if message.parts.iter().all(is_result) => "tool",
-            Role::User => "user",
+            ChatRole::Assistant => "assistant",
+            ChatRole::User if message.parts.iter().all(is_result) => "tool",
+            ChatRole::User => "user",
         };
         json!({"role": role, "parts": parts(&message.parts, &mut room)})
     });
@@ -38,53 +40,56 @@ pub(super) fn input(messages: &[ChatMessage]) -> String {
 
 /// Returns the answer.
 pub(super) fn output(answer: &ChatAnswer) -> String {
-    let mut room = Room(MOST_BYTES);
+    let mut room = ByteBudget(MAX_ATTRIBUTE_BYTES);
     let parts = parts(&answer.parts, &mut room);
-    json!([{"role": "assistant", "parts": parts, "finish_reason": finish(answer.stop)}]).to_string()
+    json!([{"role": "assistant", "parts": parts, "finish_reason": finish_reason(answer.stop)}])
+        .to_string()
 }
 
 /// Returns the convention's name for a stop reason.
-pub(super) const fn finish(stop: StopReason) -> &'static str {
+pub(super) const fn finish_reason(stop: StopReason) -> &'static str {
     match stop {
         StopReason::Done => "stop",
         StopReason::Calls => "tool_call",
     }
 }
 
-fn parts(all: &[Part], room: &mut Room) -> Vec<Value> {
+fn parts(all: &[ChatPart], room: &mut ByteBudget) -> Vec<Value> {
     let told = all.iter().filter_map(|part| match part {
-        Part::Text { text, .. } => Some(json!({"type": "text", "content": room.take(text)})),
-        Part::Call(call) => Some(called(call, room)),
-        Part::Result { id, text, .. } => {
-            Some(json!({"type": "tool_call_response", "id": id, "response": room.take(text)}))
+        ChatPart::Text { text, .. } => {
+            Some(json!({"type": "text", "content": room.take_text(text)}))
         }
-        Part::Opaque(_) => None,
+        ChatPart::Call(call) => Some(tool_call(call, room)),
+        ChatPart::Result { id, text, .. } => {
+            Some(json!({"type": "tool_call_response", "id": id, "response": room.take_text(text)}))
+        }
+        ChatPart::Opaque(_) => None,
     });
     told.collect()
 }
 
-fn called(call: &CallPart, room: &mut Room) -> Value {
+fn tool_call(call: &ToolCallPart, room: &mut ByteBudget) -> Value {
     let arguments = match &call.arguments {
-        Arguments::Object(all) => {
+        CallArguments::Object(all) => {
             let text = Value::Object(all.clone()).to_string();
-            let told = room.take(&text);
+            let told = room.take_text(&text);
             match told == text {
                 true => Value::Object(all.clone()),
                 false => Value::from(told),
             }
         }
-        Arguments::Unreadable(text) => Value::from(room.take(text)),
+        CallArguments::Unreadable(text) => Value::from(room.take_text(text)),
     };
     json!({"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments})
 }
 
 /// Remaining bytes for texts.
-struct Room(usize);
+struct ByteBudget(usize);
 
-impl Room {
+impl ByteBudget {
     /// Returns as much of a text as fits.
-    fn take(&mut self, text: &str) -> String {
-        let quoted = |text: &str| Value::from(text).to_string().len() + FRAME;
+    fn take_text(&mut self, text: &str) -> String {
+        let quoted = |text: &str| Value::from(text).to_string().len() + PART_OVERHEAD_BYTES;
         let mut length = text.len().min(self.0);
         let told = loop {
             let head = text.get(..text.floor_char_boundary(length));
@@ -106,17 +111,17 @@ impl Room {
 
 #[cfg(test)]
 mod tests {
-    use crate::chat::Opaque;
+    use crate::chat::OpaquePart;
 
     use super::*;
     use crate::testing::answer;
 
-    fn said(role: Role, parts: Vec<Part>) -> ChatMessage {
+    fn said(role: ChatRole, parts: Vec<ChatPart>) -> ChatMessage {
         ChatMessage { role, parts }
     }
 
-    fn call(arguments: Arguments) -> Part {
-        Part::Call(CallPart {
+    fn call(arguments: CallArguments) -> ChatPart {
+        ChatPart::Call(ToolCallPart {
             id: "c1".to_owned(),
             name: "watchlist".to_owned(),
             arguments,
@@ -124,8 +129,8 @@ mod tests {
         })
     }
 
-    fn result(text: &str) -> Part {
-        Part::Result {
+    fn result(text: &str) -> ChatPart {
+        ChatPart::Result {
             id: "c1".to_owned(),
             name: "watchlist".to_owned(),
             text: text.into(),
@@ -135,13 +140,16 @@ mod tests {
 
     #[test]
     fn a_conversation_is_written_as_the_conventions_have_it() {
-        let sealed = Opaque::new("anthropic/x", json!({"signature": "sealed"}));
+        let sealed = OpaquePart::new("anthropic/x", json!({"signature": "sealed"}));
         let value = json!({"value": "203.0.113.7"});
-        let arguments = Arguments::Object(value.as_object().unwrap().clone());
+        let arguments = CallArguments::Object(value.as_object().unwrap().clone());
         let told = input(&[
-            said(Role::User, vec![Part::text("look")]),
-            said(Role::Assistant, vec![Part::Opaque(sealed), call(arguments)]),
-            said(Role::User, vec![result("listed")]),
+            said(ChatRole::User, vec![ChatPart::text("look")]),
+            said(
+                ChatRole::Assistant,
+                vec![ChatPart::Opaque(sealed), call(arguments)],
+            ),
+            said(ChatRole::User, vec![result("listed")]),
         ]);
         let told: Value = serde_json::from_str(&told).unwrap();
         assert_eq!(
@@ -154,7 +162,7 @@ mod tests {
             ])
         );
         let mut answer = answer();
-        answer.parts = vec![call(Arguments::Unreadable("{".to_owned()))];
+        answer.parts = vec![call(CallArguments::Unreadable("{".to_owned()))];
         answer.stop = StopReason::Calls;
         let told: Value = serde_json::from_str(&output(&answer)).unwrap();
         assert_eq!(
@@ -168,9 +176,9 @@ mod tests {
     fn however_long_it_is_it_stays_json_and_the_newest_is_told() {
         let long = "\"\n".repeat(40_000);
         let all = [
-            said(Role::User, vec![Part::text(&*long)]),
-            said(Role::Assistant, vec![Part::text("why")]),
-            said(Role::User, vec![result("so"), Part::text(&*long)]),
+            said(ChatRole::User, vec![ChatPart::text(&*long)]),
+            said(ChatRole::Assistant, vec![ChatPart::text("why")]),
+            said(ChatRole::User, vec![result("so"), ChatPart::text(&*long)]),
         ];
         let told = input(&all);
         assert!(told.len() < 32_000, "{}", told.len());

@@ -3,15 +3,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::chat::{ChatAnswer, ChatError, Failure};
+use crate::chat::{ChatAnswer, ChatError, ChatFailure};
 
 /// The current failure for which a provider refuses requests. Waiting would not help.
 #[derive(Debug, Default)]
-pub(super) struct Refusal(Mutex<Option<Failure>>);
+pub(super) struct RefusalLog(Mutex<Option<ChatFailure>>);
 
-impl Refusal {
+impl RefusalLog {
     /// Logs the change that this answer brings.
-    pub(super) fn heard(
+    pub(super) fn record(
         &self,
         provider: &str,
         model: &str,
@@ -19,11 +19,11 @@ impl Refusal {
     ) {
         let model = format!("{provider}/{model}");
         let outcome = answer.as_ref().err().map(|error| error.failure);
-        match (self.change(outcome), answer) {
+        match (self.transition(outcome), answer) {
             (Some(now), Err(error)) => tracing::warn!(
                 model.name = model,
                 outcome = now.as_str(),
-                error = error.what,
+                error = error.message,
                 "the model refuses our requests, and waiting would not help"
             ),
             (Some(before), Ok(_)) => tracing::info!(
@@ -36,14 +36,14 @@ impl Refusal {
     }
 
     /// Returns the failure that begins or ends with this outcome, or `None` without a change.
-    fn change(&self, failure: Option<Failure>) -> Option<Failure> {
+    fn transition(&self, failure: Option<ChatFailure>) -> Option<ChatFailure> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(failure) = failure else {
             return known.take();
         };
         let refuses = matches!(
             failure,
-            Failure::Auth | Failure::Quota | Failure::BadRequest
+            ChatFailure::Auth | ChatFailure::Quota | ChatFailure::BadRequest
         );
         if !refuses || *known == Some(failure) {
             return None;
@@ -59,20 +59,20 @@ mod tests {
 
     #[test]
     fn each_refusal_is_told_when_it_begins_and_its_end_when_there_is_an_answer() {
-        let refusal = Refusal::default();
+        let refusal = RefusalLog::default();
         let told = [
             None,
-            Some(Failure::Auth),
-            Some(Failure::Auth),
-            Some(Failure::Timeout),
-            Some(Failure::Auth),
-            Some(Failure::Quota),
+            Some(ChatFailure::Auth),
+            Some(ChatFailure::Auth),
+            Some(ChatFailure::Timeout),
+            Some(ChatFailure::Auth),
+            Some(ChatFailure::Quota),
             None,
             None,
-            Some(Failure::Quota),
+            Some(ChatFailure::Quota),
         ]
-        .map(|failure| refusal.change(failure));
-        let (auth, quota) = (Some(Failure::Auth), Some(Failure::Quota));
+        .map(|failure| refusal.transition(failure));
+        let (auth, quota) = (Some(ChatFailure::Auth), Some(ChatFailure::Quota));
         assert_eq!(
             told,
             [None, auth, None, None, None, quota, quota, None, quota]

@@ -12,14 +12,14 @@ const TRACE: &str = "nightshift::trace";
 const CONTENT: &str = "nightshift::content";
 
 /// Creates the span of a request to this model.
-pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
+pub(super) fn start_span(provider: &str, model: &str, request: &ChatRequest) -> Span {
     let span = info_span!(
         target: TRACE,
         "chat",
         otel.name = %format_args!("chat {model}"),
         otel.kind = "client",
         gen_ai.operation.name = "chat",
-        gen_ai.provider.name = name(provider),
+        gen_ai.provider.name = semconv_provider(provider),
         gen_ai.request.model = model,
         gen_ai.request.max_tokens = i64::from(request.max_output_tokens),
         gen_ai.response.id = Empty,
@@ -30,11 +30,11 @@ pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
         gen_ai.system_instructions = Empty,
         gen_ai.input.messages = Empty,
         gen_ai.output.messages = Empty,
-        question = request.asked.as_str(),
+        question = request.question.as_str(),
         cost.usd = Empty,
         "error.type" = Empty
     );
-    if !span.is_disabled() && has_content() {
+    if !span.is_disabled() && records_content() {
         let system = conversation::instructions(&request.system);
         span.record("gen_ai.system_instructions", system);
         span.record(
@@ -46,24 +46,24 @@ pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
 }
 
 /// Records the answer.
-pub(super) fn answered(span: &Span, answer: &ChatAnswer) {
+pub(super) fn record_answer(span: &Span, answer: &ChatAnswer) {
     if span.is_disabled() {
         return;
     }
     span.record(
         "gen_ai.response.finish_reasons",
-        conversation::finish(answer.stop),
+        conversation::finish_reason(answer.stop),
     );
     if let Some(id) = &answer.id {
         span.record("gen_ai.response.id", id.as_str());
     }
-    if has_content() {
+    if records_content() {
         span.record("gen_ai.output.messages", conversation::output(answer));
     }
 }
 
 /// Records the usage, and the failure if there is no answer.
-pub(super) fn ended(span: &Span, failure: Option<&str>, usage: Usage, usd: f64) {
+pub(super) fn record_end(span: &Span, failure: Option<&str>, usage: Usage, usd: f64) {
     if span.is_disabled() {
         return;
     }
@@ -81,12 +81,12 @@ pub(super) fn ended(span: &Span, failure: Option<&str>, usage: Usage, usd: f64) 
     }
 }
 
-fn has_content() -> bool {
+fn records_content() -> bool {
     tracing::enabled!(target: CONTENT, tracing::Level::INFO)
 }
 
 /// Returns the convention's name for a provider.
-fn name(provider: &str) -> &str {
+fn semconv_provider(provider: &str) -> &str {
     match provider {
         "bedrock" => "aws.bedrock",
         "gemini" => "gcp.gemini",

@@ -1,20 +1,23 @@
 use std::time::Duration;
 
 use super::*;
-use crate::testing::{Counted, Scripted, answer, failed, request, secs};
+use crate::testing::{RecordingMeter, ScriptedModel, answer, failure, request_with, secs};
 
-fn metered(model: Arc<dyn ChatModel>) -> (Metered, Arc<Counted>) {
-    let meter = Arc::new(Counted::default());
-    (Metered::new(model, "openai", "main", meter.clone()), meter)
+fn metered(model: Arc<dyn ChatModel>) -> (MeteredModel, Arc<RecordingMeter>) {
+    let meter = Arc::new(RecordingMeter::default());
+    (
+        MeteredModel::new(model, "openai", "main", meter.clone()),
+        meter,
+    )
 }
 
 /// Returns outcome, duration and tokens of the measures.
-fn counted(meter: &Counted) -> Vec<(&'static str, Duration, ModelTokens)> {
+fn counted(meter: &RecordingMeter) -> Vec<(&'static str, Duration, ModelTokens)> {
     meter
-        .all()
+        .measures()
         .into_iter()
         .filter_map(|measure| match measure {
-            Measure::ModelRequest {
+            Measurement::ModelRequest {
                 outcome,
                 took,
                 tokens,
@@ -27,7 +30,7 @@ fn counted(meter: &Counted) -> Vec<(&'static str, Duration, ModelTokens)> {
 
 #[tokio::test(start_paused = true)]
 async fn each_request_is_counted_with_what_it_used() {
-    let (model, meter) = metered(Scripted::new(|number, _| {
+    let (model, meter) = metered(ScriptedModel::new(|number, _| {
         let mut answer = answer();
         answer.usage = Usage {
             input_tokens: 100,
@@ -39,15 +42,15 @@ async fn each_request_is_counted_with_what_it_used() {
         answer.usd = 0.5;
         match number {
             0 => (secs(2), Ok(answer)),
-            _ => (secs(1), Err(failed(Failure::Refused))),
+            _ => (secs(1), Err(failure(ChatFailure::Refused))),
         }
     }));
-    let _ = model.chat(&request(secs(60))).await;
-    let _ = model.chat(&request(secs(60))).await;
+    let _ = model.chat(&request_with(secs(60))).await;
+    let _ = model.chat(&request_with(secs(60))).await;
     assert_eq!(
-        meter.all(),
+        meter.measures(),
         [
-            Measure::ModelRequest {
+            Measurement::ModelRequest {
                 provider: "openai",
                 model: "main".to_owned(),
                 question: "plan",
@@ -62,7 +65,7 @@ async fn each_request_is_counted_with_what_it_used() {
                 },
                 usd: 0.5,
             },
-            Measure::ModelRequest {
+            Measurement::ModelRequest {
                 provider: "openai",
                 model: "main".to_owned(),
                 question: "plan",
@@ -80,9 +83,9 @@ async fn each_request_is_counted_with_what_it_used() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_dropped_is_counted_too() {
-    let (model, meter) = metered(Scripted::new(|_, _| (secs(600), Ok(answer()))));
+    let (model, meter) = metered(ScriptedModel::new(|_, _| (secs(600), Ok(answer()))));
     for (left, waited) in [(60, 5), (60, 60)] {
-        let request = request(secs(left));
+        let request = request_with(secs(left));
         let _ = tokio::time::timeout(secs(waited), model.chat(&request)).await;
     }
     assert_eq!(
@@ -97,22 +100,22 @@ async fn a_request_that_is_dropped_is_counted_too() {
 #[test]
 fn every_failure_that_a_model_can_have_is_an_outcome() {
     for failure in [
-        Failure::RateLimited { after: None },
-        Failure::Overloaded { after: None },
-        Failure::Unreachable,
-        Failure::Timeout,
-        Failure::Truncated,
-        Failure::Refused,
-        Failure::Filtered,
-        Failure::Malformed,
-        Failure::ContextTooLong,
-        Failure::Quota,
-        Failure::Auth,
-        Failure::BadRequest,
+        ChatFailure::RateLimited { after: None },
+        ChatFailure::Overloaded { after: None },
+        ChatFailure::Unreachable,
+        ChatFailure::Timeout,
+        ChatFailure::Truncated,
+        ChatFailure::Refused,
+        ChatFailure::Filtered,
+        ChatFailure::Malformed,
+        ChatFailure::ContextTooLong,
+        ChatFailure::Quota,
+        ChatFailure::Auth,
+        ChatFailure::BadRequest,
     ] {
         assert!(OUTCOMES.contains(&failure.as_str()), "{failure:?}");
     }
-    for not_asked in [Failure::CircuitOpen, Failure::NoTurn] {
+    for not_asked in [ChatFailure::CircuitOpen, ChatFailure::NoTurn] {
         assert!(!OUTCOMES.contains(&not_asked.as_str()));
     }
 }

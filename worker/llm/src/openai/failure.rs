@@ -6,14 +6,16 @@
 
 use std::time::Duration;
 
-use crate::chat::{ChatAnswer, ChatError, Failure, Part, Usage};
+use crate::chat::{ChatAnswer, ChatError, ChatFailure, ChatPart, Usage};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use crate::answer::Read;
+use crate::answer::AdapterAnswer;
 use crate::gemini;
-use crate::http::{Errors, PREFIXES, Reply, seconds, status_failure, text};
+use crate::http::{
+    ErrorBuilder, HEADER_PREFIXES, HttpReply, duration_from_secs, header_text, status_failure,
+};
 use crate::quirks::Quirks;
 
 /// Returns the error of an answer with an error status, or the answer that the error contains.
@@ -21,13 +23,18 @@ use crate::quirks::Quirks;
 /// # Errors
 ///
 /// Returns an error in all other cases.
-pub(super) async fn of(reply: &mut Reply, quirks: &Quirks) -> Result<ChatAnswer, ChatError> {
-    let after = reply.after().or_else(|| after_reset(&reply.headers));
-    let body = reply.whole().await?;
+pub(super) async fn from_reply(
+    reply: &mut HttpReply,
+    quirks: &Quirks,
+) -> Result<ChatAnswer, ChatError> {
+    let after = reply
+        .retry_after()
+        .or_else(|| rate_limit_reset(&reply.headers));
+    let body = reply.read_body().await?;
     if quirks.may_be_litellm && lacks_key(reply, &body) {
         let words =
             "the server fails where no key is sent: LiteLLM's proxy does so when it wants one";
-        return Err(reply.errors.make(Failure::Auth, words));
+        return Err(reply.errors.build(ChatFailure::Auth, words));
     }
     let fallback = status_failure(reply.status, after);
     Err(match serde_json::from_slice::<Value>(&body) {
@@ -38,26 +45,26 @@ pub(super) async fn of(reply: &mut Reply, quirks: &Quirks) -> Result<ChatAnswer,
                 .get("error")
                 .filter(|error| !error.is_null())
                 .unwrap_or(body);
-            if let Some(text) = slip(error) {
-                let said = Read {
-                    parts: vec![Part::text(text)],
+            if let Some(text) = failed_generation(error) {
+                let said = AdapterAnswer {
+                    parts: vec![ChatPart::text(text)],
                     usage: Usage::default(),
                     id: None,
                 };
-                return said.finish(&reply.errors, None);
+                return said.into_chat_answer(&reply.errors, None);
             }
-            read(error, fallback, &reply.errors)
+            classify_error(error, fallback, &reply.errors)
         }
         Err(_) => {
             let words = format!("{}: {}", reply.status, String::from_utf8_lossy(&body));
-            reply.errors.make(fallback, &words)
+            reply.errors.build(fallback, &words)
         }
     })
 }
 
 /// Returns whether this is LiteLLM's answer to a request without a key: 500 with only the name of that status, as
 /// text or, since 1.100, as JSON.
-fn lacks_key(reply: &Reply, body: &[u8]) -> bool {
+fn lacks_key(reply: &HttpReply, body: &[u8]) -> bool {
     let body = String::from_utf8_lossy(body).to_lowercase();
     let words = match serde_json::from_str::<Value>(&body) {
         Ok(body) => body
@@ -74,21 +81,21 @@ fn lacks_key(reply: &Reply, body: &[u8]) -> bool {
 
 /// Returns a model's text that is neither a call nor JSON to the schema, which Groq reports as a bad request. The
 /// text counts as an unreadable answer: the model is shown it and may correct it once.
-fn slip(error: &Value) -> Option<&str> {
+fn failed_generation(error: &Value) -> Option<&str> {
     let code = error.get("code").and_then(Value::as_str)?;
     let said = error.get("failed_generation").and_then(Value::as_str)?;
-    matches!(of_code(code), Some(Failure::Malformed)).then_some(said)
+    matches!(failure_from_code(code), Some(ChatFailure::Malformed)).then_some(said)
 }
 
 /// Returns the error of an answer that began with a good status. Gateways and servers put the status that they could
 /// no longer send into it (OpenRouter, LiteLLM, vLLM, SGLang).
-pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
+pub(super) fn from_stream_error(error: &Value, errors: &ErrorBuilder) -> ChatError {
     let told = ["code", "status"].map(|key| error.get(key).and_then(status));
     let told = told.into_iter().flatten().next();
-    let fallback = told.map_or(Failure::Overloaded { after: None }, |status| {
+    let fallback = told.map_or(ChatFailure::Overloaded { after: None }, |status| {
         status_failure(status, None)
     });
-    read(error, fallback, errors)
+    classify_error(error, fallback, errors)
 }
 
 /// Returns the status of a failure: a number, or its three digits as text.
@@ -101,9 +108,9 @@ fn status(value: &Value) -> Option<StatusCode> {
     (status.is_client_error() || status.is_server_error()).then_some(status)
 }
 
-fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
+fn classify_error(error: &Value, fallback: ChatFailure, errors: &ErrorBuilder) -> ChatError {
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
-    if is_googles(text("status")) {
+    if is_google_status(text("status")) {
         return gemini::error(error, fallback, errors);
     }
     let words = match error {
@@ -123,10 +130,10 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
     ];
     let failure = codes
         .iter()
-        .find_map(|code| of_code(code))
-        .or_else(|| is_unknown_key(&codes, fallback).then_some(Failure::Auth))
-        .or_else(|| was_flagged(error).then_some(Failure::Filtered))
-        .or_else(|| of_words(words))
+        .find_map(|code| failure_from_code(code))
+        .or_else(|| is_unknown_key(&codes, fallback).then_some(ChatFailure::Auth))
+        .or_else(|| is_flagged_input(error).then_some(ChatFailure::Filtered))
+        .or_else(|| failure_from_message(words))
         .unwrap_or(fallback);
     let shown = if words.is_empty() {
         error.to_string()
@@ -138,8 +145,8 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
         "" => shown,
         param => format!("{shown} ({param})"),
     };
-    let mut error = errors.make(failure, &shown);
-    if failure == Failure::Malformed {
+    let mut error = errors.build(failure, &shown);
+    if failure == ChatFailure::Malformed {
         // The model has answered and must be paid, but the usage is unknown.
         error.usage.output_tokens = 1;
     }
@@ -148,31 +155,31 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
 
 /// Returns whether a status is a canonical code of Google's APIs. Then the error has Gemini's format, which
 /// distinguishes a minute's quota from money.
-fn is_googles(status: &str) -> bool {
+fn is_google_status(status: &str) -> bool {
     let is_of_a_code = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
     !status.is_empty() && status.bytes().all(is_of_a_code)
 }
 
 /// Returns whether LiteLLM looked up a key other than its master key without a database. With status 503 the database
 /// is temporarily unavailable.
-fn is_unknown_key(codes: &[&str], fallback: Failure) -> bool {
-    fallback == Failure::BadRequest && codes.contains(&"no_db_connection")
+fn is_unknown_key(codes: &[&str], fallback: ChatFailure) -> bool {
+    fallback == ChatFailure::BadRequest && codes.contains(&"no_db_connection")
 }
 
 /// Returns whether OpenRouter's moderation stopped a prompt, which has the status of a forbidden key.
-fn was_flagged(error: &Value) -> bool {
+fn is_flagged_input(error: &Value) -> bool {
     error.pointer("/metadata/flagged_input").is_some()
 }
 
-fn of_code(code: &str) -> Option<Failure> {
+fn failure_from_code(code: &str) -> Option<ChatFailure> {
     Some(match code {
         "insufficient_quota"
         | "billing_hard_limit_reached"
         | "billing_not_active"
         | "insufficient_balance"
-        | "budget_exceeded" => Failure::Quota,
+        | "budget_exceeded" => ChatFailure::Quota,
         "context_length_exceeded" | "exceed_context_size_error" | "string_above_max_length" => {
-            Failure::ContextTooLong
+            ChatFailure::ContextTooLong
         }
         "content_filter"
         | "content_policy_violation"
@@ -180,15 +187,15 @@ fn of_code(code: &str) -> Option<Failure> {
         | "cyber_policy"
         | "bio_policy"
         | "misalignment_policy_violation"
-        | "invalid_prompt" => Failure::Filtered,
-        "invalid_api_key" | "invalid_organization" | "account_deactivated" => Failure::Auth,
-        "tool_use_failed" | "json_validate_failed" => Failure::Malformed,
-        "model_not_found" | "DeploymentNotFound" => Failure::BadRequest,
+        | "invalid_prompt" => ChatFailure::Filtered,
+        "invalid_api_key" | "invalid_organization" | "account_deactivated" => ChatFailure::Auth,
+        "tool_use_failed" | "json_validate_failed" => ChatFailure::Malformed,
+        "model_not_found" | "DeploymentNotFound" => ChatFailure::BadRequest,
         _ => return None,
     })
 }
 
-fn of_words(words: &str) -> Option<Failure> {
+fn failure_from_message(words: &str) -> Option<ChatFailure> {
     let words = words.to_lowercase();
     let says = |needles: &[&str]| needles.iter().any(|needle| words.contains(needle));
     if says(&[
@@ -201,36 +208,36 @@ fn of_words(words: &str) -> Option<Failure> {
         "too long to fit into the model",
         "request too large",
     ]) {
-        Some(Failure::ContextTooLong)
+        Some(ChatFailure::ContextTooLong)
     } else if says(&[
         "insufficient balance",
         "exceeded your current quota",
         "budget has been exceeded",
     ]) {
-        Some(Failure::Quota)
+        Some(ChatFailure::Quota)
     } else if says(&["model produced output that does not match the expected"]) {
         // llama.cpp reports an error of its own when the model's output does not fit its chat template.
-        Some(Failure::Malformed)
+        Some(ChatFailure::Malformed)
     } else {
         None
     }
 }
 
 /// Returns when the exceeded limit is reset: `x-ratelimit-reset-requests` and `-tokens`, as `1s`, `6m0s` or `20ms`.
-fn after_reset(headers: &HeaderMap) -> Option<Duration> {
-    let limits = PREFIXES
+fn rate_limit_reset(headers: &HeaderMap) -> Option<Duration> {
+    let limits = HEADER_PREFIXES
         .into_iter()
         .flat_map(|prefix| ["requests", "tokens"].map(|what| (prefix, what)));
     limits
         .filter_map(|(prefix, what)| {
-            let left = text(headers, prefix, &format!("x-ratelimit-remaining-{what}"))?;
-            let reset = text(headers, prefix, &format!("x-ratelimit-reset-{what}"))?;
-            (left == "0").then(|| span(reset))?
+            let left = header_text(headers, prefix, &format!("x-ratelimit-remaining-{what}"))?;
+            let reset = header_text(headers, prefix, &format!("x-ratelimit-reset-{what}"))?;
+            (left == "0").then(|| parse_duration(reset))?
         })
         .max()
 }
 
-fn span(text: &str) -> Option<Duration> {
+fn parse_duration(text: &str) -> Option<Duration> {
     let mut secs = 0.0;
     let mut rest = text;
     while !rest.is_empty() {
@@ -251,5 +258,5 @@ fn span(text: &str) -> Option<Duration> {
         secs += number.parse::<f64>().ok()? * scale;
         rest = next;
     }
-    seconds(secs)
+    duration_from_secs(secs)
 }

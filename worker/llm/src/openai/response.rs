@@ -1,12 +1,14 @@
 //! The body of a chat completion.
 
-use crate::chat::{CallPart, ChatAnswer, ChatError, Failure, Opaque, OutputSchema, Part, Usage};
+use crate::chat::{
+    ChatAnswer, ChatError, ChatFailure, ChatPart, OpaquePart, OutputSchema, ToolCallPart, Usage,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::SchemaMode;
-use crate::answer::{Read, arguments_of, failed};
-use crate::http::Errors;
+use crate::answer::{AdapterAnswer, answer_error, arguments_from_value};
+use crate::http::ErrorBuilder;
 use crate::quirks::Quirks;
 
 /// Deserialises a field that may be missing or null: Azure and gateways write empty fields as null.
@@ -23,19 +25,19 @@ pub(super) struct Completion {
     pub(super) id: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) choices: Vec<Choice>,
-    pub(super) usage: Option<Tokens>,
+    pub(super) usage: Option<OpenAiUsage>,
     pub(super) error: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
 pub(super) struct Choice {
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) message: Message,
+    pub(super) message: CompletionMessage,
     pub(super) finish_reason: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Message {
+pub(super) struct CompletionMessage {
     pub(super) content: Option<String>,
     pub(super) refusal: Option<String>,
     /// Reasoning at DeepSeek and servers of its models.
@@ -49,18 +51,18 @@ pub(super) struct Message {
 pub(super) struct ToolCall {
     pub(super) id: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) function: Function,
+    pub(super) function: ToolCallFunction,
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Function {
+pub(super) struct ToolCallFunction {
     pub(super) name: Option<String>,
     #[serde(default)]
     pub(super) arguments: Value,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
-pub(super) struct Tokens {
+pub(super) struct OpenAiUsage {
     #[serde(default, deserialize_with = "or_default")]
     prompt_tokens: u64,
     #[serde(default, deserialize_with = "or_default")]
@@ -84,7 +86,7 @@ struct CompletionTokens {
     reasoning_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl OpenAiUsage {
     pub(super) fn usage(self) -> Usage {
         let prompt = self.prompt_tokens_details.unwrap_or_default();
         Usage {
@@ -106,10 +108,10 @@ impl Tokens {
     }
 }
 
-pub(super) fn parse(bytes: &[u8], errors: &Errors) -> Result<Completion, ChatError> {
+pub(super) fn parse(bytes: &[u8], errors: &ErrorBuilder) -> Result<Completion, ChatError> {
     serde_json::from_slice(bytes).map_err(|error| {
-        errors.make(
-            Failure::Malformed,
+        errors.build(
+            ChatFailure::Malformed,
             &format!("the answer is no chat completion: {error}"),
         )
     })
@@ -117,21 +119,21 @@ pub(super) fn parse(bytes: &[u8], errors: &Errors) -> Result<Completion, ChatErr
 
 pub(super) fn answer(
     completion: Completion,
-    errors: &Errors,
+    errors: &ErrorBuilder,
     quirks: &Quirks,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ChatAnswer, ChatError> {
-    let usage = completion.usage.map(Tokens::usage).unwrap_or_default();
+    let usage = completion.usage.map(OpenAiUsage::usage).unwrap_or_default();
     if let Some(error) = completion.error.filter(|error| !error.is_null()) {
         return Err(ChatError {
             usage,
-            ..super::failure::of_error(&error, errors)
+            ..super::failure::from_stream_error(&error, errors)
         });
     }
     let Some(choice) = completion.choices.into_iter().next() else {
-        return Err(failed(
+        return Err(answer_error(
             errors,
-            Failure::Malformed,
+            ChatFailure::Malformed,
             "the answer has no choices",
             usage,
         ));
@@ -139,35 +141,35 @@ pub(super) fn answer(
     let refusal = choice.message.refusal.as_deref();
     if refusal.is_some_and(|text| !text.is_empty()) {
         // The model's words are not quoted, because the model chose them and reports show the error.
-        return Err(failed(
+        return Err(answer_error(
             errors,
-            Failure::Refused,
+            ChatFailure::Refused,
             "the model refused in its own words",
             usage,
         ));
     }
     match choice.finish_reason.as_deref() {
         Some("length") => {
-            return Err(failed(
+            return Err(answer_error(
                 errors,
-                Failure::Truncated,
+                ChatFailure::Truncated,
                 "the answer reached its token limit",
                 usage,
             ));
         }
         Some("content_filter") => {
-            return Err(failed(
+            return Err(answer_error(
                 errors,
-                Failure::Filtered,
+                ChatFailure::Filtered,
                 "the content filter stopped the answer",
                 usage,
             ));
         }
         // DeepSeek ends an answer so in the middle.
         Some("insufficient_system_resource") => {
-            return Err(failed(
+            return Err(answer_error(
                 errors,
-                Failure::Overloaded { after: None },
+                ChatFailure::Overloaded { after: None },
                 "the server had no room to end its answer",
                 usage,
             ));
@@ -175,15 +177,15 @@ pub(super) fn answer(
         _ => {}
     }
     let parts = parts(choice.message, errors.model(), quirks);
-    Read {
+    AdapterAnswer {
         parts,
         usage,
         id: completion.id,
     }
-    .finish(errors, wanted)
+    .into_chat_answer(errors, wanted)
 }
 
-fn parts(message: Message, model: &str, quirks: &Quirks) -> Vec<Part> {
+fn parts(message: CompletionMessage, model: &str, quirks: &Quirks) -> Vec<ChatPart> {
     let mut parts = Vec::new();
     let reasoning = [message.reasoning_content, message.reasoning];
     let reasoning = reasoning
@@ -191,22 +193,22 @@ fn parts(message: Message, model: &str, quirks: &Quirks) -> Vec<Part> {
         .flatten()
         .find(|text| !text.is_empty());
     if let Some(reasoning) = reasoning.filter(|_| quirks.reasoning_back) {
-        parts.push(Part::Opaque(Opaque::new(
+        parts.push(ChatPart::Opaque(OpaquePart::new(
             model,
             json!({ "reasoning_content": reasoning }),
         )));
     }
     if let Some(text) = message.content.filter(|text| !text.is_empty()) {
-        parts.push(Part::text(text));
+        parts.push(ChatPart::text(text));
     }
     for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
-        parts.push(Part::Call(CallPart {
+        parts.push(ChatPart::Call(ToolCallPart {
             id: call
                 .id
                 .filter(|id| !id.is_empty())
                 .unwrap_or_else(|| format!("call_{index}")),
             name: call.function.name.unwrap_or_default(),
-            arguments: arguments_of(call.function.arguments),
+            arguments: arguments_from_value(call.function.arguments),
             opaque: None,
         }));
     }

@@ -4,20 +4,22 @@ mod servers;
 mod streams;
 
 use crate::chat::{
-    Arguments, Asked, ChatAnswer, ChatError, ChatRequest, Failure, Part, StopReason,
+    CallArguments, ChatAnswer, ChatError, ChatFailure, ChatPart, ChatRequest, QuestionKind,
+    StopReason,
 };
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
+    KEY, StubReply, StubServer, assert_errors, connect, question, question_with_tools,
+    render_request, turn_request,
 };
-use crate::{ModelConfig, Provider, Server};
+use crate::{ModelConfig, ModelProvider, ModelServer};
 
 fn config(model: &str) -> ModelConfig {
-    let mut config = ModelConfig::new(Provider::Openai, model);
+    let mut config = ModelConfig::new(ModelProvider::Openai, model);
     config.temperature = Some(0.1);
     config.reasoning_effort = Some("low".to_owned());
-    config.server = Some(Server::Openai);
+    config.server = Some(ModelServer::Openai);
     config
 }
 
@@ -26,17 +28,21 @@ fn done() -> Value {
 }
 
 async fn sent(config: &ModelConfig, request: &ChatRequest) -> Value {
-    let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+    let stub = StubServer::start(vec![StubReply::json(200, &[], &done())]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config.clone()
     };
     let _ = connect(&config).chat(request).await;
-    stub.seen()[0].body.clone()
+    stub.requests()[0].body.clone()
 }
 
-async fn answered(model: &str, request: &ChatRequest, say: Say) -> Result<ChatAnswer, ChatError> {
-    let stub = Stub::start(vec![say]).await;
+async fn answered(
+    model: &str,
+    request: &ChatRequest,
+    say: StubReply,
+) -> Result<ChatAnswer, ChatError> {
+    let stub = StubServer::start(vec![say]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config(model)
@@ -46,7 +52,7 @@ async fn answered(model: &str, request: &ChatRequest, say: Say) -> Result<ChatAn
 
 #[tokio::test]
 async fn a_question_to_a_schema() {
-    insta::assert_snapshot!(told(&sent(&config("gpt-4.1"), &question()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config("gpt-4.1"), &question()).await), @r#"
     max_completion_tokens 2000
     messages[0] {"content":"You triage alerts.","role":"system"}
     messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
@@ -56,7 +62,7 @@ async fn a_question_to_a_schema() {
     stream_options {"include_usage":true}
     temperature 0.1
     "#);
-    insta::assert_snapshot!(told(&sent(&config("gpt-6-astra"), &question_with_tools()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config("gpt-6-astra"), &question_with_tools()).await), @r#"
     max_completion_tokens 4048
     messages[0] {"content":"You triage alerts.","role":"developer"}
     messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
@@ -66,7 +72,7 @@ async fn a_question_to_a_schema() {
     stream true
     stream_options {"include_usage":true}
     "#);
-    insta::assert_snapshot!(told(&sent(&config("deepseek-chat"), &question_with_tools()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config("deepseek-chat"), &question_with_tools()).await), @r#"
     max_tokens 4048
     messages[0] {"content":"You triage alerts.","role":"system"}
     messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
@@ -79,19 +85,19 @@ async fn a_question_to_a_schema() {
     tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}},"type":"function"}
     tools[1] {"function":{"description":"Gives the answer, once no other tool needs to be called.","name":"plan","parameters":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"type":"function"}
     "#);
-    insta::assert_snapshot!(told(&sent(&config("qwen3:8b"), &question()).await["max_tokens"]), @" 4048");
+    insta::assert_snapshot!(render_request(&sent(&config("qwen3:8b"), &question()).await["max_tokens"]), @" 4048");
 }
 
 #[tokio::test]
 async fn a_conversation_with_tools() {
     let turn = |model: &str| {
-        turn(
+        turn_request(
             &format!("openai/{model}"),
             json!({"reasoning_content": "Let me see."}),
             None,
         )
     };
-    insta::assert_snapshot!(told(&sent(&config("gpt-6-astra"), &turn("gpt-6-astra")).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config("gpt-6-astra"), &turn("gpt-6-astra")).await), @r#"
     max_completion_tokens 2000
     messages[0] {"content":"You triage alerts.","role":"developer"}
     messages[1] {"content":"Do the step.","role":"user"}
@@ -108,7 +114,7 @@ async fn a_conversation_with_tools() {
     "#);
     let deepseek = sent(&config("deepseek-chat"), &turn("deepseek-chat")).await;
     assert_eq!(deepseek["messages"][2]["reasoning_content"], "Let me see.");
-    insta::assert_snapshot!(told(&sent(&config("deepseek-r1:70b"), &turn("deepseek-r1:70b")).await["messages"]), @r#"
+    insta::assert_snapshot!(render_request(&sent(&config("deepseek-r1:70b"), &turn("deepseek-r1:70b")).await["messages"]), @r#"
     [0] {"content":"You triage alerts.","role":"system"}
     [1] {"content":"Do the step.","role":"user"}
     [2] {"content":"I look.\n\nCalled asset_lookup with {\"indicator\":\"i-1\"}\n\nCalled asset_lookup with {indicator","role":"assistant"}
@@ -131,7 +137,7 @@ async fn tools_stay_where_they_are_needed_or_nobody_asked_to_reason() {
     assert_eq!(sent(Some("high"), &question_with_tools()).await, reasons);
     assert_eq!(sent(Some("none"), &question_with_tools()).await, not);
     assert_eq!(sent(None, &question_with_tools()).await, not);
-    let mut called = turn("x", json!({}), None);
+    let mut called = turn_request("x", json!({}), None);
     assert_eq!(sent(Some("high"), &called).await, not);
     called.may_call = false;
     assert_eq!(sent(Some("high"), &called).await, not);
@@ -147,8 +153,8 @@ async fn a_policy_that_ends_a_stream_is_a_filter() {
         let text = format!(
             "data: {{\"choices\":[{{\"delta\":{{\"content\":\"I\"}}}}]}}\n\ndata: {{\"error\":{{\"code\":\"{code}\",\"message\":\"x\"}}}}\n\n"
         );
-        let error = answered("gpt-5.4", &question(), Say::events(&text)).await;
-        assert_eq!(error.unwrap_err().failure, Failure::Filtered, "{code}");
+        let error = answered("gpt-5.4", &question(), StubReply::events(&text)).await;
+        assert_eq!(error.unwrap_err().failure, ChatFailure::Filtered, "{code}");
     }
 }
 
@@ -180,13 +186,13 @@ async fn addresses_and_keys() {
             format!("api-key: {KEY}"),
         ),
     ] {
-        let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+        let stub = StubServer::start(vec![StubReply::json(200, &[], &done())]).await;
         let mut config = config("a b");
         config.base_url = Some(format!("{}{base}", stub.url));
         config.api_version = version.map(str::to_owned);
         config.server = None;
         connect(&config).chat(&question()).await.unwrap();
-        let seen = stub.seen();
+        let seen = stub.requests();
         assert_eq!(seen[0].path, path);
         assert!(seen[0].head.contains(&header), "{}", seen[0].head);
     }
@@ -194,11 +200,11 @@ async fn addresses_and_keys() {
 
 #[tokio::test]
 async fn a_server_without_schemas_is_asked_in_weaker_ways_and_remembered() {
-    let refuse = |words: &str| Say::json(400, &[], &json!({"error": {"message": words}}));
-    let stub = Stub::start(vec![
+    let refuse = |words: &str| StubReply::json(400, &[], &json!({"error": {"message": words}}));
+    let stub = StubServer::start(vec![
         refuse("'response_format.type' must be 'text'"),
         refuse("tool_choice is not supported"),
-        Say::json(200, &[], &done()),
+        StubReply::json(200, &[], &done()),
     ])
     .await;
     let model = connect(&ModelConfig {
@@ -211,7 +217,7 @@ async fn a_server_without_schemas_is_asked_in_weaker_ways_and_remembered() {
         ("{\"mode\":\"direct\"}", None)
     );
     model.chat(&question()).await.unwrap();
-    let seen = stub.seen();
+    let seen = stub.requests();
     assert_eq!(seen.len(), 4);
     assert_eq!(seen[0].body["response_format"]["type"], "json_schema");
     assert_eq!(seen[1].body["tool_choice"]["function"]["name"], "plan");
@@ -229,9 +235,13 @@ async fn a_server_without_schemas_is_asked_in_weaker_ways_and_remembered() {
 async fn an_answer_by_a_forced_tool_is_text_again() {
     let body = json!({"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [
         {"id": "c", "function": {"name": "plan", "arguments": "{\"mode\":\"direct\"}"}}]}}]});
-    let answer = answered("deepseek-chat", &question(), Say::json(200, &[], &body))
-        .await
-        .unwrap();
+    let answer = answered(
+        "deepseek-chat",
+        &question(),
+        StubReply::json(200, &[], &body),
+    )
+    .await
+    .unwrap();
     assert_eq!(answer.structured, Some(json!({"mode": "direct"})));
     assert_eq!(
         (answer.text().as_str(), answer.stop),
@@ -244,16 +254,16 @@ async fn answers_of_other_servers_are_read() {
     let body = json!({"choices": [{"finish_reason": "stop", "message": {"content": "", "reasoning_content": "Hm.", "tool_calls": [
         {"function": {"name": "asset_lookup", "arguments": {"indicator": "i-1"}}}]}}],
         "usage": {"prompt_tokens": 9, "completion_tokens": 3, "prompt_cache_hit_tokens": 4}});
-    let mut request = turn("x", json!({}), None);
-    request.asked = Asked::Turn;
-    let answer = answered("deepseek-chat", &request, Say::json(200, &[], &body))
+    let mut request = turn_request("x", json!({}), None);
+    request.question = QuestionKind::Turn;
+    let answer = answered("deepseek-chat", &request, StubReply::json(200, &[], &body))
         .await
         .unwrap();
     assert!(
-        matches!(&answer.parts[0], Part::Opaque(opaque) if opaque.provider == "openai/deepseek-chat")
+        matches!(&answer.parts[0], ChatPart::Opaque(opaque) if opaque.provider == "openai/deepseek-chat")
     );
     let call = answer.calls().next().unwrap();
-    assert!(matches!(&call.arguments, Arguments::Object(_)) && !call.id.is_empty());
+    assert!(matches!(&call.arguments, CallArguments::Object(_)) && !call.id.is_empty());
     assert_eq!(
         (answer.usage.cached_tokens, answer.stop),
         (4, StopReason::Calls)
@@ -265,7 +275,7 @@ async fn what_was_reasoned_beside_the_answer_is_output_too() {
     let body = json!({"choices": [{"message": {"content": "{}"}}], "usage": {
         "prompt_tokens": 50, "completion_tokens": 100, "total_tokens": 20_150,
         "completion_tokens_details": {"reasoning_tokens": 20_000}}});
-    let answer = answered("grok-4", &question(), Say::json(200, &[], &body)).await;
+    let answer = answered("grok-4", &question(), StubReply::json(200, &[], &body)).await;
     let usage = answer.unwrap().usage;
     assert_eq!(
         (usage.output_tokens, usage.reasoning_tokens),
@@ -275,7 +285,7 @@ async fn what_was_reasoned_beside_the_answer_is_output_too() {
 
 #[tokio::test]
 async fn reasoning_is_read_once_by_whichever_names_it_comes() {
-    let request = turn("x", json!({}), None);
+    let request = turn_request("x", json!({}), None);
     for said in [
         json!({"reasoning_content": "Hm.", "reasoning": "Hm."}),
         json!({"reasoning_content": null, "reasoning": "Hm."}),
@@ -288,13 +298,13 @@ async fn reasoning_is_read_once_by_whichever_names_it_comes() {
         let whole = json!({"choices": [{"finish_reason": "stop", "message": message}]});
         let delta = json!({"choices": [{"finish_reason": "stop", "delta": message}]});
         for say in [
-            Say::json(200, &[], &whole),
-            Say::events(&format!("data: {delta}\n\ndata: [DONE]\n\n")),
+            StubReply::json(200, &[], &whole),
+            StubReply::events(&format!("data: {delta}\n\ndata: [DONE]\n\n")),
         ] {
             let answer = answered("deepseek-ai/DeepSeek-V3", &request, say).await;
             let parts = answer.unwrap().parts;
             let thoughts = parts.iter().filter_map(|part| match part {
-                Part::Opaque(own) => own.value["reasoning_content"].as_str(),
+                ChatPart::Opaque(own) => own.value["reasoning_content"].as_str(),
                 _ => None,
             });
             let wanted: &[&str] =
@@ -314,23 +324,23 @@ async fn ends_that_are_no_answers() {
     for (choice, failure) in [
         (
             json!({"finish_reason": "length", "message": {"content": "{\"mo"}}),
-            Failure::Truncated,
+            ChatFailure::Truncated,
         ),
         (
             json!({"finish_reason": "content_filter", "message": {"content": ""}}),
-            Failure::Filtered,
+            ChatFailure::Filtered,
         ),
         (
             json!({"finish_reason": "stop", "message": {"content": null, "refusal": "I cannot help."}}),
-            Failure::Refused,
+            ChatFailure::Refused,
         ),
         (
             json!({"finish_reason": "stop", "message": {"content": " \n"}}),
-            Failure::Malformed,
+            ChatFailure::Malformed,
         ),
     ] {
         let body = json!({"choices": [choice], "usage": usage});
-        let error = answered("gpt-4.1", &question(), Say::json(200, &[], &body))
+        let error = answered("gpt-4.1", &question(), StubReply::json(200, &[], &body))
             .await
             .unwrap_err();
         assert_eq!(
@@ -338,7 +348,7 @@ async fn ends_that_are_no_answers() {
             (failure, 7),
             "{error}"
         );
-        assert!(!error.what.contains("cannot"), "its own words: {error}");
+        assert!(!error.message.contains("cannot"), "its own words: {error}");
     }
 }
 
@@ -347,12 +357,12 @@ async fn what_a_model_said_that_fits_nothing_is_an_answer_to_be_mended() {
     for code in ["tool_use_failed", "json_validate_failed"] {
         let error = |said: Value| json!({"error": {"message": "Failed to call a function.", "type": "invalid_request_error", "code": code, "failed_generation": said}});
         let said = error(json!("<function=x>"));
-        let answer = answered("m", &question(), Say::json(400, &[], &said)).await;
+        let answer = answered("m", &question(), StubReply::json(400, &[], &said)).await;
         assert_eq!(answer.unwrap().text(), "<function=x>");
         for nothing in [json!(null), json!(" ")] {
-            let say = Say::json(400, &[], &error(nothing));
+            let say = StubReply::json(400, &[], &error(nothing));
             let error = answered("m", &question(), say).await.unwrap_err();
-            assert_eq!(error.failure, Failure::Malformed);
+            assert_eq!(error.failure, ChatFailure::Malformed);
         }
     }
 }
@@ -395,5 +405,5 @@ const ERRORS: &str = r#"
 
 #[tokio::test]
 async fn errors_by_code_words_and_status() {
-    errors_hold(&config("gpt-4.1"), ERRORS).await;
+    assert_errors(&config("gpt-4.1"), ERRORS).await;
 }

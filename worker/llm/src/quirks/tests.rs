@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn quirks(provider: Provider, model: &str) -> Quirks {
-    Quirks::of(&ModelConfig::new(provider, model))
+fn quirks(provider: ModelProvider, model: &str) -> Quirks {
+    Quirks::from_config(&ModelConfig::new(provider, model))
 }
 
 #[test]
 fn the_table_is_whole_and_begins_with_a_full_row_for_each_provider() {
-    toml::from_str::<Table>(include_str!("../quirks.toml")).unwrap();
+    toml::from_str::<QuirksTable>(include_str!("../quirks.toml")).unwrap();
     let known: toml::Table = include_str!("../quirks.toml").parse().unwrap();
     let keys = [
         "api_version",
@@ -63,20 +63,20 @@ fn reasoning_models_of_openai_take_no_sampling() {
         "gpt-6-astra",
         "gpt-6.1-terra",
     ] {
-        let quirks = quirks(Provider::Openai, model);
+        let quirks = quirks(ModelProvider::Openai, model);
         assert!(!quirks.sampling, "{model}");
         assert_eq!(
             quirks.token_field,
             TokenField::MaxCompletionTokens,
             "{model}"
         );
-        assert_eq!(quirks.reasoning, Reasoning::Effort, "{model}");
+        assert_eq!(quirks.reasoning, ReasoningControl::Effort, "{model}");
     }
-    assert!(!quirks(Provider::Openai, "openrouter/openai/gpt-6-astra").sampling);
+    assert!(!quirks(ModelProvider::Openai, "openrouter/openai/gpt-6-astra").sampling);
     for model in ["gpt-4o", "gpt-4.1-mini"] {
-        assert!(quirks(Provider::Openai, model).sampling, "{model}");
+        assert!(quirks(ModelProvider::Openai, model).sampling, "{model}");
     }
-    let local = quirks(Provider::Openai, "qwen3:8b");
+    let local = quirks(ModelProvider::Openai, "qwen3:8b");
     assert_eq!(
         (local.token_field, local.strict_tools),
         (TokenField::MaxTokens, false)
@@ -85,52 +85,56 @@ fn reasoning_models_of_openai_take_no_sampling() {
 
 #[test]
 fn the_key_goes_where_the_server_looks_for_it() {
-    let mut config = ModelConfig::new(Provider::Openai, "triage");
-    assert_eq!(Quirks::of(&config).key_header, "authorization");
+    let mut config = ModelConfig::new(ModelProvider::Openai, "triage");
+    assert_eq!(Quirks::from_config(&config).key_header, "authorization");
     config.base_url = Some("https://soc.openai.azure.com/openai/v1".to_owned());
-    assert_eq!(Quirks::of(&config).key_header, "api-key");
+    assert_eq!(Quirks::from_config(&config).key_header, "api-key");
     config.base_url = Some("http://127.0.0.1:1/openai".to_owned());
     config.api_version = Some("2025-04-01-preview".to_owned());
-    assert_eq!(Quirks::of(&config).key_header, "api-key");
+    assert_eq!(Quirks::from_config(&config).key_header, "api-key");
 
-    let mut config = ModelConfig::new(Provider::Gemini, "gemini-3-pro");
-    assert_eq!(Quirks::of(&config).key_header, "x-goog-api-key");
+    let mut config = ModelConfig::new(ModelProvider::Gemini, "gemini-3-pro");
+    assert_eq!(Quirks::from_config(&config).key_header, "x-goog-api-key");
     config.base_url = Some(
         "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google".to_owned(),
     );
-    assert_eq!(Quirks::of(&config).key_header, "authorization");
+    assert_eq!(Quirks::from_config(&config).key_header, "authorization");
 }
 
 #[test]
 fn an_older_version_of_messages_takes_sampling_from_models_that_do() {
-    let mut config = ModelConfig::new(Provider::Anthropic, "claude-haiku-4-5");
-    assert!(!Quirks::of(&config).sampling);
+    let mut config = ModelConfig::new(ModelProvider::Anthropic, "claude-haiku-4-5");
+    assert!(!Quirks::from_config(&config).sampling);
     assert_eq!(
-        Quirks::of(&config).api_version.as_deref(),
+        Quirks::from_config(&config).api_version.as_deref(),
         Some("2026-10-21")
     );
     config.api_version = Some("2023-06-01".to_owned());
-    let older = Quirks::of(&config);
+    let older = Quirks::from_config(&config);
     assert_eq!(
         (older.sampling, older.key_header.as_str()),
         (true, "x-api-key")
     );
     for model in ["claude-opus-4-8", "claude-sonnet-5", "claude-opus-5-5"] {
         config.model = model.to_owned();
-        assert!(!Quirks::of(&config).sampling, "{model}");
-        assert_eq!(Quirks::of(&config).reasoning, Reasoning::Effort, "{model}");
+        assert!(!Quirks::from_config(&config).sampling, "{model}");
+        assert_eq!(
+            Quirks::from_config(&config).reasoning,
+            ReasoningControl::Effort,
+            "{model}"
+        );
     }
 }
 
 #[test]
 fn the_configuration_wins() {
-    let mut config = ModelConfig::new(Provider::Bedrock, "us.deepseek.r1-v1:0");
-    assert!(!Quirks::of(&config).tools);
+    let mut config = ModelConfig::new(ModelProvider::Bedrock, "us.deepseek.r1-v1:0");
+    assert!(!Quirks::from_config(&config).tools);
     config.tools = Some(true);
     config.schema = Some(SchemaMode::Tool);
     config.window_tokens = Some(9);
     config.max_output_tokens = Some(8);
-    let quirks = Quirks::of(&config);
+    let quirks = Quirks::from_config(&config);
     assert_eq!(
         (
             quirks.tools,
@@ -145,13 +149,27 @@ fn the_configuration_wins() {
 #[test]
 fn reasoning_has_room_beside_the_answer_as_far_as_the_model_may_say_so_much() {
     for (provider, model, word, answer, room, most) in [
-        (Provider::Openai, "gpt-5.4", "high", 6_000, 16_384, 22_384),
-        (Provider::Openai, "gpt-5.4", "none", 6_000, 0, 6_000),
-        (Provider::Openai, "gpt-4.1", "high", 6_000, 0, 6_000),
-        (Provider::Openai, "a-model", "high", 6_000, 2_048, 4_096),
-        (Provider::Openai, "a-model", "low", 1_000, 2_048, 3_048),
         (
-            Provider::Anthropic,
+            ModelProvider::Openai,
+            "gpt-5.4",
+            "high",
+            6_000,
+            16_384,
+            22_384,
+        ),
+        (ModelProvider::Openai, "gpt-5.4", "none", 6_000, 0, 6_000),
+        (ModelProvider::Openai, "gpt-4.1", "high", 6_000, 0, 6_000),
+        (
+            ModelProvider::Openai,
+            "a-model",
+            "high",
+            6_000,
+            2_048,
+            4_096,
+        ),
+        (ModelProvider::Openai, "a-model", "low", 1_000, 2_048, 3_048),
+        (
+            ModelProvider::Anthropic,
             "claude-opus-4-5",
             "xhigh",
             6_000,
@@ -159,7 +177,7 @@ fn reasoning_has_room_beside_the_answer_as_far_as_the_model_may_say_so_much() {
             38_768,
         ),
         (
-            Provider::Anthropic,
+            ModelProvider::Anthropic,
             "claude-opus-4-5",
             "16000",
             6_000,
@@ -167,7 +185,7 @@ fn reasoning_has_room_beside_the_answer_as_far_as_the_model_may_say_so_much() {
             22_000,
         ),
         (
-            Provider::Anthropic,
+            ModelProvider::Anthropic,
             "claude-opus-4-1",
             "max",
             6_000,
@@ -175,7 +193,7 @@ fn reasoning_has_room_beside_the_answer_as_far_as_the_model_may_say_so_much() {
             32_000,
         ),
         (
-            Provider::Gemini,
+            ModelProvider::Gemini,
             "gemini-3-pro",
             "medium",
             8_000,
@@ -185,42 +203,47 @@ fn reasoning_has_room_beside_the_answer_as_far_as_the_model_may_say_so_much() {
     ] {
         let mut config = ModelConfig::new(provider, model);
         config.reasoning_effort = Some(word.to_owned());
-        let quirks = Quirks::of(&config);
+        let quirks = Quirks::from_config(&config);
         let found = (
-            quirks.room(Some(word), answer),
-            quirks.most(Some(word), answer),
+            quirks.reasoning_budget(Some(word), answer),
+            quirks.max_request_tokens(Some(word), answer),
         );
         assert_eq!(found, (room, most), "{model} {word}");
         let traits = quirks.traits(&config);
-        assert!(traits.most_output(answer) >= most, "{model} {word}");
+        assert!(traits.max_answer_tokens(answer) >= most, "{model} {word}");
     }
 }
 
 #[test]
 fn models_that_get_their_tools_only_at_times_are_known() {
     for (provider, model, word, always) in [
-        (Provider::Openai, "deepseek-r1:70b", None, false),
-        (Provider::Openai, "gpt-5.4", Some("high"), false),
-        (Provider::Openai, "gpt-5.4", Some("none"), true),
-        (Provider::Openai, "gpt-5.4", None, true),
-        (Provider::Openai, "gpt-5.1", Some("high"), true),
-        (Provider::Gemini, "gemini-2.5-flash", None, false),
-        (Provider::Gemini, "gemini-3-pro", Some("high"), true),
-        (Provider::Anthropic, "claude-opus-5-5", Some("high"), true),
+        (ModelProvider::Openai, "deepseek-r1:70b", None, false),
+        (ModelProvider::Openai, "gpt-5.4", Some("high"), false),
+        (ModelProvider::Openai, "gpt-5.4", Some("none"), true),
+        (ModelProvider::Openai, "gpt-5.4", None, true),
+        (ModelProvider::Openai, "gpt-5.1", Some("high"), true),
+        (ModelProvider::Gemini, "gemini-2.5-flash", None, false),
+        (ModelProvider::Gemini, "gemini-3-pro", Some("high"), true),
+        (
+            ModelProvider::Anthropic,
+            "claude-opus-5-5",
+            Some("high"),
+            true,
+        ),
     ] {
         let mut config = ModelConfig::new(provider, model);
         config.reasoning_effort = word.map(str::to_owned);
-        let traits = Quirks::of(&config).traits(&config);
+        let traits = Quirks::from_config(&config).traits(&config);
         assert_eq!(traits.tools_always, always, "{model} {word:?}");
         config.tools = Some(false);
-        assert!(!Quirks::of(&config).traits(&config).tools_always);
+        assert!(!Quirks::from_config(&config).traits(&config).tools_always);
     }
 }
 
 fn at(base_url: &str) -> ModelConfig {
     ModelConfig {
         base_url: Some(base_url.to_owned()),
-        ..ModelConfig::new(Provider::Openai, "gpt-4.1")
+        ..ModelConfig::new(ModelProvider::Openai, "gpt-4.1")
     }
 }
 
@@ -232,7 +255,7 @@ fn only_the_vendors_own_servers_take_a_schema_beside_tools() {
         "https://soc.openai.azure.com/openai/v1",
         "https://soc.services.ai.azure.com/openai/v1",
     ] {
-        let quirks = Quirks::of(&at(url));
+        let quirks = Quirks::from_config(&at(url));
         assert_eq!(quirks.schema_with_tools, SchemaMode::Strict, "{url}");
         assert!(
             quirks.names_tool && quirks.keep_alive && !quirks.grammar,
@@ -246,7 +269,7 @@ fn only_the_vendors_own_servers_take_a_schema_beside_tools() {
         "https://api.openai.com.evil.example/v1",
         "https://notapi.openai.com/v1",
     ] {
-        let quirks = Quirks::of(&at(url));
+        let quirks = Quirks::from_config(&at(url));
         assert_eq!(quirks.schema_with_tools, SchemaMode::Tool, "{url}");
         assert!(
             !quirks.names_tool && !quirks.keep_alive && quirks.grammar,
@@ -260,7 +283,7 @@ fn a_configured_server_counts_for_more_than_its_host() {
     let with = |server| {
         let mut config = at("http://127.0.0.1:8080/v1");
         config.server = Some(server);
-        let quirks = Quirks::of(&config);
+        let quirks = Quirks::from_config(&config);
         (
             quirks.schema,
             quirks.schema_with_tools,
@@ -268,14 +291,14 @@ fn a_configured_server_counts_for_more_than_its_host() {
         )
     };
     let (strict, tool, prompt) = (SchemaMode::Strict, SchemaMode::Tool, SchemaMode::Prompt);
-    assert_eq!(with(Server::Openai), (strict, strict, false));
-    assert_eq!(with(Server::LlamaCpp), (strict, tool, false));
-    assert_eq!(with(Server::Vllm), (strict, tool, false));
-    assert_eq!(with(Server::LmStudio), (strict, tool, false));
-    assert_eq!(with(Server::Litellm), (strict, tool, true));
-    assert_eq!(with(Server::Ollama), (strict, prompt, false));
-    assert_eq!(with(Server::Transformers), (prompt, prompt, false));
+    assert_eq!(with(ModelServer::Openai), (strict, strict, false));
+    assert_eq!(with(ModelServer::LlamaCpp), (strict, tool, false));
+    assert_eq!(with(ModelServer::Vllm), (strict, tool, false));
+    assert_eq!(with(ModelServer::LmStudio), (strict, tool, false));
+    assert_eq!(with(ModelServer::Litellm), (strict, tool, true));
+    assert_eq!(with(ModelServer::Ollama), (strict, prompt, false));
+    assert_eq!(with(ModelServer::Transformers), (prompt, prompt, false));
     let mut config = at("https://gateway.example.org/v1");
-    config.server = Some(Server::Azure);
-    assert_eq!(Quirks::of(&config).key_header, "api-key");
+    config.server = Some(ModelServer::Azure);
+    assert_eq!(Quirks::from_config(&config).key_header, "api-key");
 }

@@ -12,31 +12,31 @@ use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use tokio::time::{Instant, sleep};
 
-type Limiter = RateLimiter<NotKeyed, InMemoryState, Monotonic, NoOpMiddleware<Nanos>>;
+type GcraLimiter = RateLimiter<NotKeyed, InMemoryState, TokioClock, NoOpMiddleware<Nanos>>;
 
 /// One limit per minute.
-pub(super) struct Bucket {
-    all: Limiter,
-    ordinary: Limiter,
+pub(super) struct TokenBucket {
+    all: GcraLimiter,
+    ordinary: GcraLimiter,
     /// Maximum burst of ordinary requests.
     ordinary_burst: NonZeroU32,
     burst: NonZeroU32,
-    clock: Monotonic,
+    clock: TokioClock,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// Creates a limit per minute with at most `burst` at once.
     pub(super) fn per_minute(limit: u32, burst: u32) -> Self {
-        let clock = Monotonic(Instant::now());
+        let clock = TokioClock(Instant::now());
         let burst = at_least_one(burst);
-        let ordinary_burst = but_a_fifth(burst.get());
+        let ordinary_burst = ordinary_share(burst.get());
         let limiter = |limit, burst| {
             let quota = Quota::per_minute(limit).allow_burst(burst);
             RateLimiter::direct_with_clock(quota, clock)
         };
         Self {
             all: limiter(at_least_one(limit), burst),
-            ordinary: limiter(but_a_fifth(limit), ordinary_burst),
+            ordinary: limiter(ordinary_share(limit), ordinary_burst),
             ordinary_burst,
             burst,
             clock,
@@ -53,22 +53,23 @@ impl Bucket {
     /// # Errors
     ///
     /// Returns the number that was taken, when the next part would come after the deadline.
-    pub(super) async fn take(
+    pub(super) async fn acquire(
         &self,
         number: u64,
         urgent: bool,
         deadline: Instant,
     ) -> Result<(), u64> {
         if !urgent {
-            self.pass(&self.ordinary, self.ordinary_burst, number, deadline)
+            self.acquire_from(&self.ordinary, self.ordinary_burst, number, deadline)
                 .await?;
         }
-        self.pass(&self.all, self.burst, number, deadline).await
+        self.acquire_from(&self.all, self.burst, number, deadline)
+            .await
     }
 
-    async fn pass(
+    async fn acquire_from(
         &self,
-        limiter: &Limiter,
+        limiter: &GcraLimiter,
         burst: NonZeroU32,
         number: u64,
         deadline: Instant,
@@ -95,9 +96,9 @@ impl Bucket {
 
 /// Tokio's clock, which tests can pause.
 #[derive(Debug, Clone, Copy)]
-struct Monotonic(Instant);
+struct TokioClock(Instant);
 
-impl Clock for Monotonic {
+impl Clock for TokioClock {
     type Instant = Nanos;
 
     fn now(&self) -> Nanos {
@@ -110,6 +111,6 @@ fn at_least_one(number: u32) -> NonZeroU32 {
 }
 
 /// Returns the share of ordinary requests: all but a fifth, at least one of two or more.
-fn but_a_fifth(number: u32) -> NonZeroU32 {
+fn ordinary_share(number: u32) -> NonZeroU32 {
     at_least_one(number.saturating_sub((number / 5).max(1)))
 }

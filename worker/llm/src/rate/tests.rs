@@ -1,18 +1,23 @@
 use futures_util::future::join_all;
 
 use super::*;
-use crate::testing::{NOW, Scripted, answer, breaker, failed, request, secs, urgent, usage};
+use crate::testing::{
+    NOW, ScriptedModel, answer, breaker, failure, request_with, secs, urgent_request, usage,
+};
 
-fn limits(requests_per_minute: Option<u32>, tokens_per_minute: Option<u32>) -> Arc<Turns> {
-    Turns::within(Limits {
+fn limits(
+    requests_per_minute: Option<u32>,
+    tokens_per_minute: Option<u32>,
+) -> Arc<SharedRateLimit> {
+    SharedRateLimit::new(MinuteLimits {
         requests_per_minute,
         tokens_per_minute,
     })
 }
 
 /// Returns a model whose answers use this many tokens.
-fn using(tokens: u64) -> Arc<Scripted> {
-    Scripted::new(move |_, _| {
+fn using(tokens: u64) -> Arc<ScriptedModel> {
+    ScriptedModel::new(move |_, _| {
         let mut answer = answer();
         answer.usage = usage(tokens, 0);
         (NOW, Ok(answer))
@@ -20,11 +25,18 @@ fn using(tokens: u64) -> Arc<Scripted> {
 }
 
 /// Returns the number of requests in each of the first minutes, for `number` requests that all wait from the start.
-async fn per_minute(rate: Rate, model: &Scripted, number: usize, minutes: u64) -> Vec<usize> {
+async fn per_minute(
+    rate: RateLimit,
+    model: &ScriptedModel,
+    number: usize,
+    minutes: u64,
+) -> Vec<usize> {
     let start = Instant::now();
-    let requests: Vec<_> = (0..number).map(|_| request(secs(minutes * 60))).collect();
+    let requests: Vec<_> = (0..number)
+        .map(|_| request_with(secs(minutes * 60)))
+        .collect();
     join_all(requests.iter().map(|request| rate.chat(request))).await;
-    let asked = model.asked();
+    let asked = model.request_times();
     (0..minutes)
         .map(|minute| {
             let from = start + secs(minute * 60);
@@ -40,7 +52,7 @@ async fn per_minute(rate: Rate, model: &Scripted, number: usize, minutes: u64) -
 #[tokio::test(start_paused = true)]
 async fn requests_per_minute_hold_and_a_fifth_is_kept() {
     let model = using(0);
-    let rate = Rate::new(model.clone(), limits(Some(60), None), breaker());
+    let rate = RateLimit::new(model.clone(), limits(Some(60), None), breaker());
     // 48 of 60 in a minute; at the start 8 at once, the burst.
     let counts = per_minute(rate, &model, 500, 4).await;
     assert_eq!(counts, [55, 48, 48, 48]);
@@ -51,7 +63,7 @@ async fn tokens_per_minute_hold_by_what_is_used_not_by_what_was_guessed() {
     // A request is estimated at 259 tokens.
     for used in [50, 1_000, 7_000] {
         let model = using(used);
-        let rate = Rate::new(model.clone(), limits(None, Some(10_000)), breaker());
+        let rate = RateLimit::new(model.clone(), limits(None, Some(10_000)), breaker());
         let counts = per_minute(rate, &model, 5_000, 5).await;
         let later: usize = counts[1..].iter().sum();
         let tokens_per_minute = later as u64 * used / 4;
@@ -65,11 +77,11 @@ async fn tokens_per_minute_hold_by_what_is_used_not_by_what_was_guessed() {
 #[tokio::test(start_paused = true)]
 async fn a_request_larger_than_a_minutes_tokens_is_not_locked_out() {
     let model = using(1_500);
-    let rate = Rate::new(model.clone(), limits(None, Some(100)), breaker());
-    assert!(rate.chat(&request(secs(600))).await.is_ok());
+    let rate = RateLimit::new(model.clone(), limits(None, Some(100)), breaker());
+    assert!(rate.chat(&request_with(secs(600))).await.is_ok());
     // The tokens are owed, so the next request waits for them.
     let start = Instant::now();
-    assert!(rate.chat(&request(secs(3_600))).await.is_ok());
+    assert!(rate.chat(&request_with(secs(3_600))).await.is_ok());
     assert!(start.elapsed() > secs(900), "{:?}", start.elapsed());
 }
 
@@ -77,35 +89,35 @@ async fn a_request_larger_than_a_minutes_tokens_is_not_locked_out() {
 /// debt.
 #[tokio::test(start_paused = true)]
 async fn what_is_owed_ends_though_nobody_can_wait_for_all_of_it() {
-    let model = Scripted::new(|_, _| {
+    let model = ScriptedModel::new(|_, _| {
         let mut answer = answer();
         answer.usage = usage(5_000, 0);
         (secs(60), Ok(answer))
     });
-    let rate = Rate::new(model.clone(), limits(None, Some(1_000)), breaker());
-    let together: Vec<_> = (0..3).map(|_| request(secs(120))).collect();
+    let rate = RateLimit::new(model.clone(), limits(None, Some(1_000)), breaker());
+    let together: Vec<_> = (0..3).map(|_| request_with(secs(120))).collect();
     join_all(together.iter().map(|request| rate.chat(request))).await;
-    let asked = model.count();
+    let asked = model.request_count();
     let mut failed = 0;
-    while rate.chat(&request(secs(120))).await.is_err() {
+    while rate.chat(&request_with(secs(120))).await.is_err() {
         failed += 1;
         assert!(failed < 20, "nobody is asked any more");
         tokio::time::sleep(secs(60)).await;
     }
-    assert!(failed > 3 && model.count() == asked + 1, "{failed}");
+    assert!(failed > 3 && model.request_count() == asked + 1, "{failed}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a24_an_urgent_request_has_its_turn_at_once_behind_ten_thousand_others() {
     for (requests, tokens) in [(Some(100), None), (None, Some(30_000))] {
-        let rate = Rate::new(using(300), limits(requests, tokens), breaker());
+        let rate = RateLimit::new(using(300), limits(requests, tokens), breaker());
         let start = Instant::now();
-        let ordinary: Vec<_> = (0..10_000).map(|_| request(secs(120))).collect();
+        let ordinary: Vec<_> = (0..10_000).map(|_| request_with(secs(120))).collect();
         let crowd = join_all(ordinary.iter().map(|request| rate.chat(request)));
         let late = async {
             tokio::time::sleep(secs(45)).await;
             let asked = Instant::now();
-            let result = rate.chat(&urgent(secs(120))).await;
+            let result = rate.chat(&urgent_request(secs(120))).await;
             (result.is_ok(), asked.elapsed())
         };
         let (_, urgent) = tokio::join!(crowd, late);
@@ -117,35 +129,35 @@ async fn a24_an_urgent_request_has_its_turn_at_once_behind_ten_thousand_others()
 #[tokio::test(start_paused = true)]
 async fn who_would_wait_too_long_is_told_at_once() {
     let model = using(0);
-    let rate = Rate::new(model.clone(), limits(Some(1), None), breaker());
-    rate.chat(&request(secs(10))).await.unwrap();
+    let rate = RateLimit::new(model.clone(), limits(Some(1), None), breaker());
+    rate.chat(&request_with(secs(10))).await.unwrap();
     let start = Instant::now();
-    let error = rate.chat(&request(secs(10))).await.unwrap_err();
+    let error = rate.chat(&request_with(secs(10))).await.unwrap_err();
     // This does not mean that the model is down: others are answered.
-    assert_eq!(error.failure, Failure::NoTurn);
+    assert_eq!(error.failure, ChatFailure::NoTurn);
     assert!(!error.failure.is_outage() && !error.failure.is_transient());
     assert_eq!((error.requests, start.elapsed()), (0, NOW));
-    assert_eq!(model.count(), 1);
+    assert_eq!(model.request_count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn f20_what_the_provider_told_one_holds_for_all() {
     for told in [secs(20), secs(50)] {
-        let model = Scripted::new(move |number, _| match number {
+        let model = ScriptedModel::new(move |number, _| match number {
             0 => {
                 let after = Some(told);
-                (NOW, Err(failed(Failure::RateLimited { after })))
+                (NOW, Err(failure(ChatFailure::RateLimited { after })))
             }
             _ => (NOW, Ok(answer())),
         });
-        let rate = Rate::new(model, limits(None, None), breaker());
-        assert!(rate.chat(&request(secs(60))).await.is_err());
+        let rate = RateLimit::new(model, limits(None, None), breaker());
+        assert!(rate.chat(&request_with(secs(60))).await.is_err());
         let start = Instant::now();
         // Too short for the wait, so the error comes at once.
-        let short = rate.chat(&request(secs(5))).await.unwrap_err();
+        let short = rate.chat(&request_with(secs(5))).await.unwrap_err();
         assert!(short.failure.is_outage(), "{short}");
         assert_eq!(start.elapsed(), NOW);
-        assert!(rate.chat(&request(secs(60))).await.is_ok());
+        assert!(rate.chat(&request_with(secs(60))).await.is_ok());
         assert_eq!(start.elapsed(), told);
     }
 }
@@ -153,17 +165,21 @@ async fn f20_what_the_provider_told_one_holds_for_all() {
 #[tokio::test(start_paused = true)]
 async fn f20_who_waits_already_waits_for_what_others_are_told_meanwhile() {
     // The first gets the error at once; the second, already in progress, after five seconds.
-    let model = Scripted::new(move |number, _| {
-        let limited = |after| failed(Failure::RateLimited { after: Some(after) });
+    let model = ScriptedModel::new(move |number, _| {
+        let limited = |after| failure(ChatFailure::RateLimited { after: Some(after) });
         match number {
             0 => (secs(1), Err(limited(secs(10)))),
             1 => (secs(5), Err(limited(secs(40)))),
             _ => (NOW, Ok(answer())),
         }
     });
-    let rate = Rate::new(model.clone(), limits(None, None), breaker());
+    let rate = RateLimit::new(model.clone(), limits(None, None), breaker());
     let start = Instant::now();
-    let requests = [request(secs(90)), request(secs(90)), request(secs(90))];
+    let requests = [
+        request_with(secs(90)),
+        request_with(secs(90)),
+        request_with(secs(90)),
+    ];
     let late = async {
         tokio::time::sleep(secs(2)).await;
         rate.chat(&requests[2]).await
@@ -171,5 +187,5 @@ async fn f20_who_waits_already_waits_for_what_others_are_told_meanwhile() {
     let (first, second, third) =
         tokio::join!(rate.chat(&requests[0]), rate.chat(&requests[1]), late);
     assert!(first.is_err() && second.is_err() && third.is_ok());
-    assert_eq!(model.asked()[2] - start, secs(45));
+    assert_eq!(model.request_times()[2] - start, secs(45));
 }

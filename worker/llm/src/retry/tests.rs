@@ -3,22 +3,24 @@ use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::*;
-use crate::testing::{NOW, Reply, Scripted, answer, failed, request, secs, usage};
+use crate::testing::{
+    NOW, ScriptedModel, ScriptedReply, answer, failure, request_with, secs, usage,
+};
 
-const LIMITED: Failure = Failure::RateLimited { after: None };
+const LIMITED: ChatFailure = ChatFailure::RateLimited { after: None };
 
 /// Fails once, then answers. Returns the result and the times of the requests, relative to the first.
-async fn once(failure: Failure) -> (Result<ChatAnswer, ChatError>, Vec<Duration>) {
-    let model = Scripted::new(move |number, _| match number {
-        0 => (NOW, Err(failed(failure))),
+async fn once(failure: ChatFailure) -> (Result<ChatAnswer, ChatError>, Vec<Duration>) {
+    let model = ScriptedModel::new(move |number, _| match number {
+        0 => (NOW, Err(crate::testing::failure(failure))),
         _ => (NOW, Ok(answer())),
     });
     let start = Instant::now();
     let result = Retry::new(model.clone())
         .with_seed(7)
-        .chat(&request(secs(120)))
+        .chat(&request_with(secs(120)))
         .await;
-    let asked = model.asked().iter().map(|at| *at - start).collect();
+    let asked = model.request_times().iter().map(|at| *at - start).collect();
     (result, asked)
 }
 
@@ -37,8 +39,8 @@ async fn f20_the_provider_is_never_asked_earlier_than_told_nor_waited_for_beyond
     ];
     for (told, again) in table {
         for failure in [
-            Failure::RateLimited { after: told },
-            Failure::Overloaded { after: told },
+            ChatFailure::RateLimited { after: told },
+            ChatFailure::Overloaded { after: told },
         ] {
             let start = Instant::now();
             let (result, asked) = once(failure).await;
@@ -59,14 +61,14 @@ async fn f20_the_provider_is_never_asked_earlier_than_told_nor_waited_for_beyond
 #[tokio::test(start_paused = true)]
 async fn f20_what_does_not_pass_in_seconds_is_not_tried_again() {
     for failure in [
-        Failure::Quota,
-        Failure::Auth,
-        Failure::BadRequest,
-        Failure::ContextTooLong,
-        Failure::Refused,
-        Failure::Filtered,
-        Failure::Truncated,
-        Failure::CircuitOpen,
+        ChatFailure::Quota,
+        ChatFailure::Auth,
+        ChatFailure::BadRequest,
+        ChatFailure::ContextTooLong,
+        ChatFailure::Refused,
+        ChatFailure::Filtered,
+        ChatFailure::Truncated,
+        ChatFailure::CircuitOpen,
     ] {
         let (result, asked) = once(failure).await;
         assert_eq!(result.unwrap_err().failure, failure);
@@ -76,23 +78,23 @@ async fn f20_what_does_not_pass_in_seconds_is_not_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn what_failed_tries_cost_is_not_lost() {
-    let model = Scripted::new(|number, _| match number {
-        0 | 1 => (NOW, Err(failed(Failure::Unreachable))),
+    let model = ScriptedModel::new(|number, _| match number {
+        0 | 1 => (NOW, Err(failure(ChatFailure::Unreachable))),
         _ => (NOW, Ok(answer())),
     });
     let answer = Retry::new(model)
         .with_seed(7)
-        .chat(&request(secs(120)))
+        .chat(&request_with(secs(120)))
         .await
         .unwrap();
     assert_eq!(answer.requests, 3);
     assert_eq!(answer.usage, usage(120, 20));
     assert!((answer.usd - 0.02).abs() < 1e-9);
 
-    let model = Scripted::new(|_, _| (NOW, Err(failed(LIMITED))));
+    let model = ScriptedModel::new(|_, _| (NOW, Err(failure(LIMITED))));
     let error = Retry::new(model)
         .with_seed(7)
-        .chat(&request(secs(120)))
+        .chat(&request_with(secs(120)))
         .await
         .unwrap_err();
     // Requests that were turned away do not count.
@@ -102,21 +104,21 @@ async fn what_failed_tries_cost_is_not_lost() {
 #[tokio::test(start_paused = true)]
 async fn f22_an_answer_that_is_paid_for_and_cannot_be_read_is_asked_for_once_more() {
     for (usage, asked) in [(usage(30, 20), 2), (usage(0, 0), 7)] {
-        let model = Scripted::new(move |_, _| {
-            let mut error = failed(Failure::Malformed);
+        let model = ScriptedModel::new(move |_, _| {
+            let mut error = failure(ChatFailure::Malformed);
             error.usage = usage;
             (NOW, Err(error))
         });
         let retry = Retry::new(model.clone()).with_seed(7);
-        let error = retry.chat(&request(secs(120))).await.unwrap_err();
-        assert_eq!(error.failure, Failure::Malformed);
-        assert_eq!(model.count(), asked, "{usage:?}");
+        let error = retry.chat(&request_with(secs(120))).await.unwrap_err();
+        assert_eq!(error.failure, ChatFailure::Malformed);
+        assert_eq!(model.request_count(), asked, "{usage:?}");
     }
 }
 
 /// Returns a model with a price that gives the same reply to all requests.
-fn priced(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Retry {
-    let mut model = Scripted::new(move |_, _| reply());
+fn priced(reply: impl Fn() -> ScriptedReply + Send + Sync + 'static) -> Retry {
+    let mut model = ScriptedModel::new(move |_, _| reply());
     Arc::get_mut(&mut model).unwrap().set_traits(|traits| {
         traits.price = TokenPrice {
             input: 1_000.0,
@@ -130,7 +132,7 @@ fn priced(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Retry {
 async fn f22_an_answer_that_does_not_come_in_time_is_charged_as_one_that_does_as_a_rule() {
     // A prompt of nine tokens, and a quarter of the thousand that its answer may have.
     let hangs = priced(|| (secs(3_600), Ok(answer())));
-    let error = hangs.chat(&request(secs(30))).await.unwrap_err();
+    let error = hangs.chat(&request_with(secs(30))).await.unwrap_err();
     assert_eq!(error.usage, usage(9, 250));
     assert!((error.usd - (0.009 + 2.5)).abs() < 1e-9, "{}", error.usd);
 
@@ -139,27 +141,27 @@ async fn f22_an_answer_that_does_not_come_in_time_is_charged_as_one_that_does_as
         let told = ChatError {
             usage: usage(40, 1),
             usd: 0.02,
-            ..failed(Failure::Timeout)
+            ..failure(ChatFailure::Timeout)
         };
         (secs(30), Err(told))
     });
-    let error = tells.chat(&request(secs(30))).await.unwrap_err();
+    let error = tells.chat(&request_with(secs(30))).await.unwrap_err();
     assert_eq!(error.usage, usage(40, 250));
     assert!((error.usd - (0.02 + 2.49)).abs() < 1e-9, "{}", error.usd);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_hangs_is_left_at_the_deadline_and_none_is_asked_after_it() {
-    let model = Scripted::new(|_, _| (secs(3_600), Ok(answer())));
+    let model = ScriptedModel::new(|_, _| (secs(3_600), Ok(answer())));
     let start = Instant::now();
     let retry = Retry::new(model.clone());
-    let error = retry.chat(&request(secs(30))).await.unwrap_err();
-    assert_eq!(error.failure, Failure::Timeout);
-    assert_eq!(start.elapsed(), secs(30) + LAST_WORDS);
+    let error = retry.chat(&request_with(secs(30))).await.unwrap_err();
+    assert_eq!(error.failure, ChatFailure::Timeout);
+    assert_eq!(start.elapsed(), secs(30) + GRACE_PERIOD);
 
-    let error = retry.chat(&request(NOW)).await.unwrap_err();
-    assert_eq!((error.failure, error.requests), (Failure::Timeout, 0));
-    assert_eq!(model.count(), 1);
+    let error = retry.chat(&request_with(NOW)).await.unwrap_err();
+    assert_eq!((error.failure, error.requests), (ChatFailure::Timeout, 0));
+    assert_eq!(model.request_count(), 1);
 }
 
 #[test]
@@ -179,7 +181,7 @@ fn waits_lie_between_nothing_and_a_growing_bound() {
     assert_eq!(waits(3), waits(3));
 }
 
-fn any_failure() -> impl Strategy<Value = Failure> {
+fn any_failure() -> impl Strategy<Value = ChatFailure> {
     let after = prop_oneof![
         Just(None),
         (0_u64..200_000).prop_map(|millis| Some(Duration::from_millis(millis))),
@@ -188,12 +190,12 @@ fn any_failure() -> impl Strategy<Value = Failure> {
     prop_oneof![
         after
             .clone()
-            .prop_map(|after| Failure::RateLimited { after }),
-        after.prop_map(|after| Failure::Overloaded { after }),
-        Just(Failure::Unreachable),
-        Just(Failure::Timeout),
-        Just(Failure::Malformed),
-        Just(Failure::Quota),
+            .prop_map(|after| ChatFailure::RateLimited { after }),
+        after.prop_map(|after| ChatFailure::Overloaded { after }),
+        Just(ChatFailure::Unreachable),
+        Just(ChatFailure::Timeout),
+        Just(ChatFailure::Malformed),
+        Just(ChatFailure::Quota),
     ]
 }
 
@@ -211,24 +213,24 @@ proptest! {
             .unwrap();
         runtime.block_on(async {
             let steps = script.clone();
-            let model = Scripted::new(move |number, _| match steps.get(number) {
-                Some((failure, took)) => (Duration::from_millis(*took), Err(failed(*failure))),
+            let model = ScriptedModel::new(move |number, _| match steps.get(number) {
+                Some((failure, took)) => (Duration::from_millis(*took), Err(crate::testing::failure(*failure))),
                 None => (NOW, Ok(answer())),
             });
-            let request = request(Duration::from_millis(left));
+            let request = request_with(Duration::from_millis(left));
             let result = Retry::new(model.clone()).with_seed(seed).chat(&request).await;
-            prop_assert!(Instant::now() <= request.deadline + LAST_WORDS);
-            let asked = model.asked();
+            prop_assert!(Instant::now() <= request.deadline + GRACE_PERIOD);
+            let asked = model.request_times();
             for (pair, (failure, took)) in asked.windows(2).zip(&script) {
                 let replied = pair[0] + Duration::from_millis(*took);
                 prop_assert!(failure.is_transient());
-                prop_assert!(pair[1] >= replied + failure.after().unwrap_or_default());
+                prop_assert!(pair[1] >= replied + failure.retry_after().unwrap_or_default());
                 prop_assert!(pair[1] < request.deadline);
             }
             let requests = result.map_or_else(|error| error.requests, |answer| answer.requests);
             let turned_away = asked.iter().zip(&script).filter(|(at, (failure, took))| {
                 let replied = **at + Duration::from_millis(*took);
-                failure.is_turned_away() && replied <= request.deadline + LAST_WORDS
+                failure.is_throttled() && replied <= request.deadline + GRACE_PERIOD
             });
             prop_assert_eq!(requests, (asked.len() - turned_away.count()) as u64);
             Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::Provider;
+use crate::ModelProvider;
 
 #[test]
 fn what_a_dialect_does_not_know_is_told_in_words() {
@@ -74,45 +74,45 @@ fn a_boolean_schema_goes_to_no_provider() {
 
 #[test]
 fn ways_beside_tools_are_learnt_apart() {
-    let mut config = ModelConfig::new(Provider::Openai, "m");
+    let mut config = ModelConfig::new(ModelProvider::Openai, "m");
     config.base_url = Some("http://127.0.0.1:8080/v1".to_owned());
-    let ways = Ways::new(&config, &Quirks::of(&config));
+    let ways = SchemaFallback::new(&config, &Quirks::from_config(&config));
     let modes = || (ways.mode(false), ways.mode(true));
     assert_eq!(modes(), (SchemaMode::Strict, SchemaMode::Tool));
     let refused = ChatError::new(
         "openai/m",
-        Failure::BadRequest,
+        ChatFailure::BadRequest,
         "tool_choice is not supported",
     );
-    assert!(ways.weaken(true, SchemaMode::Tool, &refused));
+    assert!(ways.downgrade_on(true, SchemaMode::Tool, &refused));
     assert_eq!(modes(), (SchemaMode::Strict, SchemaMode::Prompt));
 }
 
 #[test]
 fn a_refused_way_is_not_tried_again() {
-    let config = ModelConfig::new(Provider::Openai, "m");
-    let ways = Ways::new(&config, &Quirks::of(&config));
-    let refused = |what: &str| ChatError::new("openai/m", Failure::BadRequest, what);
-    assert!(!ways.weaken(false, SchemaMode::Strict, &refused("unknown model")));
+    let config = ModelConfig::new(ModelProvider::Openai, "m");
+    let ways = SchemaFallback::new(&config, &Quirks::from_config(&config));
+    let refused = |what: &str| ChatError::new("openai/m", ChatFailure::BadRequest, what);
+    assert!(!ways.downgrade_on(false, SchemaMode::Strict, &refused("unknown model")));
     let effort = "\"thinking.type.disabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.";
-    assert!(!ways.weaken(false, SchemaMode::Strict, &refused(effort)));
-    assert!(!ways.weaken(
+    assert!(!ways.downgrade_on(false, SchemaMode::Strict, &refused(effort)));
+    assert!(!ways.downgrade_on(
         false,
         SchemaMode::Strict,
         &ChatError::new(
             "openai/m",
-            Failure::Overloaded { after: None },
+            ChatFailure::Overloaded { after: None },
             "response_format"
         )
     ));
     assert_eq!(ways.mode(false), SchemaMode::Strict);
-    assert!(ways.weaken(
+    assert!(ways.downgrade_on(
         false,
         SchemaMode::Strict,
         &refused("'response_format.type' must be text")
     ));
     assert!(
-        ways.weaken(
+        ways.downgrade_on(
             false,
             SchemaMode::Strict,
             &refused("json_schema is not supported")
@@ -120,13 +120,13 @@ fn a_refused_way_is_not_tried_again() {
         "asked at the same time"
     );
     assert_eq!(ways.mode(false), SchemaMode::Tool);
-    assert!(ways.weaken(
+    assert!(ways.downgrade_on(
         false,
         SchemaMode::Tool,
         &refused("tool_choice is not supported")
     ));
     assert_eq!(ways.mode(false), SchemaMode::Prompt);
-    assert!(!ways.weaken(false, SchemaMode::Prompt, &refused("response_format")));
+    assert!(!ways.downgrade_on(false, SchemaMode::Prompt, &refused("response_format")));
 }
 
 #[test]
@@ -136,22 +136,23 @@ fn the_words_hold_the_schema() {
         schema: Arc::new(json!({"type": "object"})),
     };
     assert!(
-        words(&output, true).starts_with("Unless you call a tool, answer with one JSON object")
+        schema_prompt(&output, true)
+            .starts_with("Unless you call a tool, answer with one JSON object")
     );
-    assert!(words(&output, false).ends_with("{\"type\":\"object\"}"));
+    assert!(schema_prompt(&output, false).ends_with("{\"type\":\"object\"}"));
 }
 
 #[tokio::test]
 async fn only_requests_that_were_taken_count() {
-    let refused = |what: &str| ChatError::new("openai/m", Failure::BadRequest, what);
+    let refused = |what: &str| ChatError::new("openai/m", ChatFailure::BadRequest, what);
     let limited = ChatError::new(
         "openai/m",
-        Failure::RateLimited { after: None },
+        ChatFailure::RateLimited { after: None },
         "slow down",
     );
     for (last, requests) in [(limited, 1), (refused("no such model"), 2)] {
-        let config = ModelConfig::new(Provider::Openai, "m");
-        let ways = Ways::new(&config, &Quirks::of(&config));
+        let config = ModelConfig::new(ModelProvider::Openai, "m");
+        let ways = SchemaFallback::new(&config, &Quirks::from_config(&config));
         let ask = |mode| {
             let error = match mode {
                 SchemaMode::Strict => refused("response_format"),
@@ -159,7 +160,7 @@ async fn only_requests_that_were_taken_count() {
             };
             async { Err(error) }
         };
-        let asked = [ways.walk(false, ask).await, ways.walk(false, ask).await];
+        let asked = [ways.run(false, ask).await, ways.run(false, ask).await];
         let counted = asked.map(|one| one.unwrap_err().requests);
         assert_eq!(counted, [requests, requests - 1]);
     }

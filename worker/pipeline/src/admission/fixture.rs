@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::LazyLock;
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Content, FeedState, Indicator, IndicatorKind, Role, Severity};
+use nightshift_alert::{
+    Alert, ContentHash, FeedState, Indicator, IndicatorKind, IndicatorRole, Severity,
+};
 use nightshift_engine::conclusion::Verdict;
 
-use super::{Known, Stage};
+use super::{KnownCase, TriageStage};
 use crate::case::CaseId;
 use crate::intake::Arrival;
 
@@ -18,14 +20,14 @@ pub(super) fn now() -> DateTime<Utc> {
 
 /// Returns a real finding of medium severity.
 pub(super) fn alert() -> Alert {
-    static ALERT: LazyLock<Alert> = LazyLock::new(read);
+    static ALERT: LazyLock<Alert> = LazyLock::new(parse_fixture);
     ALERT.clone()
 }
 
-fn read() -> Alert {
+fn parse_fixture() -> Alert {
     let bytes = include_bytes!("../../../../tests/fixtures/alerts/guardduty-finding.json");
     let options = nightshift_alert::ReadOptions::default();
-    let mut alert = nightshift_alert::read(bytes, &options)
+    let mut alert = nightshift_alert::read_message(bytes, &options)
         .unwrap()
         .alerts
         .remove(0);
@@ -55,12 +57,12 @@ pub(super) fn with_content(mut alert: Alert) -> Alert {
     let text = format!(
         "{kind} {severity} {region:?} {action:?} {outcome:?} {state:?} {indicators:?} {resources:?}"
     );
-    alert.content = Content(text);
+    alert.content = ContentHash(text);
     alert
 }
 
 /// Returns an address in a role.
-pub(super) fn address(role: Role, last: u8) -> Indicator {
+pub(super) fn address(role: IndicatorRole, last: u8) -> Indicator {
     Indicator::new(IndicatorKind::Ip, format!("198.51.100.{last}"), role)
 }
 
@@ -72,16 +74,16 @@ pub(super) fn arrival(alert: Alert) -> Arrival {
         alert: Arc::new(with_content(alert)),
         raw: b"{}".as_slice().into(),
         unreadable: None,
-        always: false,
+        on_demand: false,
         link: None,
     }
 }
 
 /// Returns a concluded case of the alert, an hour old.
-pub(super) fn concluded(alert: &Alert) -> Known {
-    Known {
+pub(super) fn concluded(alert: &Alert) -> KnownCase {
+    KnownCase {
         id: CaseId("first".into()),
-        stage: Stage::Over,
+        stage: TriageStage::Over,
         verdict: Some(Verdict::TruePositive),
         disputed: false,
         alert: Arc::new(alert.clone()),

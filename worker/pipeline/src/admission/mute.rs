@@ -74,6 +74,10 @@ impl Mute {
 }
 
 /// Returns the first mute that hides this alert.
-pub(super) fn hiding<'a>(alert: &Alert, mutes: &'a [Mute], now: DateTime<Utc>) -> Option<&'a Mute> {
+pub(super) fn find_mute<'a>(
+    alert: &Alert,
+    mutes: &'a [Mute],
+    now: DateTime<Utc>,
+) -> Option<&'a Mute> {
     mutes.iter().find(|mute| mute.hides(alert, now))
 }

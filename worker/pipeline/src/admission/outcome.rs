@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nightshift_alert::Class;
+use nightshift_alert::FindingClass;
 use serde::{Deserialize, Serialize};
 
 use crate::case::CaseId;
@@ -13,19 +13,19 @@ pub enum Admission {
     /// A new case.
     New,
     /// A further arrival of an alert that has a case or is a member of one.
-    Sighting(CaseId, Seen),
+    Sighting(CaseId, SightingReason),
     /// A new triage of a case: at once, or when the running triage ends.
-    Revision(CaseId, Change),
+    Revision(CaseId, RevisionReason),
     /// The alert replaces the one that its case was to triage.
-    Replaced(CaseId, Change),
+    Replaced(CaseId, RevisionReason),
     /// A further alert of a storm, shown in the report of the first.
     Member(CaseId),
     /// Hidden by the mute of this name.
     Muted(String),
     /// Stored and counted, but not triaged.
-    SetAside(SetAside),
+    SetAside(SetAsideReason),
     /// An unfinished case that continues because a person asked for it.
-    GoOn(CaseId),
+    Resumed(CaseId),
 }
 
 impl Admission {
@@ -51,7 +51,7 @@ impl Admission {
             Self::Member(_) => "member",
             Self::Muted(_) => "muted",
             Self::SetAside(_) => "set_aside",
-            Self::GoOn(_) => "resumed",
+            Self::Resumed(_) => "resumed",
         }
     }
 
@@ -64,15 +64,15 @@ impl Admission {
             | Self::Revision(id, _)
             | Self::Replaced(id, _)
             | Self::Member(id)
-            | Self::GoOn(id) => Some(id),
+            | Self::Resumed(id) => Some(id),
         }
     }
 
     /// Returns the reason as a word of the closed sets below, or the name of the mute.
     #[must_use]
-    pub fn why(&self) -> Option<String> {
+    pub fn reason(&self) -> Option<String> {
         match self {
-            Self::New | Self::Member(_) | Self::GoOn(_) => None,
+            Self::New | Self::Member(_) | Self::Resumed(_) => None,
             Self::Sighting(_, seen) => Some(seen.to_string()),
             Self::Revision(_, change) | Self::Replaced(_, change) => Some(change.to_string()),
             Self::Muted(name) => Some(name.clone()),
@@ -84,7 +84,7 @@ impl Admission {
 /// Reason for a new triage. The first that applies is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum RevisionReason {
     /// A person asked for a triage.
     Asked,
     /// The severity rose.
@@ -119,9 +119,9 @@ pub enum Change {
     LookupWhole,
 }
 
-impl Change {
+impl RevisionReason {
     /// Returns whether the change is a new subject, which the record that cleared the alert did not cover.
-    pub(super) const fn is_somebody_or_something_new(self) -> bool {
+    pub(super) const fn is_new_subject(self) -> bool {
         matches!(
             self,
             Self::Actor | Self::Target | Self::Remote | Self::Related | Self::NoLongerCleared
@@ -152,7 +152,7 @@ impl Change {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for RevisionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -160,7 +160,7 @@ impl fmt::Display for Change {
 
 /// Reason why a repeated alert is only a sighting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum SightingReason {
     /// Only counters and times changed.
     Same,
     /// Nothing material changed.
@@ -170,12 +170,12 @@ pub enum Seen {
     /// A subject is new, but the case has no room for it. The case says so and is not cleared.
     Full,
     /// The change is material, but the case has reached its revisions of the day.
-    TooOften(Change),
+    TooOften(RevisionReason),
     /// The alert reports its state at the feed, which is noted on the case.
-    AtFeed(SetAside),
+    AtFeed(SetAsideReason),
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for SightingReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Same => f.write_str("same"),
@@ -190,7 +190,7 @@ impl fmt::Display for Seen {
 
 /// Reason why an alert is set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SetAside {
+pub enum SetAsideReason {
     /// The check passed.
     Passed,
     /// Archived at its feed.
@@ -202,10 +202,10 @@ pub enum SetAside {
     /// Muted or suppressed at its feed.
     Suppressed,
     /// The class is one that no route names.
-    Class(Class),
+    Class(FindingClass),
 }
 
-impl fmt::Display for SetAside {
+impl fmt::Display for SetAsideReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Passed => f.write_str("passed"),

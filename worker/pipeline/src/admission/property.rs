@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Indicator, Role, Severity};
+use nightshift_alert::{Alert, Indicator, IndicatorRole, Severity};
 use nightshift_engine::conclusion::Verdict;
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ use super::*;
 
 /// Event of a sequence.
 #[derive(Debug, Clone)]
-enum Happens {
+enum StoryEvent {
     Arrives {
         key: u8,
         updated: i64,
@@ -29,10 +29,10 @@ enum Happens {
     Passes(i64),
 }
 
-fn happens() -> impl Strategy<Value = Happens> {
+fn happens() -> impl Strategy<Value = StoryEvent> {
     // Times lie before the start, because an alert ahead of our clock has no order.
     let arrives = (0..3_u8, -30..1_i64, 0..5_usize, 0..6_u8, any::<u8>()).prop_map(
-        |(key, updated, severity, actor, archived)| Happens::Arrives {
+        |(key, updated, severity, actor, archived)| StoryEvent::Arrives {
             key,
             updated,
             severity,
@@ -42,10 +42,10 @@ fn happens() -> impl Strategy<Value = Happens> {
     );
     prop_oneof![
         5 => arrives,
-        2 => (0..3_u8).prop_map(Happens::Begins),
-        2 => (0..3_u8, any::<bool>()).prop_map(|(key, open)| Happens::Ends(key, open)),
-        1 => (0..3_u8).prop_map(Happens::IsDisputed),
-        1 => (1..30_i64).prop_map(Happens::Passes),
+        2 => (0..3_u8).prop_map(StoryEvent::Begins),
+        2 => (0..3_u8, any::<bool>()).prop_map(|(key, open)| StoryEvent::Ends(key, open)),
+        1 => (0..3_u8).prop_map(StoryEvent::IsDisputed),
+        1 => (1..30_i64).prop_map(StoryEvent::Passes),
     ]
 }
 
@@ -61,7 +61,7 @@ struct Case {
     state: FeedState,
     updated: Option<DateTime<Utc>>,
     touched_at: DateTime<Utc>,
-    revisions: Vec<(DateTime<Utc>, Change)>,
+    revisions: Vec<(DateTime<Utc>, RevisionReason)>,
     /// The greatest admitted severity, and the greatest whose triage began.
     admitted: Severity,
     triaged: Severity,
@@ -90,15 +90,15 @@ impl Case {
         }
     }
 
-    fn known(&self, at: DateTime<Utc>) -> Known {
+    fn known_case(&self, at: DateTime<Utc>) -> KnownCase {
         let stage = match self.alerts.len() {
-            1 if self.over => Stage::Over,
-            1 if self.begun => Stage::Begun,
-            _ => Stage::Waiting,
+            1 if self.over => TriageStage::Over,
+            1 if self.begun => TriageStage::Begun,
+            _ => TriageStage::Waiting,
         };
         let day_ago = at - Duration::hours(24);
         let today = self.revisions.iter().filter(|(then, _)| *then > day_ago);
-        Known {
+        KnownCase {
             id: self.id.clone(),
             stage,
             verdict: self.verdict,
@@ -126,7 +126,7 @@ impl Case {
         self.let_in.extend(alert.indicators.iter().cloned());
     }
 
-    fn revise(&mut self, alert: Alert, change: Change, at: DateTime<Utc>) {
+    fn revise(&mut self, alert: Alert, change: RevisionReason, at: DateTime<Utc>) {
         self.revisions.push((at, change));
         if self.over {
             self.alerts.clear();
@@ -161,7 +161,7 @@ impl Case {
         let mild: Vec<_> = self
             .revisions
             .iter()
-            .filter(|(_, why)| *why != Change::Severity)
+            .filter(|(_, why)| *why != RevisionReason::Severity)
             .collect();
         for (at, _) in &mild {
             let day = mild
@@ -176,17 +176,17 @@ fn arrives(cases: &mut BTreeMap<u8, Case>, key: u8, alert: Alert, at: DateTime<U
     let mut arrival = arrival(alert);
     arrival.at = at;
     let alert = (*arrival.alert).clone();
-    let known = cases.get(&key).map(|case| case.known(at));
-    let ground = Ground {
+    let known = cases.get(&key).map(|case| case.known_case(at));
+    let ground = AdmissionContext {
         known: known.as_ref(),
-        ..Ground::default()
+        ..AdmissionContext::default()
     };
     let found = admit(&arrival, &ground, &AdmissionPolicy::default());
     let Some(known) = known else {
         match found {
             Admission::New => drop(cases.insert(key, Case::open(key, alert, at))),
             other => assert!(
-                alert.state.archived && other == Admission::SetAside(SetAside::Archived),
+                alert.state.archived && other == Admission::SetAside(SetAsideReason::Archived),
                 "{other:?}"
             ),
         }
@@ -197,14 +197,14 @@ fn arrives(cases: &mut BTreeMap<u8, Case>, key: u8, alert: Alert, at: DateTime<U
     let has_risen = alert.severity > known.alert.severity && !alert.state.archived;
     let is_known = |one| known.alert.indicators.contains(one);
     let brings_nothing = alert.state.archived || alert.indicators.iter().all(is_known);
-    let triaged = triaged(&arrival, &found, Some(&known)).unwrap_or_else(|| alert.clone());
+    let triaged = alert_to_triage(&arrival, &found, Some(&known)).unwrap_or_else(|| alert.clone());
     match found {
-        Admission::Sighting(_, Seen::AtFeed(_)) => case.takes(&alert),
+        Admission::Sighting(_, SightingReason::AtFeed(_)) => case.takes(&alert),
         Admission::Sighting(_, seen) => {
             assert!(!has_risen, "a rise was lost");
-            let is_too_often = matches!(seen, Seen::TooOften(_));
+            let is_too_often = matches!(seen, SightingReason::TooOften(_));
             assert!(is_too_often || brings_nothing, "somebody was lost: {seen}");
-            assert!(is_older || seen != Seen::Older);
+            assert!(is_older || seen != SightingReason::Older);
         }
         Admission::Replaced(_, _) => {
             case.admits(&alert);
@@ -221,18 +221,18 @@ fn arrives(cases: &mut BTreeMap<u8, Case>, key: u8, alert: Alert, at: DateTime<U
     case.check_revisions();
 }
 
-fn play(story: Vec<Happens>) {
+fn play(story: Vec<StoryEvent>) {
     let mut at = now();
     let mut cases: BTreeMap<u8, Case> = BTreeMap::new();
     for one in story {
         match one {
-            Happens::Passes(hours) => at += Duration::hours(hours),
-            Happens::Begins(key) => cases.get_mut(&key).into_iter().for_each(Case::begin),
-            Happens::IsDisputed(key) => cases
+            StoryEvent::Passes(hours) => at += Duration::hours(hours),
+            StoryEvent::Begins(key) => cases.get_mut(&key).into_iter().for_each(Case::begin),
+            StoryEvent::IsDisputed(key) => cases
                 .get_mut(&key)
                 .into_iter()
                 .for_each(|case| case.disputed = case.over),
-            Happens::Ends(key, open) => {
+            StoryEvent::Ends(key, open) => {
                 let verdict = if open {
                     Verdict::Inconclusive
                 } else {
@@ -243,7 +243,7 @@ fn play(story: Vec<Happens>) {
                     .into_iter()
                     .for_each(|case| case.end(verdict, at));
             }
-            Happens::Arrives {
+            StoryEvent::Arrives {
                 key,
                 updated,
                 severity,
@@ -253,7 +253,7 @@ fn play(story: Vec<Happens>) {
                 let mut alert = alert();
                 alert.times.updated = Some(now() + Duration::hours(updated));
                 alert.severity = Severity::ALL[severity];
-                alert.indicators = vec![address(Role::Actor, actor)];
+                alert.indicators = vec![address(IndicatorRole::Actor, actor)];
                 alert.state.archived = archived;
                 arrives(&mut cases, key, alert, at);
             }

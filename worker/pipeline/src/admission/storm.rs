@@ -8,16 +8,16 @@ use crate::case::CaseId;
 
 /// Cases of one feed, type and account opened within the storm window, without samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
+pub struct StormWindow {
     /// Number of cases.
     pub cases: u32,
     pub first: CaseId,
 }
 
 /// Returns the case that the alert becomes a member of, if the window is full.
-pub(super) fn joins<'a>(
+pub(super) fn storm_to_join<'a>(
     alert: &Alert,
-    window: Option<&'a Window>,
+    window: Option<&'a StormWindow>,
     policy: &AdmissionPolicy,
 ) -> Option<&'a CaseId> {
     let may_join = !alert.severity.is_urgent() && !alert.is_sample();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use chrono::Duration;
 use nightshift_alert::{
-    Alert, Class, FeedState, Flag, Indicator, IndicatorKind, Resource, Role, Severity,
+    Alert, ContentFlag, FeedState, FindingClass, Indicator, IndicatorKind, IndicatorRole, Resource,
+    Severity,
 };
 use nightshift_engine::conclusion::Verdict;
 
@@ -20,32 +21,32 @@ fn id() -> CaseId {
 }
 
 /// Returns the admission of the alert after `change`, where `known` is its case.
-fn again(known: &Known, change: impl FnOnce(&mut Alert)) -> Admission {
+fn again(known: &KnownCase, change: impl FnOnce(&mut Alert)) -> Admission {
     let mut alert = alert();
     change(&mut alert);
-    let ground = Ground {
+    let ground = AdmissionContext {
         known: Some(known),
-        ..Ground::default()
+        ..AdmissionContext::default()
     };
     admit(&arrival(alert), &ground, &AdmissionPolicy::default())
 }
 
-fn sighting(seen: Seen) -> Admission {
+fn sighting(seen: SightingReason) -> Admission {
     Admission::Sighting(id(), seen)
 }
 
-fn revision(change: Change) -> Admission {
+fn revision(change: RevisionReason) -> Admission {
     Admission::Revision(id(), change)
 }
 
-fn add(role: Role) -> impl FnOnce(&mut Alert) {
+fn add(role: IndicatorRole) -> impl FnOnce(&mut Alert) {
     move |alert| alert.indicators.push(address(role, 7))
 }
 
 /// Returns a change that adds a value.
 fn named(kind: IndicatorKind, value: &'static str) -> impl Fn(&mut Alert) {
     move |alert| {
-        let one = Indicator::new(kind, value, Role::Related);
+        let one = Indicator::new(kind, value, IndicatorRole::Related);
         alert.indicators.push(one);
     }
 }
@@ -54,41 +55,53 @@ fn named(kind: IndicatorKind, value: &'static str) -> impl Fn(&mut Alert) {
 fn a23_what_is_new_in_a_concluded_case_makes_a_revision() {
     let known = concluded(&alert());
     let check = |expected: Admission, found: Admission| assert_eq!(found, expected);
-    check(sighting(Seen::Same), again(&known, |_| {}));
+    check(sighting(SightingReason::Same), again(&known, |_| {}));
     check(
-        sighting(Seen::Same),
+        sighting(SightingReason::Same),
         again(&known, |alert| alert.count += 1),
     );
     check(
-        revision(Change::Severity),
+        revision(RevisionReason::Severity),
         again(&known, |alert| alert.severity = Severity::High),
     );
     check(
-        revision(Change::Type),
+        revision(RevisionReason::Type),
         again(&known, |alert| alert.kind = "Other:EC2/Type".into()),
     );
-    check(revision(Change::Actor), again(&known, add(Role::Actor)));
-    check(revision(Change::Target), again(&known, add(Role::Target)));
-    check(revision(Change::Remote), again(&known, add(Role::Remote)));
-    check(sighting(Seen::Unchanged), again(&known, add(Role::Related)));
     check(
-        revision(Change::Related),
+        revision(RevisionReason::Actor),
+        again(&known, add(IndicatorRole::Actor)),
+    );
+    check(
+        revision(RevisionReason::Target),
+        again(&known, add(IndicatorRole::Target)),
+    );
+    check(
+        revision(RevisionReason::Remote),
+        again(&known, add(IndicatorRole::Remote)),
+    );
+    check(
+        sighting(SightingReason::Unchanged),
+        again(&known, add(IndicatorRole::Related)),
+    );
+    check(
+        revision(RevisionReason::Related),
         again(&known, named(IndicatorKind::Principal, "mallory")),
     );
     check(
-        revision(Change::Action),
+        revision(RevisionReason::Action),
         again(&known, |alert| alert.action = Some("DeleteTrail".into())),
     );
     check(
-        sighting(Seen::Unchanged),
+        sighting(SightingReason::Unchanged),
         again(&known, |alert| alert.severity = Severity::Low),
     );
     check(
-        sighting(Seen::Unchanged),
+        sighting(SightingReason::Unchanged),
         again(&known, |alert| alert.region = Some("eu-south-2".into())),
     );
     check(
-        sighting(Seen::Unchanged),
+        sighting(SightingReason::Unchanged),
         again(&known, |alert| alert.indicators.clear()),
     );
 }
@@ -98,13 +111,23 @@ fn a_change_that_is_not_material_is_triaged_after_the_cooldown_or_an_inconclusiv
     let elsewhere = |alert: &mut Alert| alert.region = Some("eu-south-2".into());
     let mut known = concluded(&alert());
     known.touched_at = now() - Duration::hours(24);
-    assert_eq!(again(&known, elsewhere), revision(Change::CooledDown));
-    assert_eq!(again(&known, |_| {}), sighting(Seen::Same), "for ever");
+    assert_eq!(
+        again(&known, elsewhere),
+        revision(RevisionReason::CooledDown)
+    );
+    assert_eq!(
+        again(&known, |_| {}),
+        sighting(SightingReason::Same),
+        "for ever"
+    );
     for verdict in [None, Some(Verdict::Inconclusive)] {
         let mut known = concluded(&alert());
         known.verdict = verdict;
-        assert_eq!(again(&known, elsewhere), revision(Change::Inconclusive));
-        assert_eq!(again(&known, |_| {}), sighting(Seen::Same));
+        assert_eq!(
+            again(&known, elsewhere),
+            revision(RevisionReason::Inconclusive)
+        );
+        assert_eq!(again(&known, |_| {}), sighting(SightingReason::Same));
     }
 }
 
@@ -118,50 +141,69 @@ fn other_content_of_a_disputed_case_is_triaged_and_the_same_is_not() {
     ] {
         let mut known = concluded(&alert());
         known.verdict = Some(verdict);
-        assert_eq!(again(&known, elsewhere), sighting(Seen::Unchanged));
+        assert_eq!(
+            again(&known, elsewhere),
+            sighting(SightingReason::Unchanged)
+        );
         known.disputed = true;
-        assert_eq!(again(&known, elsewhere), revision(Change::Disputed));
-        assert_eq!(again(&known, |_| {}), sighting(Seen::Same));
-        assert_eq!(again(&known, add(Role::Actor)), revision(Change::Actor));
+        assert_eq!(again(&known, elsewhere), revision(RevisionReason::Disputed));
+        assert_eq!(again(&known, |_| {}), sighting(SightingReason::Same));
+        assert_eq!(
+            again(&known, add(IndicatorRole::Actor)),
+            revision(RevisionReason::Actor)
+        );
         known.revisions_today = 3;
-        let too_often = sighting(Seen::TooOften(Change::Disputed));
+        let too_often = sighting(SightingReason::TooOften(RevisionReason::Disputed));
         assert_eq!(again(&known, elsewhere), too_often);
-        known.stage = Stage::Begun;
-        assert_eq!(again(&known, elsewhere), sighting(Seen::Unchanged));
+        known.stage = TriageStage::Begun;
+        assert_eq!(
+            again(&known, elsewhere),
+            sighting(SightingReason::Unchanged)
+        );
     }
 }
 
 #[test]
 fn what_waits_is_replaced_unless_it_is_more_severe_and_what_runs_is_run_again() {
     let mut known = concluded(&alert());
-    known.stage = Stage::Waiting;
-    let replaced = Admission::Replaced(id(), Change::Actor);
-    assert_eq!(again(&known, add(Role::Actor)), replaced);
+    known.stage = TriageStage::Waiting;
+    let replaced = Admission::Replaced(id(), RevisionReason::Actor);
+    assert_eq!(again(&known, add(IndicatorRole::Actor)), replaced);
     known.revisions_today = 3;
-    assert_eq!(again(&known, add(Role::Actor)), replaced, "no triage more");
+    assert_eq!(
+        again(&known, add(IndicatorRole::Actor)),
+        replaced,
+        "no triage more"
+    );
     known.revisions_today = 0;
     let milder = |alert: &mut Alert| {
         alert.severity = Severity::Low;
-        alert.indicators.push(address(Role::Actor, 7));
+        alert.indicators.push(address(IndicatorRole::Actor, 7));
     };
-    assert_eq!(again(&known, milder), revision(Change::Actor));
-    known.stage = Stage::Begun;
-    assert_eq!(again(&known, add(Role::Actor)), revision(Change::Actor));
+    assert_eq!(again(&known, milder), revision(RevisionReason::Actor));
+    known.stage = TriageStage::Begun;
+    assert_eq!(
+        again(&known, add(IndicatorRole::Actor)),
+        revision(RevisionReason::Actor)
+    );
 }
 
 #[test]
 fn a_case_is_triaged_again_three_times_a_day_but_for_a_rise_in_severity() {
     let mut known = concluded(&alert());
     known.revisions_today = 2;
-    assert_eq!(again(&known, add(Role::Actor)), revision(Change::Actor));
+    assert_eq!(
+        again(&known, add(IndicatorRole::Actor)),
+        revision(RevisionReason::Actor)
+    );
     known.revisions_today = 3;
     assert_eq!(
-        again(&known, add(Role::Actor)),
-        sighting(Seen::TooOften(Change::Actor))
+        again(&known, add(IndicatorRole::Actor)),
+        sighting(SightingReason::TooOften(RevisionReason::Actor))
     );
     assert_eq!(
         again(&known, |alert| alert.severity = Severity::Critical),
-        revision(Change::Severity)
+        revision(RevisionReason::Severity)
     );
 }
 
@@ -171,14 +213,14 @@ fn a23_forged_time_that_has_not_come_silences_nothing() {
     known.disputed = true;
     let elsewhere = |alert: &mut Alert| alert.region = Some("eu-south-2".into());
     for (ahead, becomes) in [
-        (Duration::minutes(15), sighting(Seen::Older)),
-        (Duration::minutes(16), revision(Change::Disputed)),
-        (Duration::days(25_000), revision(Change::Disputed)),
+        (Duration::minutes(15), sighting(SightingReason::Older)),
+        (Duration::minutes(16), revision(RevisionReason::Disputed)),
+        (Duration::days(25_000), revision(RevisionReason::Disputed)),
     ] {
         known.updated = Some(now() + ahead);
         assert_eq!(again(&known, elsewhere), becomes, "{ahead}");
-        let found = again(&known, add(Role::Actor));
-        assert_eq!(found, revision(Change::Actor), "{ahead}");
+        let found = again(&known, add(IndicatorRole::Actor));
+        assert_eq!(found, revision(RevisionReason::Actor), "{ahead}");
     }
 }
 
@@ -191,10 +233,10 @@ fn a_state_at_the_feed_is_noted_and_its_end_is_news() {
     let mut known = concluded(&alert());
     assert_eq!(
         again(&known, inactive),
-        sighting(Seen::AtFeed(SetAside::Inactive))
+        sighting(SightingReason::AtFeed(SetAsideReason::Inactive))
     );
     known.state.inactive = true;
-    assert_eq!(again(&known, |_| {}), revision(Change::State));
+    assert_eq!(again(&known, |_| {}), revision(RevisionReason::State));
 }
 
 #[test]
@@ -208,7 +250,7 @@ fn urgent_threat_muted_after_its_triage_is_noted() {
     };
     assert_eq!(
         again(&known, muted),
-        sighting(Seen::AtFeed(SetAside::Suppressed))
+        sighting(SightingReason::AtFeed(SetAsideReason::Suppressed))
     );
     let archived = |alert: &mut Alert| {
         alert.severity = Severity::High;
@@ -216,15 +258,15 @@ fn urgent_threat_muted_after_its_triage_is_noted() {
     };
     assert_eq!(
         again(&known, archived),
-        sighting(Seen::AtFeed(SetAside::Archived))
+        sighting(SightingReason::AtFeed(SetAsideReason::Archived))
     );
     let muted_and_elsewhere = |alert: &mut Alert| {
         muted(alert);
-        alert.indicators.push(address(Role::Actor, 7));
+        alert.indicators.push(address(IndicatorRole::Actor, 7));
     };
     assert_eq!(
         again(&known, muted_and_elsewhere),
-        revision(Change::Actor),
+        revision(RevisionReason::Actor),
         "whoever breaks in may mute"
     );
 }
@@ -242,7 +284,10 @@ fn another_resource_under_the_same_id_is_material() {
             });
         }
     };
-    assert_eq!(again(&known, add("queue-7")), revision(Change::Target));
+    assert_eq!(
+        again(&known, add("queue-7")),
+        revision(RevisionReason::Target)
+    );
     let blue = "arn:aws:ecs:eu-west-1:1:service/blue/api";
     let mut of_blue = alert();
     add(blue)(&mut of_blue);
@@ -251,12 +296,15 @@ fn another_resource_under_the_same_id_is_material() {
         add("arn:aws:ecs:eu-west-1:1:service/green/api")(alert);
         alert.content = known_blue.alert.content.clone();
     };
-    assert_eq!(again(&known_blue, of_green), revision(Change::Target));
+    assert_eq!(
+        again(&known_blue, of_green),
+        revision(RevisionReason::Target)
+    );
     let first = known.alert.resources[0].short_id().to_owned();
     let as_arn: &'static str = format!("arn:aws:ec2:eu-west-1:1:instance/{first}").leak();
     assert_eq!(
         again(&known, add(as_arn)),
-        sighting(Seen::Unchanged),
+        sighting(SightingReason::Unchanged),
         "the same by its ARN"
     );
 }
@@ -269,34 +317,42 @@ fn a_sample_changes_no_real_case_and_a_real_alert_is_news_to_a_samples_case() {
     };
     assert_eq!(
         again(&concluded(&alert()), sample),
-        sighting(Seen::Unchanged)
+        sighting(SightingReason::Unchanged)
     );
     let mut known = concluded(&alert());
     Arc::make_mut(&mut known.alert).state.sample = true;
     known.state.sample = true;
-    assert_eq!(again(&known, |_| {}), revision(Change::State));
+    assert_eq!(again(&known, |_| {}), revision(RevisionReason::State));
 }
 
 /// Returns the admission of an alert that has no case.
-fn first(change: impl FnOnce(&mut Alert), ground: Ground<'_>, policy: &AdmissionPolicy) -> String {
+fn first(
+    change: impl FnOnce(&mut Alert),
+    ground: AdmissionContext<'_>,
+    policy: &AdmissionPolicy,
+) -> String {
     let mut alert = alert();
     change(&mut alert);
     let found = admit(&arrival(alert), &ground, policy);
-    let why = found.why().unwrap_or_default();
+    let why = found.reason().unwrap_or_default();
     format!("{} {why}", found.as_str()).trim().to_owned()
 }
 
 #[test]
 fn states_and_classes_are_set_aside() {
     let policy = AdmissionPolicy {
-        wanted: vec![Match {
+        class_exceptions: vec![Match {
             class: vec!["posture".into()],
             ..Match::default()
         }],
         ..AdmissionPolicy::default()
     };
     let state = |change: fn(&mut FeedState)| {
-        first(|alert| change(&mut alert.state), Ground::default(), &policy)
+        first(
+            |alert| change(&mut alert.state),
+            AdmissionContext::default(),
+            &policy,
+        )
     };
     assert_eq!(state(|_| {}), "new");
     assert_eq!(state(|state| state.sample = true), "new");
@@ -307,14 +363,20 @@ fn states_and_classes_are_set_aside() {
         state(|state| state.suppressed = true),
         "set_aside suppressed"
     );
-    let class = |class: Class| first(|alert| alert.class = class, Ground::default(), &policy);
+    let class = |class: FindingClass| {
+        first(
+            |alert| alert.class = class,
+            AdmissionContext::default(),
+            &policy,
+        )
+    };
     assert_eq!(state(|state| state.passed = true), "set_aside passed");
     let urgent = |change: fn(&mut Alert)| {
         let of_high_severity = |alert: &mut Alert| {
             alert.severity = Severity::High;
             change(alert);
         };
-        first(of_high_severity, Ground::default(), &policy)
+        first(of_high_severity, AdmissionContext::default(), &policy)
     };
     assert_eq!(urgent(|alert| alert.state.suppressed = true), "new");
     assert_eq!(urgent(|alert| alert.state.archived = true), "new");
@@ -332,14 +394,17 @@ fn states_and_classes_are_set_aside() {
         "set_aside resolved"
     );
     let check = |alert: &mut Alert| {
-        alert.class = Class::Posture;
+        alert.class = FindingClass::Posture;
         alert.state.suppressed = true;
     };
     assert_eq!(urgent(check), "set_aside suppressed");
-    assert_eq!(class(Class::Threat), "new");
-    assert_eq!(class(Class::Vulnerability), "set_aside class:vulnerability");
-    assert_eq!(class(Class::Other), "set_aside class:other");
-    assert_eq!(class(Class::Posture), "new", "a route wants it");
+    assert_eq!(class(FindingClass::Threat), "new");
+    assert_eq!(
+        class(FindingClass::Vulnerability),
+        "set_aside class:vulnerability"
+    );
+    assert_eq!(class(FindingClass::Other), "set_aside class:other");
+    assert_eq!(class(FindingClass::Posture), "new", "a route wants it");
 }
 
 fn mute(severity: Severity) -> Mute {
@@ -360,9 +425,9 @@ fn mute(severity: Severity) -> Mute {
 fn a_mute_hides_up_to_its_severity_until_its_end_and_nothing_critical() {
     let hidden = |mute: &Mute, severity: Severity| {
         let mutes = [mute.clone()];
-        let ground = Ground {
+        let ground = AdmissionContext {
             mutes: &mutes,
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         let policy = AdmissionPolicy::default();
         first(|alert| alert.severity = severity, ground, &policy) == "muted m1"
@@ -391,24 +456,30 @@ fn a_mute_hides_up_to_its_severity_until_its_end_and_nothing_critical() {
 fn a_mute_keeps_a_concluded_case_from_being_triaged_again_but_not_one_that_runs() {
     let mutes = [mute(Severity::High)];
     let mut known = concluded(&alert());
-    let after = |known: &Known, severity: Severity| {
+    let after = |known: &KnownCase, severity: Severity| {
         let mut alert = alert();
         alert.severity = severity;
-        let ground = Ground {
+        let ground = AdmissionContext {
             known: Some(known),
             mutes: &mutes,
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         admit(&arrival(alert), &ground, &AdmissionPolicy::default())
     };
-    assert_eq!(after(&known, Severity::Medium), sighting(Seen::Same));
+    assert_eq!(
+        after(&known, Severity::Medium),
+        sighting(SightingReason::Same)
+    );
     assert_eq!(after(&known, Severity::High), Admission::Muted("m1".into()));
     assert_eq!(
         after(&known, Severity::Critical),
-        revision(Change::Severity)
+        revision(RevisionReason::Severity)
     );
-    known.stage = Stage::Begun;
-    assert_eq!(after(&known, Severity::High), revision(Change::Severity));
+    known.stage = TriageStage::Begun;
+    assert_eq!(
+        after(&known, Severity::High),
+        revision(RevisionReason::Severity)
+    );
 }
 
 #[test]
@@ -439,7 +510,7 @@ fn x16_assumed_severity_is_hidden_by_no_mute_below_high() {
         let mut alert = alert();
         alert.severity = Severity::Medium;
         let value = "9.5".to_owned();
-        let flag = Flag::UnknownSeverity { value };
+        let flag = ContentFlag::UnknownSeverity { value };
         alert.flags.extend(is_assumed.then_some(flag));
         mute(muted).covers(&alert)
     };
@@ -480,10 +551,10 @@ fn x16_mute_of_all_types_is_refused_however_it_is_spelt() {
 #[test]
 fn beyond_twenty_cases_in_ten_minutes_the_mild_ones_join_the_first() {
     let came = |cases: u32, severity: Severity| {
-        let window = Window { cases, first: id() };
-        let ground = Ground {
+        let window = StormWindow { cases, first: id() };
+        let ground = AdmissionContext {
             window: Some(&window),
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         first(
             |alert| alert.severity = severity,
@@ -498,16 +569,16 @@ fn beyond_twenty_cases_in_ten_minutes_the_mild_ones_join_the_first() {
 
 #[test]
 fn a_member_that_comes_again_is_a_sighting_and_one_that_rose_is_a_case() {
-    let window = Window {
+    let window = StormWindow {
         cases: 20,
         first: id(),
     };
     let member = concluded(&alert());
     let came = |change: fn(&mut Alert)| {
-        let ground = Ground {
+        let ground = AdmissionContext {
             member: Some(&member),
             window: Some(&window),
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         first(change, ground, &AdmissionPolicy::default())
     };
@@ -524,44 +595,44 @@ fn a_member_that_comes_again_is_a_sighting_and_one_that_rose_is_a_case() {
 fn run_always_triages() {
     let mutes = [mute(Severity::High)];
     let policy = AdmissionPolicy::default();
-    let asked = |known: Option<&Known>| {
+    let asked = |known: Option<&KnownCase>| {
         let mut alert = alert();
         alert.state.archived = true;
         let mut arrival = arrival(alert);
-        arrival.always = true;
-        let ground = Ground {
+        arrival.on_demand = true;
+        let ground = AdmissionContext {
             known,
             mutes: &mutes,
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         admit(&arrival, &ground, &policy)
     };
     assert_eq!(asked(None), Admission::New);
     let mut known = concluded(&alert());
     known.revisions_today = 9;
-    assert_eq!(asked(Some(&known)), revision(Change::Asked));
-    for stage in [Stage::Waiting, Stage::Begun] {
+    assert_eq!(asked(Some(&known)), revision(RevisionReason::Asked));
+    for stage in [TriageStage::Waiting, TriageStage::Begun] {
         known.stage = stage;
-        assert_eq!(asked(Some(&known)), Admission::GoOn(id()));
+        assert_eq!(asked(Some(&known)), Admission::Resumed(id()));
     }
 }
 
 #[test]
 fn x10_run_judges_every_state_of_a_message() {
-    let asked = |known: &Known, content: &dyn Fn(&mut Alert)| {
+    let asked = |known: &KnownCase, content: &dyn Fn(&mut Alert)| {
         let mut alert = alert();
         content(&mut alert);
         let mut arrival = arrival(alert);
-        arrival.always = true;
-        let ground = Ground {
+        arrival.on_demand = true;
+        let ground = AdmissionContext {
             known: Some(known),
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         admit(&arrival, &ground, &AdmissionPolicy::default())
     };
     let mallory = |alert: &mut Alert| {
         let name = "mallory".to_owned();
-        let one = Indicator::new(IndicatorKind::Principal, name, Role::Actor);
+        let one = Indicator::new(IndicatorKind::Principal, name, IndicatorRole::Actor);
         alert.indicators.push(one);
     };
     let milder = |alert: &mut Alert| {
@@ -569,14 +640,14 @@ fn x10_run_judges_every_state_of_a_message() {
         alert.severity = Severity::Low;
     };
     let mut known = concluded(&alert());
-    known.stage = Stage::Waiting;
-    let joined = Admission::Replaced(id(), Change::Actor);
+    known.stage = TriageStage::Waiting;
+    let joined = Admission::Replaced(id(), RevisionReason::Actor);
     assert_eq!(asked(&known, &mallory), joined);
-    assert_eq!(asked(&known, &milder), revision(Change::Actor));
-    known.stage = Stage::Begun;
-    assert_eq!(asked(&known, &mallory), revision(Change::Actor));
-    known.stage = Stage::Over;
-    assert_eq!(asked(&known, &mallory), revision(Change::Asked));
+    assert_eq!(asked(&known, &milder), revision(RevisionReason::Actor));
+    known.stage = TriageStage::Begun;
+    assert_eq!(asked(&known, &mallory), revision(RevisionReason::Actor));
+    known.stage = TriageStage::Over;
+    assert_eq!(asked(&known, &mallory), revision(RevisionReason::Asked));
 }
 
 #[test]
@@ -586,9 +657,9 @@ fn g2_a_dead_letter_is_announced_whatever_is_muted() {
         ..mute(Severity::High)
     };
     let mutes = [everything];
-    let ground = Ground {
+    let ground = AdmissionContext {
         mutes: &mutes,
-        ..Ground::default()
+        ..AdmissionContext::default()
     };
     let mut arrival = arrival(alert());
     arrival.unreadable = Some("cut".into());

@@ -6,22 +6,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::event::{CommandId, Event, EventBody, Outcome};
+use nightshift_engine::event::{CommandId, CommandOutcome, Event, EventBody};
 use nightshift_engine::limits::Cost;
-use nightshift_engine::measure::Measure;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::{Clock, Meter, NoMeter};
 use nightshift_engine::question::AskError;
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use proptest::prelude::*;
 
-use super::bill::{Bill, Permit};
+use super::case_spend::{CaseSpend, Reservation};
 use super::*;
-use crate::port::{Spending, StoreError};
+use crate::port::{DaySpendStore, StoreError};
 
 /// A store that knows only the cost of days.
 #[derive(Default)]
 struct Ledger {
-    spent: Mutex<DaySpent>,
+    spent: Mutex<DaySpend>,
     day: Mutex<NaiveDate>,
     reads: Mutex<u32>,
     away: Mutex<bool>,
@@ -34,8 +34,8 @@ impl Ledger {
 }
 
 #[async_trait]
-impl Spending for Ledger {
-    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpent, StoreError> {
+impl DaySpendStore for Ledger {
+    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpend, StoreError> {
         *self.reads.lock().unwrap() += 1;
         if *self.away.lock().unwrap() {
             return Err(StoreError::Database {
@@ -47,15 +47,15 @@ impl Spending for Ledger {
         Ok(if today {
             *self.spent.lock().unwrap()
         } else {
-            DaySpent::default()
+            DaySpend::default()
         })
     }
 }
 
 /// A clock with a fixed time.
-struct Set(Mutex<DateTime<Utc>>);
+struct ManualClock(Mutex<DateTime<Utc>>);
 
-impl Clock for Set {
+impl Clock for ManualClock {
     fn now(&self) -> DateTime<Utc> {
         *self.0.lock().unwrap()
     }
@@ -65,23 +65,23 @@ fn noon() -> DateTime<Utc> {
     DateTime::from_timestamp(1_772_366_400, 0).unwrap()
 }
 
-struct World {
+struct BudgetFixture {
     ledger: Arc<Ledger>,
-    clock: Arc<Set>,
+    clock: Arc<ManualClock>,
 }
 
-impl World {
+impl BudgetFixture {
     fn new() -> Self {
         let ledger = Arc::new(Ledger::default());
         *ledger.day.lock().unwrap() = noon().date_naive();
         Self {
             ledger,
-            clock: Arc::new(Set(Mutex::new(noon()))),
+            clock: Arc::new(ManualClock(Mutex::new(noon()))),
         }
     }
 
-    fn purse(&self, usd: f64) -> Arc<Purse> {
-        Arc::new(Purse::new(
+    fn tracker(&self, usd: f64) -> Arc<DayBudgetTracker> {
+        Arc::new(DayBudgetTracker::new(
             DayBudget::new(usd).unwrap(),
             self.ledger.clone(),
             self.clock.clone(),
@@ -90,16 +90,16 @@ impl World {
     }
 
     /// Returns the cost records of two cases of one process, the first urgent, the second not.
-    fn bills(&self, usd: f64) -> [Bill; 2] {
-        let purse = self.purse(usd);
-        [true, false].map(|urgent| Bill::new(Arc::clone(&purse), urgent))
+    fn case_spends(&self, usd: f64) -> [CaseSpend; 2] {
+        let purse = self.tracker(usd);
+        [true, false].map(|urgent| CaseSpend::new(Arc::clone(&purse), urgent))
     }
 
     /// Settles the answer as if it were journaled.
-    fn settle(&self, bill: &Bill, permit: Permit<'_>, urgent: bool, usd: f64) {
+    fn settle(&self, bill: &CaseSpend, permit: Reservation<'_>, urgent: bool, usd: f64) {
         permit.settle(cost(usd));
         self.ledger.note(urgent, usd);
-        bill.written(usd);
+        bill.mark_journaled(usd);
     }
 }
 
@@ -125,7 +125,7 @@ fn the_rule() {
         (5.0, 5.0, 0.0, false, false),
         (20.0, 0.0, 0.0, false, false),
     ] {
-        let spent = DaySpent {
+        let spent = DaySpend {
             urgent_usd,
             other_usd,
         };
@@ -154,11 +154,11 @@ fn no_cap_is_no_budget_and_half_is_kept_for_high_and_critical() {
 
 #[tokio::test(start_paused = true)]
 async fn a26_lows_spend_their_half_first_and_a_critical_one_still_gets_the_model() {
-    let world = World::new();
-    let [urgent, other] = world.bills(2.0);
+    let world = BudgetFixture::new();
+    let [urgent, other] = world.case_spends(2.0);
     let mut asked = 0;
     for _ in 0..200 {
-        if let Ok(permit) = other.permit(0.0625).await {
+        if let Ok(permit) = other.reserve(0.0625).await {
             world.settle(&other, permit, false, 0.0625);
             asked += 1;
         }
@@ -166,119 +166,122 @@ async fn a26_lows_spend_their_half_first_and_a_critical_one_still_gets_the_model
     }
     assert_eq!(asked, 16, "a dollar at sixteen questions a dollar");
     for _ in 0..15 {
-        let permit = urgent.permit(0.0625).await.expect("the reserve is there");
+        let permit = urgent.reserve(0.0625).await.expect("the reserve is there");
         world.settle(&urgent, permit, true, 0.0625);
     }
-    assert!(other.permit(0.0625).await.is_err());
-    let permit = urgent.permit(0.0625).await.unwrap();
+    assert!(other.reserve(0.0625).await.is_err());
+    let permit = urgent.reserve(0.0625).await.unwrap();
     world.settle(&urgent, permit, true, 0.0625);
     assert!(matches!(
-        urgent.permit(0.0625).await.err(),
+        urgent.reserve(0.0625).await.err(),
         Some(AskError::Budget { .. })
     ));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_runs_together_is_counted_before_its_answers_are_in() {
-    let world = World::new();
-    let [urgent, _] = world.bills(1.0);
+    let world = BudgetFixture::new();
+    let [urgent, _] = world.case_spends(1.0);
     let mut permits = Vec::new();
     for _ in 0..50 {
-        permits.extend(urgent.permit(0.1).await.ok());
+        permits.extend(urgent.reserve(0.1).await.ok());
     }
     assert!((9..=10).contains(&permits.len()), "{}", permits.len());
     assert_eq!(*world.ledger.reads.lock().unwrap(), 1, "one reading counts");
     // A question that is dropped stays charged. One that was cheaper makes room.
     drop(permits.pop());
-    assert!(urgent.permit(0.1).await.is_err());
+    assert!(urgent.reserve(0.1).await.is_err());
     world.settle(&urgent, permits.pop().unwrap(), true, 0.0);
-    assert!(urgent.permit(0.1).await.is_ok());
+    assert!(urgent.reserve(0.1).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_sum_is_read_every_few_seconds_and_each_day_has_its_own() {
-    let world = World::new();
-    let [urgent, _] = world.bills(1.0);
-    drop(urgent.permit(0.0).await.unwrap());
+    let world = BudgetFixture::new();
+    let [urgent, _] = world.case_spends(1.0);
+    drop(urgent.reserve(0.0).await.unwrap());
     world.ledger.note(true, 5.0);
     tokio::time::advance(Duration::from_millis(4900)).await;
-    drop(urgent.permit(0.0).await.expect("not read again yet"));
+    drop(urgent.reserve(0.0).await.expect("not read again yet"));
     tokio::time::advance(Duration::from_millis(200)).await;
-    assert!(urgent.permit(0.0).await.is_err(), "another process");
+    assert!(urgent.reserve(0.0).await.is_err(), "another process");
     *world.clock.0.lock().unwrap() = noon() + chrono::Duration::hours(13);
-    drop(urgent.permit(0.0).await.expect("a new day"));
+    drop(urgent.reserve(0.0).await.expect("a new day"));
     assert_eq!(*world.ledger.reads.lock().unwrap(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_settled_counts_until_it_is_written_however_often_the_store_is_read() {
-    let world = World::new();
-    let [urgent, _] = world.bills(1.0);
-    urgent.permit(0.1).await.unwrap().settle(cost(0.95));
+    let world = BudgetFixture::new();
+    let [urgent, _] = world.case_spends(1.0);
+    urgent.reserve(0.1).await.unwrap().settle(cost(0.95));
     for _ in 0..3 {
         tokio::time::advance(Duration::from_secs(6)).await;
-        assert!(urgent.permit(0.1).await.is_err(), "its write is on its way");
+        assert!(
+            urgent.reserve(0.1).await.is_err(),
+            "its write is on its way"
+        );
     }
     world.ledger.note(true, 0.95);
-    urgent.written(0.95);
-    assert!(urgent.permit(0.1).await.is_err(), "not read yet");
+    urgent.mark_journaled(0.95);
+    assert!(urgent.reserve(0.1).await.is_err(), "not read yet");
     tokio::time::advance(Duration::from_secs(6)).await;
-    assert!(urgent.permit(0.1).await.is_err(), "read, and counted once");
-    drop(urgent.permit(0.03).await.expect("what is left"));
+    assert!(urgent.reserve(0.1).await.is_err(), "read, and counted once");
+    drop(urgent.reserve(0.03).await.expect("what is left"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_case_leaves_unwritten_counts_until_the_next_reading() {
-    let world = World::new();
-    let [urgent, other] = world.bills(1.0);
-    urgent.permit(0.1).await.unwrap().settle(cost(0.95));
+    let world = BudgetFixture::new();
+    let [urgent, other] = world.case_spends(1.0);
+    urgent.reserve(0.1).await.unwrap().settle(cost(0.95));
     drop(urgent);
-    assert!(other.permit(0.1).await.is_err());
+    assert!(other.reserve(0.1).await.is_err());
     tokio::time::advance(Duration::from_secs(6)).await;
-    drop(other.permit(0.1).await.expect("nobody wrote it"));
+    drop(other.reserve(0.1).await.expect("nobody wrote it"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_day_that_cannot_be_read_begins_with_what_this_process_spends() {
-    let world = World::new();
-    let [urgent, _] = world.bills(1.0);
-    world.settle(&urgent, urgent.permit(0.1).await.unwrap(), true, 0.2);
+    let world = BudgetFixture::new();
+    let [urgent, _] = world.case_spends(1.0);
+    world.settle(&urgent, urgent.reserve(0.1).await.unwrap(), true, 0.2);
     tokio::time::advance(Duration::from_secs(6)).await;
-    world.settle(&urgent, urgent.permit(0.1).await.unwrap(), true, 0.5);
+    world.settle(&urgent, urgent.reserve(0.1).await.unwrap(), true, 0.5);
     *world.clock.0.lock().unwrap() = noon() + TimeDelta::days(1);
     *world.ledger.away.lock().unwrap() = true;
-    let permit = urgent.permit(0.1).await.expect("a new day");
+    let permit = urgent.reserve(0.1).await.expect("a new day");
     world.settle(&urgent, permit, true, 0.45);
-    assert!(urgent.permit(0.1).await.is_err(), "with what may be of it");
+    assert!(urgent.reserve(0.1).await.is_err(), "with what may be of it");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sum_that_cannot_be_read_is_the_last_one_and_without_one_nothing_is_asked() {
-    let world = World::new();
-    let [urgent, _] = world.bills(1.0);
+    let world = BudgetFixture::new();
+    let [urgent, _] = world.case_spends(1.0);
     *world.ledger.away.lock().unwrap() = true;
-    assert!(urgent.permit(0.1).await.is_err());
+    assert!(urgent.reserve(0.1).await.is_err());
     *world.ledger.away.lock().unwrap() = false;
-    world.settle(&urgent, urgent.permit(0.1).await.unwrap(), true, 0.85);
+    world.settle(&urgent, urgent.reserve(0.1).await.unwrap(), true, 0.85);
     *world.ledger.away.lock().unwrap() = true;
     tokio::time::advance(Duration::from_secs(60)).await;
-    drop(urgent.permit(0.1).await.expect("0.85 of 1 is spent"));
-    assert!(urgent.permit(0.1).await.is_err());
+    drop(urgent.reserve(0.1).await.expect("0.85 of 1 is spent"));
+    assert!(urgent.reserve(0.1).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn readings_are_metered() {
     #[derive(Default)]
-    struct Seen(Mutex<Vec<Measure>>);
-    impl Meter for Seen {
-        fn count(&self, measure: &Measure) {
+    struct RecordedMeasures(Mutex<Vec<Measurement>>);
+    impl Meter for RecordedMeasures {
+        fn count(&self, measure: &Measurement) {
             self.0.lock().unwrap().push(measure.clone());
         }
     }
-    let world = World::new();
-    let seen = Arc::new(Seen::default());
+    let world = BudgetFixture::new();
+    let seen = Arc::new(RecordedMeasures::default());
     let budget = DayBudget::new(8.0).unwrap();
-    let purse = Arc::new(Purse::new(
+    let purse = Arc::new(DayBudgetTracker::new(
         budget,
         world.ledger.clone(),
         world.clock.clone(),
@@ -286,13 +289,13 @@ async fn readings_are_metered() {
     ));
     world.ledger.note(false, 0.5);
     world.ledger.note(true, 1.0);
-    purse.tell_again();
+    purse.republish();
     let told = || seen.0.lock().unwrap().clone();
     assert_eq!(told(), [], "its configuration may be refused");
-    purse.begin();
-    let bill = Bill::new(Arc::clone(&purse), true);
-    drop(bill.permit(0.0).await);
-    let of = |spent, spent_below_high| Measure::DayBudget {
+    purse.publish_cap();
+    let bill = CaseSpend::new(Arc::clone(&purse), true);
+    drop(bill.reserve(0.0).await);
+    let of = |spent, spent_below_high| Measurement::DayBudget {
         spent,
         spent_below_high,
         cap: 8.0,
@@ -301,10 +304,10 @@ async fn readings_are_metered() {
     assert_eq!(told(), [of(0.0, 0.0), of(1.5, 0.5)]);
     // No question is asked, and a new day has begun.
     *world.clock.0.lock().unwrap() = noon() + TimeDelta::days(1);
-    purse.look().await;
-    purse.look().await;
+    purse.refresh().await;
+    purse.refresh().await;
     assert_eq!(told(), [of(0.0, 0.0), of(1.5, 0.5), of(0.0, 0.0)]);
-    purse.tell_again();
+    purse.republish();
     assert_eq!(told().len(), 4);
 }
 
@@ -326,7 +329,9 @@ fn started(id: &CommandId, usd: f64) -> Event {
 fn finished(id: &CommandId, usd: f64) -> Event {
     event(EventBody::Finished {
         id: id.clone(),
-        outcome: Box::new(Outcome::AskFailed(AskError::Timeout { what: "x".into() })),
+        outcome: Box::new(CommandOutcome::AskFailed(AskError::Timeout {
+            what: "x".into(),
+        })),
         cost: Cost {
             usd,
             ..Cost::default()
@@ -365,8 +370,8 @@ fn the_tab_is_what_the_engine_counts_as_spent() {
             1.375,
         ),
     ] {
-        let mut tab = Tab::new(Severity::Low, &State::default());
-        let mut state = State::default();
+        let mut tab = JournalCost::new(Severity::Low, &CaseState::default());
+        let mut state = CaseState::default();
         let mut sum = 0.0;
         for event in std::iter::once(claimed(1)).chain(events) {
             nightshift_engine::fold::apply(&mut state, &event);
@@ -377,7 +382,7 @@ fn the_tab_is_what_the_engine_counts_as_spent() {
         assert_eq!((sum, state.spent.usd), (spent, spent));
         // The next worker takes over the lost reservations.
         let lost: f64 = state.in_flight.values().map(|one| one.reserved.usd).sum();
-        let mut next = Tab::new(Severity::Critical, &state);
+        let mut next = JournalCost::new(Severity::Critical, &state);
         nightshift_engine::fold::apply(&mut state, &claimed(2));
         let charge = next.charge(&[claimed(2)]);
         assert_eq!((charge.usd, charge.urgent), (lost, true));
@@ -387,7 +392,7 @@ fn the_tab_is_what_the_engine_counts_as_spent() {
 }
 
 #[derive(Debug, Clone)]
-enum Happens {
+enum BudgetEvent {
     Asked { urgent: bool },
     Answered { which: usize, cost: f64 },
     Dropped { which: usize },
@@ -395,13 +400,13 @@ enum Happens {
     Passes(u64),
 }
 
-fn happens() -> impl Strategy<Value = Happens> {
+fn happens() -> impl Strategy<Value = BudgetEvent> {
     prop_oneof![
-        6 => any::<bool>().prop_map(|urgent| Happens::Asked { urgent }),
-        4 => (0..64_usize, 0.0..0.3).prop_map(|(which, cost)| Happens::Answered { which, cost }),
-        1 => (0..64_usize).prop_map(|which| Happens::Dropped { which }),
-        4 => (0..64_usize).prop_map(|which| Happens::Written { which }),
-        2 => (0..6_000_u64).prop_map(Happens::Passes),
+        6 => any::<bool>().prop_map(|urgent| BudgetEvent::Asked { urgent }),
+        4 => (0..64_usize, 0.0..0.3).prop_map(|(which, cost)| BudgetEvent::Answered { which, cost }),
+        1 => (0..64_usize).prop_map(|which| BudgetEvent::Dropped { which }),
+        4 => (0..64_usize).prop_map(|which| BudgetEvent::Written { which }),
+        2 => (0..6_000_u64).prop_map(BudgetEvent::Passes),
     ]
 }
 
@@ -421,41 +426,41 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
-            let world = World::new();
-            let bills = world.bills(cap);
+            let world = BudgetFixture::new();
+            let bills = world.case_spends(cap);
             let bill = |urgent: bool| &bills[usize::from(!urgent)];
-            let mut running: Vec<(Permit<'_>, bool)> = Vec::new();
+            let mut running: Vec<(Reservation<'_>, bool)> = Vec::new();
             // Costs of the questions, and the part that is not in the store yet.
-            let mut spent = DaySpent::default();
+            let mut spent = DaySpend::default();
             let mut settled: Vec<(bool, f64)> = Vec::new();
             for one in happenings {
                 match one {
-                    Happens::Asked { urgent } if running.len() < RUNNING => {
-                        let permit = bill(urgent).permit(RESERVE).await.ok();
+                    BudgetEvent::Asked { urgent } if running.len() < RUNNING => {
+                        let permit = bill(urgent).reserve(RESERVE).await.ok();
                         running.extend(permit.map(|permit| (permit, urgent)));
                     }
-                    Happens::Answered { which, cost: usd } if !running.is_empty() => {
+                    BudgetEvent::Answered { which, cost: usd } if !running.is_empty() => {
                         let (permit, urgent) = running.remove(which % running.len());
                         permit.settle(cost(usd));
                         settled.push((urgent, usd));
                         spent.add(urgent, usd);
                     }
-                    Happens::Dropped { which } if !running.is_empty() => {
+                    BudgetEvent::Dropped { which } if !running.is_empty() => {
                         let (permit, urgent) = running.remove(which % running.len());
                         drop(permit);
                         settled.push((urgent, RESERVE));
                         spent.add(urgent, RESERVE);
                     }
-                    Happens::Written { which } if !settled.is_empty() => {
+                    BudgetEvent::Written { which } if !settled.is_empty() => {
                         let (urgent, usd) = settled.remove(which % settled.len());
                         world.ledger.note(urgent, usd);
-                        bill(urgent).written(usd);
+                        bill(urgent).mark_journaled(usd);
                     }
-                    Happens::Passes(millis) => tokio::time::advance(Duration::from_millis(millis)).await,
+                    BudgetEvent::Passes(millis) => tokio::time::advance(Duration::from_millis(millis)).await,
                     _ => {}
                 }
                 let over = RUNNING as f64 * (DEAREST - RESERVE) + 1e-9;
-                assert!(spent.usd() <= cap + over, "{spent:?} of {cap}");
+                assert!(spent.total_usd() <= cap + over, "{spent:?} of {cap}");
                 assert!(spent.other_usd <= cap / 2.0 + over, "{spent:?} of {cap}");
             }
         });

@@ -42,7 +42,7 @@ fn a_canary_is_a_sample_of_no_severity_whose_key_is_its_interval() {
     let canary = signed_with(KEY);
     let message = canary.message(7, noon()).unwrap();
     insta::assert_snapshot!(String::from_utf8(message.clone()).unwrap(), @r#"{"nightshift-canary":{"at":"2026-11-20T12:00:00Z","n":7,"source":"siem"},"signature":"v1=95cc371f620d75ce7af6b2a11eae85b59cfdc327027bebb9a2c8c9c404373350"}"#);
-    let alert = canary.read("siem", &message, after(60)).unwrap();
+    let alert = canary.verify_message("siem", &message, after(60)).unwrap();
     assert!(alert.is_canary() && alert.is_sample() && !alert.state.inactive);
     assert_eq!(alert.key.to_string(), "nightshift/-/canary:siem:7");
     assert_eq!(alert.severity, Severity::Informational);
@@ -55,9 +55,13 @@ fn a_key_that_is_changed_is_known_beside_the_old_one() {
     let old = signed_with(KEY).message(7, noon()).unwrap();
     let new = both.message(8, noon()).unwrap();
     for message in [&old, &new] {
-        assert!(both.read("siem", message, noon()).is_some());
+        assert!(both.verify_message("siem", message, noon()).is_some());
     }
-    assert!(signed_with(KEY).read("siem", &new, noon()).is_none());
+    assert!(
+        signed_with(KEY)
+            .verify_message("siem", &new, noon())
+            .is_none()
+    );
 }
 
 #[test]
@@ -77,5 +81,9 @@ fn a_key_that_could_be_guessed_signs_nothing_and_is_not_believed() {
         "the file is gone"
     );
     let message = signed_with(KEY).message(7, noon()).unwrap();
-    assert!(signed_with("").read("siem", &message, noon()).is_none());
+    assert!(
+        signed_with("")
+            .verify_message("siem", &message, noon())
+            .is_none()
+    );
 }

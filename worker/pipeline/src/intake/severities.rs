@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use nightshift_alert::{Alert, Flag};
+use nightshift_alert::{Alert, ContentFlag};
 
 /// Most feeds and values that are kept, because senders of alerts can write any word.
-const MOST: usize = 256;
+const MAX_ENTRIES: usize = 256;
 
 /// The severities that were logged.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ impl UnknownSeverities {
     /// Logs an unknown severity of an alert, unless it was logged before.
     pub(super) fn log(&self, source: &str, alert: &Alert) {
         for flag in &alert.flags {
-            if let Flag::UnknownSeverity { value } = flag
+            if let ContentFlag::UnknownSeverity { value } = flag
                 && self.is_new(&alert.feed, value)
             {
                 tracing::warn!(
@@ -32,7 +32,7 @@ impl UnknownSeverities {
 
     fn is_new(&self, feed: &str, value: &str) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.len() < MOST && known.insert((feed.to_owned(), value.to_owned()))
+        known.len() < MAX_ENTRIES && known.insert((feed.to_owned(), value.to_owned()))
     }
 }
 
@@ -47,6 +47,6 @@ mod tests {
         assert!(!known.is_new("edr", "Urgent"));
         assert!(known.is_new("siem", "Urgent"));
         let new = (0..1000).filter(|n| known.is_new("edr", &n.to_string()));
-        assert_eq!(new.count(), MOST - 2);
+        assert_eq!(new.count(), MAX_ENTRIES - 2);
     }
 }

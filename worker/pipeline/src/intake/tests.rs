@@ -12,19 +12,19 @@ use tokio::sync::Notify;
 use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-use super::reading::read_with;
+use super::batch_reader::read_with;
 use super::*;
-use crate::loops::{InboxRoom, Taking};
-use fakes::{Asked, Counted, FakeInbox, FakeSource, HOLD, Noon};
+use crate::loops::{InboxCapacity, IngestLoop};
+use fakes::{CountingClock, FakeInbox, FakeSource, HOLD, IntakeMeter, NoonClock};
 
 fn intake(inbox: &Arc<FakeInbox>, patience: Duration) -> Intake {
     Intake {
         inbox: Arc::clone(inbox) as Arc<dyn Inbox>,
-        clock: Arc::new(Noon),
+        clock: Arc::new(NoonClock),
         meter: Arc::new(NoMeter),
         options: ReadOptions::default(),
-        order: Order::default(),
-        patience,
+        order: BatchOrder::default(),
+        commit_timeout: patience,
         canary: None,
         severities: Arc::default(),
     }
@@ -51,7 +51,7 @@ async fn g01_f14_nothing_is_settled_before_the_store_is_back() {
         .unwrap();
     assert_eq!(round.messages, 2);
     assert_eq!(*inbox.tries.lock().unwrap(), 31);
-    assert_eq!(source.fates(), [Fate::Committed, Fate::Committed]);
+    assert_eq!(source.fates(), [Disposition::Ack, Disposition::Ack]);
     let extended = source.extended.lock().unwrap();
     let waited = source.began.lock().unwrap().unwrap().elapsed();
     assert_eq!(
@@ -73,7 +73,7 @@ async fn f32_nothing_is_given_back_while_the_store_cannot_read_what_it_holds() {
     let round = intake(&inbox, Duration::MAX).round(&source, 10).await;
     assert_eq!(round.unwrap().messages, 2);
     assert_eq!(*inbox.tries.lock().unwrap(), 31);
-    assert_eq!(source.fates(), [Fate::Committed, Fate::Committed]);
+    assert_eq!(source.fates(), [Disposition::Ack, Disposition::Ack]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +86,7 @@ async fn what_is_not_committed_in_time_is_given_back() {
         });
         let failed = intake(&inbox, patience).round(&source, 10).await;
         assert!(matches!(failed, Err(IntakeError::Store(_))), "{failed:?}");
-        assert_eq!(source.fates(), [Fate::Back, Fate::Back]);
+        assert_eq!(source.fates(), [Disposition::Nack, Disposition::Nack]);
     }
 }
 
@@ -144,7 +144,7 @@ async fn what_cannot_be_read_is_told_to_the_source_and_its_neighbours_are_not_hu
     assert_eq!((round.accepted.len(), letters.count()), (3, 1));
     assert_eq!(
         source.fates(),
-        [Fate::Committed, Fate::Unreadable, Fate::Committed]
+        [Disposition::Ack, Disposition::DeadLetter, Disposition::Ack]
     );
 }
 
@@ -157,7 +157,7 @@ fn f05_a_panic_over_a_message_makes_it_a_dead_letter_with_its_bytes() {
     };
     let options = ReadOptions::default();
     let reader = |_: &[u8], _: &ReadOptions| panic!("a fault of a feed");
-    let arrivals = read_with(reader, "fake", &message, &options, Noon.now());
+    let arrivals = read_with(reader, "fake", &message, &options, NoonClock.now());
     let [arrival] = arrivals.as_slice() else {
         panic!("{arrivals:?}")
     };
@@ -186,7 +186,7 @@ async fn large_messages_are_committed_in_parts_each_settled_after_its_own_commit
     let round = round.unwrap();
     assert_eq!((round.messages, round.accepted.len()), (20, 20));
     assert_eq!(*inbox.batches.lock().unwrap(), [9, 9, 2]);
-    assert_eq!(source.fates(), [Fate::Committed; 20]);
+    assert_eq!(source.fates(), [Disposition::Ack; 20]);
 }
 
 #[tokio::test]
@@ -201,8 +201,8 @@ async fn what_comes_after_a_part_that_is_not_committed_is_given_back_with_it() {
     let failed = intake(&inbox, Duration::ZERO).round(&source, 500).await;
     assert!(matches!(failed, Err(IntakeError::Store(_))), "{failed:?}");
     let fates = source.fates();
-    assert_eq!(fates[..9], [Fate::Committed; 9]);
-    assert_eq!(fates[9..], [Fate::Back; 11]);
+    assert_eq!(fates[..9], [Disposition::Ack; 9]);
+    assert_eq!(fates[9..], [Disposition::Nack; 11]);
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn a_feed_that_the_source_may_not_carry_is_a_dead_letter_and_announced() {
     let round = intake.round(&source, 10).await.unwrap();
     assert_eq!(round.accepted[0].title, "Unreadable message from fake");
     assert_eq!(round.accepted[0].dead_letter, Some(1));
-    assert_eq!(source.fates(), [Fate::Unreadable]);
+    assert_eq!(source.fates(), [Disposition::DeadLetter]);
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn what_the_source_cannot_settle_is_counted_and_no_error() {
         ..FakeSource::with(&[&guardduty(1), &guardduty(2)])
     };
     let inbox = Arc::new(FakeInbox::default());
-    let counted = Arc::new(Counted::default());
+    let counted = Arc::new(IntakeMeter::default());
     let mut intake = intake(&inbox, Duration::ZERO);
     intake.meter = counted.clone();
     let round = intake.round(&source, 10).await.unwrap();
@@ -241,11 +241,11 @@ async fn what_the_store_will_not_have_is_told_and_counted_as_the_dead_letter_tha
         will_not_have: Some(2),
         ..FakeInbox::default()
     });
-    let counted = Arc::new(Counted::default());
+    let counted = Arc::new(IntakeMeter::default());
     let mut intake = intake(&inbox, Duration::ZERO);
     intake.meter = counted.clone();
     intake.round(&source, 10).await.unwrap();
-    let (committed, not) = (Fate::Committed, Fate::Unreadable);
+    let (committed, not) = (Disposition::Ack, Disposition::DeadLetter);
     assert_eq!(source.fates(), [committed, not, committed, not]);
     let expected = ["accepted", "dead_letter", "accepted", "dead_letter"];
     assert_eq!(*counted.0.lock().unwrap(), expected);
@@ -261,7 +261,7 @@ async fn what_was_not_committed_and_cannot_be_given_back_comes_again_as_it_shoul
         failures: Mutex::new(u32::MAX),
         ..FakeInbox::default()
     });
-    let counted = Arc::new(Counted::default());
+    let counted = Arc::new(IntakeMeter::default());
     let mut intake = intake(&inbox, Duration::ZERO);
     intake.meter = counted.clone();
     let failed = intake.round(&source, 10).await;
@@ -295,16 +295,16 @@ async fn while_a_batch_is_committed_the_next_two_are_read_and_no_fourth_is_recei
         gate: Some(Notify::new()),
         ..FakeInbox::default()
     });
-    let room = InboxRoom::new(10);
-    room.set(0);
-    let reading = Arc::new(Asked::default());
-    let taking = Taking {
+    let room = InboxCapacity::new(10);
+    room.update(0);
+    let reading = Arc::new(CountingClock::default());
+    let taking = IngestLoop {
         intake: Intake {
             clock: reading.clone(),
             ..intake(&inbox, Duration::MAX)
         },
         source: source.clone(),
-        room: Arc::new(room),
+        capacity: Arc::new(room),
         batch: 1,
     };
     let stop = CancellationToken::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nightshift_engine::causes::with_causes;
+use nightshift_engine::error_chain::format_error_chain;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{CaseId, Lease};
@@ -15,7 +15,7 @@ use crate::port::Cases;
 pub(super) struct Leases(Mutex<BTreeMap<CaseId, (Lease, CancellationToken)>>);
 
 impl Leases {
-    fn held(&self) -> MutexGuard<'_, BTreeMap<CaseId, (Lease, CancellationToken)>> {
+    fn lock_leases(&self) -> MutexGuard<'_, BTreeMap<CaseId, (Lease, CancellationToken)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -25,7 +25,7 @@ impl Leases {
     pub(super) fn add(&self, lease: &Lease) -> CancellationToken {
         let lost = CancellationToken::new();
         let held = (lease.clone(), lost.clone());
-        let earlier = self.held().insert(lease.case_id.clone(), held);
+        let earlier = self.lock_leases().insert(lease.case_id.clone(), held);
         if let Some((_, lost)) = earlier {
             lost.cancel();
         }
@@ -34,7 +34,7 @@ impl Leases {
 
     /// Removes only this lease, because the case may have been released and claimed again since.
     pub(super) fn remove(&self, lease: &Lease) {
-        let mut held = self.held();
+        let mut held = self.lock_leases();
         if held
             .get(&lease.case_id)
             .is_some_and(|(one, _)| one == lease)
@@ -43,8 +43,8 @@ impl Leases {
         }
     }
 
-    fn lost(&self, leases: &[Lease]) {
-        let held = self.held();
+    fn cancel_lost(&self, leases: &[Lease]) {
+        let held = self.lock_leases();
         for lease in leases {
             if let Some((one, lost)) = held.get(&lease.case_id)
                 && one == lease
@@ -61,15 +61,19 @@ impl Leases {
         turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             turns.tick().await;
-            let held: Vec<Lease> = self.held().values().map(|(one, _)| one.clone()).collect();
+            let held: Vec<Lease> = self
+                .lock_leases()
+                .values()
+                .map(|(one, _)| one.clone())
+                .collect();
             if held.is_empty() {
                 continue;
             }
             match cases.renew(&held).await {
-                Ok(lost) => self.lost(&lost),
+                Ok(lost) => self.cancel_lost(&lost),
                 Err(error) => tracing::warn!(
                     cases = held.len(),
-                    error = with_causes(&error),
+                    error = format_error_chain(&error),
                     "leases were not renewed"
                 ),
             }
@@ -93,9 +97,9 @@ mod tests {
         let is_held = leases.add(&after);
         assert!(lost.is_cancelled() && !is_held.is_cancelled());
         leases.remove(&before);
-        leases.lost(&[before]);
+        leases.cancel_lost(&[before]);
         assert!(!is_held.is_cancelled());
-        leases.lost(&[after]);
+        leases.cancel_lost(&[after]);
         assert!(is_held.is_cancelled(), "it is held, and so renewed");
     }
 }

@@ -13,8 +13,8 @@ use nightshift_alert::Severity;
 use nightshift_engine::event::{Event, EventBody};
 
 use crate::budget::is_urgent;
-use crate::case::Waited;
-use crate::port::Claimed;
+use crate::case::OutageWait;
+use crate::port::ClaimedCase;
 use crate::triage::Triage;
 
 /// How often models that are up may fail to answer one case. A text that makes their server fail does so each time,
@@ -41,12 +41,12 @@ pub struct Outage {
     pub health: Arc<dyn ModelHealth>,
     /// Triages cases that have waited long enough, with analysts that do not wait for a model.
     pub overdue: Triage,
-    pub waits: Waited,
+    pub waits: OutageWait,
 }
 
 impl Outage {
     /// Returns the triage for a case that its models leave unanswered although they are up.
-    pub(super) fn despite(&self) -> Triage {
+    pub(super) fn fallback_triage(&self) -> Triage {
         let mut overdue = self.overdue.clone();
         overdue.models_are_up = true;
         overdue
@@ -54,13 +54,18 @@ impl Outage {
 
     /// Returns whether a case stops waiting for models that are up. Either they left it unanswered too often, or the
     /// first time was so long ago that it would have its report had they stayed down.
-    pub(super) fn is_over_for(&self, case: &Claimed, now: DateTime<Utc>) -> bool {
-        is_over(&self.waits, &case.events, case.alert.severity, now)
+    pub(super) fn has_waited_enough(&self, case: &ClaimedCase, now: DateTime<Utc>) -> bool {
+        is_wait_over(&self.waits, &case.events, case.alert.severity, now)
     }
 }
 
-fn is_over(waits: &Waited, events: &[Event], severity: Severity, now: DateTime<Utc>) -> bool {
-    let withdrawn = withdrawn(events);
+fn is_wait_over(
+    waits: &OutageWait,
+    events: &[Event],
+    severity: Severity,
+    now: DateTime<Utc>,
+) -> bool {
+    let withdrawn = withdrawal_times(events);
     let wait = match is_urgent(severity) {
         true => waits.urgent,
         false => waits.others,
@@ -71,7 +76,7 @@ fn is_over(waits: &Waited, events: &[Event], severity: Severity, now: DateTime<U
 
 /// Returns the times at which this triage was released because no model answered, one per worker. A case that got no
 /// turn at a busy model keeps waiting: `[limits] minutes` ends that.
-fn withdrawn(events: &[Event]) -> Vec<DateTime<Utc>> {
+fn withdrawal_times(events: &[Event]) -> Vec<DateTime<Utc>> {
     let (mut times, mut is_noted) = (Vec::new(), false);
     for event in events {
         match event.body {
@@ -114,7 +119,7 @@ mod tests {
 
     #[test]
     fn f21_a_case_waits_while_the_models_may_be_back_for_it() {
-        let waits = Waited {
+        let waits = OutageWait {
             urgent: Duration::from_secs(120),
             others: Duration::from_secs(900),
         };
@@ -135,7 +140,7 @@ mod tests {
             (twice, Severity::Low, 33, true),
             (in_line, Severity::Critical, 9_999, false),
         ] {
-            let found = is_over(&waits, &events, severity, at(now));
+            let found = is_wait_over(&waits, &events, severity, at(now));
             assert_eq!(found, over, "{severity:?} at {now}");
         }
     }

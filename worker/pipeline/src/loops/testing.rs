@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::admission::Change;
+use crate::admission::RevisionReason;
 use crate::port::{DueRecheck, Rechecks, StoreError};
 
 /// A store without due cases that records its calls.
@@ -42,7 +42,7 @@ impl Rechecks for RecordedRechecks {
     async fn queue_recheck(
         &self,
         _: &DueRecheck,
-        _: Change,
+        _: RevisionReason,
         _: Option<DateTime<Utc>>,
     ) -> Result<bool, StoreError> {
         Ok(false)

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 
 use crate::case::CaseId;
+use crate::delivery_payload::DeliveryPayload;
 use crate::digest::Digest;
 use crate::port::StoreError;
-use crate::report::InsteadOf;
-use crate::showing::Showing;
+use crate::report::FailoverSources;
 
 /// A pending delivery.
 #[derive(Debug, Clone)]
-pub struct Due {
+pub struct PendingDelivery {
     pub case_id: CaseId,
     /// Attempts so far.
     pub attempts: u32,
@@ -26,28 +26,28 @@ pub struct Due {
     pub in_doubt: bool,
     /// Time since that attempt began or its answer was lost, by the store's clock; zero if nothing is in doubt. A
     /// destination whose look-up lags cannot deny the report reliably before its lag has passed.
-    pub begun_ago: Duration,
+    pub attempt_age: Duration,
     /// Content to show.
-    pub showing: Showing,
+    pub payload: DeliveryPayload,
 }
 
 /// Reason why the result of a send is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
+pub enum AmbiguousSend {
     /// The answer to a send was lost just now. The send may take effect from now on, however long the calls before it
     /// took.
     AnswerLost,
     /// A look-up gave no result.
-    NotTold,
+    LookupInconclusive,
 }
 
-impl Due {
+impl PendingDelivery {
     /// Returns the remote id after an attempt that failed with this error, including one that only the look-up found.
     #[must_use]
     pub fn remote_id_after<'a>(&'a self, error: &'a DeliveryError) -> Option<&'a str> {
         match error {
-            DeliveryError::Partly { remote_id, .. } => Some(remote_id),
-            _ => self.showing.remote_id.as_deref(),
+            DeliveryError::Partial { remote_id, .. } => Some(remote_id),
+            _ => self.payload.remote_id.as_deref(),
         }
     }
 }
@@ -62,7 +62,7 @@ pub trait Outbox: Send + Sync {
     /// # Errors
     ///
     /// When the store cannot be written. Nothing may be sent then.
-    async fn serve(
+    async fn acquire_lease(
         &self,
         destination: &str,
         holder: &str,
@@ -70,12 +70,16 @@ pub trait Outbox: Send + Sync {
     ) -> Result<bool, StoreError>;
 
     /// Releases the lease for a destination, so that another process can take it at once.
-    async fn leave(&self, destination: &str, holder: &str) -> Result<(), StoreError>;
+    async fn release_lease(&self, destination: &str, holder: &str) -> Result<(), StoreError>;
 
     /// Returns pending deliveries of a destination: news before changed counts, then the most severe, then the
     /// longest requested. A delivery that this version cannot read is deferred for a minute and does not block
     /// others.
-    async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError>;
+    async fn due_deliveries(
+        &self,
+        destination: &str,
+        most: usize,
+    ) -> Result<Vec<PendingDelivery>, StoreError>;
 
     /// Notes that an attempt begins, before anything is sent. If the process then dies, the next one knows that the
     /// report may be shown. Returns `false` if the delivery has changed since it was read (another process tried it,
@@ -84,7 +88,11 @@ pub trait Outbox: Send + Sync {
     /// # Errors
     ///
     /// When the store cannot be written. Nothing may be sent then.
-    async fn begin(&self, destination: &str, due: &Due) -> Result<bool, StoreError>;
+    async fn begin_attempt(
+        &self,
+        destination: &str,
+        due: &PendingDelivery,
+    ) -> Result<bool, StoreError>;
 
     /// Notes that a version is shown. `None` means that the destination does not want it and still shows the previous
     /// one.
@@ -92,48 +100,52 @@ pub trait Outbox: Send + Sync {
     /// # Errors
     ///
     /// When the store cannot be written. The version is sent again later.
-    async fn sent(
+    async fn record_sent(
         &self,
         destination: &str,
-        due: &Due,
-        sent: Option<&Sent>,
+        due: &PendingDelivery,
+        sent: Option<&DeliveryReceipt>,
     ) -> Result<(), StoreError>;
 
     /// Notes a definite failure and how long to wait before the next attempt, by the store's clock. `None` means no
     /// further attempt before a new version. Nothing is noted for a version that was replaced meanwhile, or if
     /// another process has begun an attempt since.
-    async fn failed(
+    async fn record_failed(
         &self,
         destination: &str,
-        due: &Due,
+        due: &PendingDelivery,
         error: &DeliveryError,
         retry_in: Option<Duration>,
     ) -> Result<(), StoreError>;
 
     /// Notes that the result of an attempt is unknown and how long to wait before asking. The delivery stays in
     /// doubt, from now on or since the earlier time.
-    async fn unclear(
+    async fn record_ambiguous(
         &self,
         destination: &str,
-        due: &Due,
+        due: &PendingDelivery,
         error: &DeliveryError,
-        doubt: Doubt,
+        doubt: AmbiguousSend,
         retry_in: Duration,
     ) -> Result<(), StoreError>;
 
     /// Requests that one more destination show the case as it stands, with the note that others will never show it.
     /// If the case is requested or its latest report shown there already, only the note is requested, once. If it was
     /// given up there, nothing is requested.
-    async fn also(
+    async fn add_fallback(
         &self,
         case_id: &CaseId,
         destination: &str,
-        instead_of: &InsteadOf,
+        instead_of: &FailoverSources,
     ) -> Result<(), StoreError>;
 
     /// Requests that these destinations show a case without a report, so that people know of the running triage. Does
     /// nothing where the case is shown already.
-    async fn announce(&self, case_id: &CaseId, destinations: &[String]) -> Result<(), StoreError>;
+    async fn enqueue_announcement(
+        &self,
+        case_id: &CaseId,
+        destinations: &[String],
+    ) -> Result<(), StoreError>;
 
     /// Begins or retries the digest of a day at a destination. Returns `None` if the digest is posted, and `true` if
     /// an earlier attempt has an unknown result. Only the process that serves the destination calls this.
@@ -152,12 +164,16 @@ pub trait Outbox: Send + Sync {
     /// # Errors
     ///
     /// When the store cannot be written. The digest is looked up before it is posted again.
-    async fn digest_posted(&self, destination: &str, day: NaiveDate) -> Result<(), StoreError>;
+    async fn record_digest_posted(
+        &self,
+        destination: &str,
+        day: NaiveDate,
+    ) -> Result<(), StoreError>;
 }
 
 /// Result of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sent {
+pub struct DeliveryReceipt {
     /// Remote id, to edit the report later.
     pub remote_id: Option<String>,
 }
@@ -167,7 +183,7 @@ pub struct Sent {
 pub enum DeliveryError {
     /// The destination may take the report later.
     #[error("{what}")]
-    Later {
+    Transient {
         /// Error text of the destination.
         what: String,
         /// Minimum seconds before the next attempt.
@@ -175,7 +191,7 @@ pub enum DeliveryError {
     },
     /// A look-up found nothing, but its index lags behind and cannot be trusted yet. Nothing was refused.
     #[error("{what}")]
-    Settling {
+    NotVisibleYet {
         /// What the look-up waits for.
         what: String,
         /// Seconds until the next look-up.
@@ -183,7 +199,7 @@ pub enum DeliveryError {
     },
     /// The destination shows a part, for example a post without its replies. The rest is delivered later as an edit.
     #[error("{what}")]
-    Partly {
+    Partial {
         /// Error text of the destination.
         what: String,
         /// Remote id of the part that is shown.
@@ -193,14 +209,14 @@ pub enum DeliveryError {
     },
     /// The answer was lost, so the result is unknown. It is looked up before the report is sent again.
     #[error("{what}")]
-    Unclear {
+    Ambiguous {
         /// What was observed.
         what: String,
     },
     /// The destination will never take the report unless somebody fixes the cause. Another destination should take
     /// it.
     #[error("{what}")]
-    Never {
+    Permanent {
         /// Error text of the destination.
         what: String,
     },
@@ -214,13 +230,13 @@ pub trait Destination: Send + Sync {
 
     /// Returns whether the destination wants this. What it does not want counts as shown. By default a destination
     /// gets each report once and the end of a canary, but no notice of a running triage and no update of counts.
-    fn wants(&self, showing: &Showing) -> bool {
-        !showing.is_early() && !showing.minor || showing.is_spent_canary()
+    fn wants(&self, showing: &DeliveryPayload) -> bool {
+        !showing.is_early() && !showing.is_minor || showing.is_spent_canary()
     }
 
     /// Returns the shortest time between two sends, which keeps the rate limit. One process serves a destination at a
     /// time.
-    fn pace(&self) -> Duration {
+    fn send_interval(&self) -> Duration {
         Duration::ZERO
     }
 
@@ -230,11 +246,11 @@ pub trait Destination: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the result is not known yet; nothing is sent then. [`DeliveryError::Settling`] means that waiting is
+    /// When the result is not known yet; nothing is sent then. [`DeliveryError::NotVisibleYet`] means that waiting is
     /// enough.
     async fn find(
         &self,
-        showing: &Showing,
+        showing: &DeliveryPayload,
         begun_ago: Duration,
     ) -> Result<Option<String>, DeliveryError> {
         let _ = (showing, begun_ago);
@@ -247,16 +263,16 @@ pub trait Destination: Send + Sync {
     /// # Errors
     ///
     /// When the report is not shown, or not all of it.
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError>;
+    async fn deliver(&self, showing: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError>;
 
     /// Probes the destination without showing anything: whether it answers, accepts our credential, and permits what
     /// a report needs.
-    async fn examine(&self) -> Checkup {
-        Checkup::default()
+    async fn probe(&self) -> HealthReport {
+        HealthReport::default()
     }
 
     /// Returns what would be sent, or `None` if the destination takes reports as they are.
-    fn preview(&self, showing: &Showing) -> Option<serde_json::Value> {
+    fn preview(&self, showing: &DeliveryPayload) -> Option<serde_json::Value> {
         let _ = showing;
         None
     }
@@ -272,10 +288,10 @@ pub trait Destination: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the digest is not shown. Returns [`DeliveryError::Never`] if this destination shows no digests.
+    /// When the digest is not shown. Returns [`DeliveryError::Permanent`] if this destination shows no digests.
     async fn post_digest(&self, digest: &Digest, in_doubt: bool) -> Result<(), DeliveryError> {
         let _ = (digest, in_doubt);
-        Err(DeliveryError::Never {
+        Err(DeliveryError::Permanent {
             what: format!("the destination {:?} shows no digests", self.name()),
         })
     }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 /// A message for a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     /// Id of the message, by which some queues deduplicate: letters, digits and dashes, at most 80.
     pub id: String,
     pub bytes: Vec<u8>,
@@ -18,7 +18,7 @@ pub trait Publish: Send + Sync {
 
     /// Publishes a message, and returns once the message is as safe as any other: confirmed by the broker or synced
     /// to disk. Returns within half a minute.
-    async fn publish(&self, message: &Outgoing) -> Result<(), PublishError>;
+    async fn publish(&self, message: &OutgoingMessage) -> Result<(), PublishError>;
 }
 
 /// Error of a publication. The message may or may not be in the queue.

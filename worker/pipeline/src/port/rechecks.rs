@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 
-use crate::admission::Change;
+use crate::admission::RevisionReason;
 use crate::case::CaseId;
 use crate::port::StoreError;
 use crate::report::Report;
@@ -51,7 +51,7 @@ pub trait Rechecks: Send + Sync {
     async fn queue_recheck(
         &self,
         due: &DueRecheck,
-        why: Change,
+        why: RevisionReason,
         at: Option<DateTime<Utc>>,
     ) -> Result<bool, StoreError>;
 

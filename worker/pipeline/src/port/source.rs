@@ -21,26 +21,26 @@ pub struct Message {
 
 /// What a source does with a message after the commit of its batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     /// The whole content is committed.
-    Committed,
+    Ack,
     /// The message is committed, but a part could not be read or stored as it is and became a dead letter.
-    Unreadable,
+    DeadLetter,
     /// Nothing is committed: the message is nacked and redelivered to this or another process.
-    Back,
+    Nack,
 }
 
 /// A message with its disposition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct Settlement {
     /// Id of the message at the source.
     pub id: String,
-    pub fate: Fate,
+    pub disposition: Disposition,
 }
 
 /// A message that the source could not settle. It is redelivered, as a sighting if it was committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsettled {
+pub struct SettleError {
     /// Id of the message at the source.
     pub id: String,
     /// Error text of the source.
@@ -72,15 +72,15 @@ pub trait Source: Send + Sync {
 
     /// Settles messages in the order in which they were received. Retries where that can help, and returns those that
     /// could not be settled.
-    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled>;
+    async fn settle(&self, settled: &[Settlement]) -> Vec<SettleError>;
 
     /// Returns how long messages are held without [`Source::extend`]; `None` means as long as the source lives.
-    fn hold(&self) -> Option<Duration> {
+    fn visibility_timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// Holds messages for another [`Source::hold`], and returns those for which that failed.
-    async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
+    /// Holds messages for another [`Source::visibility_timeout`], and returns those for which that failed.
+    async fn extend(&self, ids: &[String]) -> Vec<SettleError> {
         let _ = ids;
         Vec::new()
     }

@@ -1,17 +1,17 @@
 //! Compares two runs of one alert: plan, verdict, findings, tokens and cost.
 
 use nightshift_alert::Severity;
-use nightshift_engine::conclusion::{Confidence, Leaning, Reason, Verdict};
+use nightshift_engine::conclusion::{Confidence, Leaning, Verdict, VerdictReason};
 use nightshift_engine::limits::Cost;
 use nightshift_engine::plan::{StepOutcome, StepStatus};
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use serde::Serialize;
 
-use super::Replayed;
+use super::ReplayOutcome;
 
 /// One of the two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Side {
+pub struct RunSummary {
     pub profile: String,
     /// Models that answered.
     pub models: Vec<String>,
@@ -19,13 +19,13 @@ pub struct Side {
     pub verdict: Option<Verdict>,
     /// Leaning of an inconclusive verdict.
     pub leaning: Option<Leaning>,
-    pub reason: Option<Reason>,
+    pub reason: Option<VerdictReason>,
     /// Confidence that code computed.
     pub confidence: Option<Confidence>,
     /// Severity after triage.
     pub assessed_severity: Option<Severity>,
     /// Steps in their final state.
-    pub steps: Vec<StepLine>,
+    pub steps: Vec<StepSummary>,
     /// Claims that their evidence supports.
     pub proven: Vec<String>,
     /// Claims that their evidence does not support.
@@ -37,7 +37,7 @@ pub struct Side {
 
 /// A step of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StepLine {
+pub struct StepSummary {
     /// Objective of the step.
     pub description: String,
     /// Final status.
@@ -49,12 +49,12 @@ pub struct StepLine {
 
 /// Two runs of one alert and their differences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Difference {
+pub struct ReplayDifference {
     pub case_id: String,
     /// The recorded run.
-    pub before: Side,
+    pub before: RunSummary,
     /// The replayed run.
-    pub after: Side,
+    pub after: RunSummary,
     /// Whether verdict, leaning and assessed severity are equal.
     pub same_verdict: bool,
     /// Calls of the first run that the second did not make.
@@ -66,10 +66,10 @@ pub struct Difference {
 }
 
 #[must_use]
-pub fn compare(replayed: &Replayed) -> Difference {
+pub fn compare(replayed: &ReplayOutcome) -> ReplayDifference {
     let (before, after) = (&replayed.before, &replayed.after);
-    let (one, two) = (side(before), side(after));
-    let calls = |side: &Side| -> Vec<String> {
+    let (one, two) = (summarize_run(before), summarize_run(after));
+    let calls = |side: &RunSummary| -> Vec<String> {
         let all = side.steps.iter().flat_map(|step| step.calls.clone());
         all.collect()
     };
@@ -86,9 +86,9 @@ pub fn compare(replayed: &Replayed) -> Difference {
     let mut unanswered = replayed.missing.clone();
     unanswered.sort_unstable();
     unanswered.dedup();
-    Difference {
+    ReplayDifference {
         case_id: before
-            .opened
+            .setup
             .as_ref()
             .map(|opened| opened.case_id.clone())
             .unwrap_or_default(),
@@ -103,7 +103,7 @@ pub fn compare(replayed: &Replayed) -> Difference {
     }
 }
 
-fn side(state: &State) -> Side {
+fn summarize_run(state: &CaseState) -> RunSummary {
     let conclusion = state.conclusion.as_ref();
     let claims = |supported: bool| -> Vec<String> {
         let findings = conclusion.map_or(&[][..], |conclusion| &conclusion.findings);
@@ -113,9 +113,9 @@ fn side(state: &State) -> Side {
             .map(|finding| finding.claim.clone())
             .collect()
     };
-    Side {
+    RunSummary {
         profile: state
-            .opened
+            .setup
             .as_ref()
             .map(|opened| opened.profile.clone())
             .unwrap_or_default(),
@@ -128,7 +128,7 @@ fn side(state: &State) -> Side {
         steps: state
             .step_views()
             .into_iter()
-            .map(|view| StepLine {
+            .map(|view| StepSummary {
                 description: view.step.description,
                 status: view.step.status,
                 outcome: view.step.outcome,

@@ -1,13 +1,13 @@
 use nightshift_engine::conclusion::ConclusionDraft;
 use nightshift_engine::event::AnalystKind;
 use nightshift_engine::journal::read_event;
-use nightshift_engine::limits::{Cost, Limits};
-use nightshift_engine::port::{Analyst, Answer, Exonerator, NoAnswer, NoMeter, Ruled};
+use nightshift_engine::limits::{Cost, TriageLimits};
+use nightshift_engine::port::{Analyst, Answer, ExonerationResult, Exonerator, NoAnswer, NoMeter};
 use nightshift_engine::question::{
     ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
     Reflection, TurnAnswer, TurnQuestion,
 };
-use nightshift_engine::strategy::Conduct;
+use nightshift_engine::strategy::TriageOptions;
 
 use super::*;
 
@@ -21,10 +21,10 @@ fn recorded() -> Vec<Event> {
 }
 
 /// Returns the recorded answers in order.
-struct Again(Mutex<Vec<Outcome>>);
+struct RecordedAnalyst(Mutex<Vec<CommandOutcome>>);
 
-impl Again {
-    fn of(events: &[Event]) -> Self {
+impl RecordedAnalyst {
+    fn from_events(events: &[Event]) -> Self {
         let outcomes = events.iter().rev().filter_map(|event| match &event.body {
             EventBody::Finished { outcome, .. } => Some(outcome.as_ref().clone()),
             _ => None,
@@ -34,14 +34,16 @@ impl Again {
                 .filter(|outcome| {
                     !matches!(
                         outcome,
-                        Outcome::Called(_) | Outcome::CallFailed(_) | Outcome::Exonerated(_)
+                        CommandOutcome::Called(_)
+                            | CommandOutcome::CallFailed(_)
+                            | CommandOutcome::Exonerated(_)
                     )
                 })
                 .collect(),
         ))
     }
 
-    fn next<T>(&self, take: impl Fn(Outcome) -> Option<T>) -> Result<Answer<T>, NoAnswer> {
+    fn next<T>(&self, take: impl Fn(CommandOutcome) -> Option<T>) -> Result<Answer<T>, NoAnswer> {
         let mut outcomes = self.0.lock().unwrap();
         let place = outcomes
             .iter()
@@ -52,38 +54,38 @@ impl Again {
 }
 
 #[async_trait]
-impl Analyst for Again {
+impl Analyst for RecordedAnalyst {
     async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         self.next(|outcome| match outcome {
-            Outcome::Planned(answer) => Some(answer),
+            CommandOutcome::Planned(answer) => Some(answer),
             _ => None,
         })
     }
 
     async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
         self.next(|outcome| match outcome {
-            Outcome::Turned(answer) => Some(answer),
+            CommandOutcome::Turned(answer) => Some(answer),
             _ => None,
         })
     }
 
     async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
         self.next(|outcome| match outcome {
-            Outcome::Decided(answer) => Some(answer),
+            CommandOutcome::Decided(answer) => Some(answer),
             _ => None,
         })
     }
 
     async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
         self.next(|outcome| match outcome {
-            Outcome::Reflected(answer) => Some(answer),
+            CommandOutcome::Reflected(answer) => Some(answer),
             _ => None,
         })
     }
 
     async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         self.next(|outcome| match outcome {
-            Outcome::Drafted(answer) => Some(*answer),
+            CommandOutcome::Drafted(answer) => Some(*answer),
             _ => None,
         })
     }
@@ -92,20 +94,20 @@ impl Analyst for Again {
 struct NoRules;
 
 impl Exonerator for NoRules {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
-        Ruled::default()
+    fn exonerate(&self, _: &ConcludeQuestion) -> ExonerationResult {
+        ExonerationResult::default()
     }
 }
 
-struct Fixed;
+struct ReplayClock;
 
-impl Clock for Fixed {
+impl Clock for ReplayClock {
     fn now(&self) -> chrono::DateTime<chrono::Utc> {
         chrono::DateTime::UNIX_EPOCH
     }
 }
 
-fn profile(analyst: Again, events: &[Event]) -> Profile {
+fn profile(analyst: RecordedAnalyst, events: &[Event]) -> Profile {
     Profile {
         name: "again".to_owned(),
         analyst: Arc::new(analyst),
@@ -113,22 +115,22 @@ fn profile(analyst: Again, events: &[Event]) -> Profile {
         analyst_kind: AnalystKind::Playbook,
         models: Vec::new(),
         reserve: Cost::default(),
-        toolbox: Arc::new(Recorded::of(&fold(&[] as &[Event]), &[])),
+        toolbox: Arc::new(RecordedToolbox::from_events(&fold(&[] as &[Event]), &[])),
         exonerator: Arc::new(NoRules),
-        actions: fold(events).opened.unwrap().actions.clone(),
-        limits: Limits::default(),
-        conduct: Conduct::default(),
+        actions: fold(events).setup.unwrap().actions.clone(),
+        limits: TriageLimits::default(),
+        conduct: TriageOptions::default(),
         prompts: String::new(),
     }
 }
 
-async fn run(events: &[Event], analyst: Again) -> Replayed {
+async fn run(events: &[Event], analyst: RecordedAnalyst) -> ReplayOutcome {
     let profile = profile(analyst, events);
     let stop = CancellationToken::new();
     replay(
         events,
         &profile,
-        Arc::new(Fixed),
+        Arc::new(ReplayClock),
         Arc::new(NoMeter),
         None,
         &stop,
@@ -140,7 +142,7 @@ async fn run(events: &[Event], analyst: Again) -> Replayed {
 #[tokio::test]
 async fn the_same_answers_on_the_same_evidence_come_to_the_same_end() {
     let events = recorded();
-    let replayed = run(&events, Again::of(&events)).await;
+    let replayed = run(&events, RecordedAnalyst::from_events(&events)).await;
     let difference = compare(&replayed);
     assert!(difference.same_verdict, "{difference:#?}");
     assert_eq!(difference.before.proven, difference.after.proven);
@@ -160,7 +162,7 @@ async fn a_call_that_was_not_recorded_is_told_and_not_made() {
         })
         .cloned()
         .collect();
-    let replayed = run(&without, Again::of(&events)).await;
+    let replayed = run(&without, RecordedAnalyst::from_events(&events)).await;
     let difference = compare(&replayed);
     let unanswered = &difference.calls_unanswered;
     assert_eq!(unanswered.len(), replayed.missing.len());
@@ -177,9 +179,9 @@ async fn a_call_that_was_not_recorded_is_told_and_not_made() {
 
 #[tokio::test]
 async fn a_journal_without_a_beginning_is_told() {
-    let profile = profile(Again(Mutex::default()), &recorded());
+    let profile = profile(RecordedAnalyst(Mutex::default()), &recorded());
     let stop = CancellationToken::new();
-    let clock = Arc::new(Fixed);
+    let clock = Arc::new(ReplayClock);
     let result = replay(&[], &profile, clock, Arc::new(NoMeter), None, &stop).await;
     assert!(matches!(result, Err(ReplayError::NotOpened)));
 }

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_alert::{Alert, Flag, Indicator, Role};
-use nightshift_engine::conclude::Prose;
+use nightshift_alert::{Alert, ContentFlag, Indicator, IndicatorRole};
+use nightshift_engine::conclude::ProseFilter;
 use nightshift_engine::conclusion::Conclusion;
 use nightshift_engine::evidence::{Evidence, EvidenceId};
-use nightshift_engine::exoneration::{Exoneration, Extent, Scope};
+use nightshift_engine::exoneration::{Exoneration, RecordExtent, RecordScope};
 use nightshift_engine::finding::Finding;
-use nightshift_engine::plan::{PlanUpdate, StepDraft, StepId, UpdateRecord};
+use nightshift_engine::plan::{PlanUpdate, PlanUpdateRecord, StepDraft, StepId};
 use nightshift_engine::question::StepView;
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use nightshift_engine::tool::ToolSpec;
 use serde_json::Value;
 
 use super::{
-    AlertFacts, Call, EvidenceEntry, FindingEntry, InsteadOf, REPORT_SCHEMA, Report, Sender,
-    Signal, StepEntry, Takeover, reach, since, timeline,
+    AlertFacts, EvidenceEntry, FailoverSources, FindingEntry, InjectionSignal, REPORT_SCHEMA,
+    Report, ReportProducer, StepCall, StepEntry, Takeover, blast_radius, later_activity, timeline,
 };
 use crate::case::CaseStatus;
 
@@ -28,26 +28,26 @@ pub(super) const MOST_INDICATORS: usize = 64;
 
 /// Returns the report of a case, or `None` before the case is concluded.
 #[must_use]
-pub fn build(state: &State, sender: &Sender) -> Option<Report> {
-    let opened = state.opened.as_ref()?;
+pub fn build(state: &CaseState, sender: &ReportProducer) -> Option<Report> {
+    let opened = state.setup.as_ref()?;
     let conclusion = state.conclusion.as_ref()?.clone();
     let alert = &opened.alert;
     let concluded_at = state.last_at?;
     let plan = state.plan.as_ref();
-    let prose = Prose::of(state);
-    let (timeline, timeline_left) = timeline::of(state, concluded_at);
+    let prose = ProseFilter::from_state(state);
+    let (timeline, timeline_left) = timeline::build_timeline(state, concluded_at);
     Some(Report {
         schema: REPORT_SCHEMA.to_owned(),
         case_id: opened.case_id.clone(),
         revision: opened.revision,
         status: status(&conclusion),
-        again: opened.again.clone(),
-        instead_of: InsteadOf::new(),
+        again: opened.previous_run.clone(),
+        instead_of: FailoverSources::new(),
         title: title(alert),
-        reach: reach::of(state),
+        reach: blast_radius::build_blast_radius(state),
         timeline,
         timeline_left,
-        since: Box::new(since::of(state)),
+        since: Box::new(later_activity::later_activity(state)),
         evidence: state.evidence.values().map(|one| entry(one)).collect(),
         signals: signals(state),
         steps: steps(state, &opened.tools, &prose),
@@ -66,18 +66,22 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         gaps: conclusion.gaps,
         would_decide: conclusion.would_decide,
         actions: conclusion.actions,
-        insights: prose.lines(&state.insights),
+        insights: prose.filter_lines(&state.insights),
         updates: updates(state, &prose),
         techniques: conclusion.techniques,
-        exonerations: conclusion.exonerations.into_iter().map(as_shown).collect(),
+        exonerations: conclusion
+            .exonerations
+            .into_iter()
+            .map(reported_exoneration)
+            .collect(),
         ledger: conclusion.ledger,
         cost: state.spent,
         analyst: opened.analyst,
         models: state.models.clone(),
-        prompts: opened.prompts.clone(),
+        prompts: opened.prompts_hash.clone(),
         source: plan.map_or_else(String::new, |plan| plan.source.clone()),
         degraded: conclusion.degraded,
-        takeover: Takeover::of(state),
+        takeover: Takeover::from_state(state),
         stopped_by: conclusion.stopped_by,
         failed: conclusion.failed,
         overridden: conclusion.overridden,
@@ -85,7 +89,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         coverage: conclusion.coverage,
         opened_at: state.opened_at?,
         concluded_at,
-        took_ms: u64::try_from(state.active().as_millis()).unwrap_or(u64::MAX),
+        took_ms: u64::try_from(state.active_time().as_millis()).unwrap_or(u64::MAX),
         sender: sender.clone(),
         trace: alert.trace.clone(),
     })
@@ -154,16 +158,16 @@ fn finding(finding: &Finding) -> FindingEntry {
     }
 }
 
-fn steps(state: &State, tools: &[ToolSpec], prose: &Prose<'_>) -> Vec<StepEntry> {
+fn steps(state: &CaseState, tools: &[ToolSpec], prose: &ProseFilter<'_>) -> Vec<StepEntry> {
     let views = state.step_views();
     views.iter().map(|view| step(view, tools, prose)).collect()
 }
 
-fn step(view: &StepView, tools: &[ToolSpec], prose: &Prose<'_>) -> StepEntry {
-    let calls: Vec<Call> = view
+fn step(view: &StepView, tools: &[ToolSpec], prose: &ProseFilter<'_>) -> StepEntry {
+    let calls: Vec<StepCall> = view
         .calls
         .iter()
-        .map(|call| Call {
+        .map(|call| StepCall {
             tool: call.call.tool.clone(),
             arguments: call.call.arguments.clone(),
             evidence: call.evidence.as_ref().map(|evidence| evidence.id),
@@ -181,19 +185,23 @@ fn step(view: &StepView, tools: &[ToolSpec], prose: &Prose<'_>) -> StepEntry {
     let used: BTreeSet<&str> = names.filter(is_tool).collect();
     StepEntry {
         id: view.step.id.clone(),
-        description: described(prose.text(&view.step.description), &used),
+        description: step_description(prose.filter_text(&view.step.description), &used),
         status: view.step.status,
         outcome: view.step.outcome,
         tools: used.into_iter().map(str::to_owned).collect(),
-        summary: prose.text(&view.step.summary),
+        summary: prose.filter_text(&view.step.summary),
         wave: view.step.wave,
-        reason: view.step.reason.as_deref().map(|why| prose.text(why)),
+        reason: view
+            .step
+            .reason
+            .as_deref()
+            .map(|why| prose.filter_text(why)),
         calls,
     }
 }
 
 /// Returns the description of a step, or one made of its tools if its own words must not be shown.
-fn described(words: String, used: &BTreeSet<&str>) -> String {
+fn step_description(words: String, used: &BTreeSet<&str>) -> String {
     if !words.is_empty() {
         return words;
     }
@@ -204,14 +212,18 @@ fn described(words: String, used: &BTreeSet<&str>) -> String {
     }
 }
 
-fn updates(state: &State, prose: &Prose<'_>) -> Vec<UpdateRecord> {
+fn updates(state: &CaseState, prose: &ProseFilter<'_>) -> Vec<PlanUpdateRecord> {
     let records = state.updates.iter();
     records.map(|record| update(record, state, prose)).collect()
 }
 
 /// Returns an update that a reflection requested, with only the text that may be shown. The step itself describes a
 /// new step. Ids of existing steps and reasons for a refusal are the engine's words.
-fn update(record: &UpdateRecord, state: &State, prose: &Prose<'_>) -> UpdateRecord {
+fn update(
+    record: &PlanUpdateRecord,
+    state: &CaseState,
+    prose: &ProseFilter<'_>,
+) -> PlanUpdateRecord {
     let plan = state.plan.as_ref();
     let known = |id: &StepId| match plan.and_then(|plan| plan.step(id)) {
         Some(step) => step.id.clone(),
@@ -221,14 +233,14 @@ fn update(record: &UpdateRecord, state: &State, prose: &Prose<'_>) -> UpdateReco
         PlanUpdate::AddStep { step, reason } => PlanUpdate::AddStep {
             step: StepDraft {
                 id: String::new(),
-                description: prose.text(&step.description),
+                description: prose.filter_text(&step.description),
                 tools: Vec::new(),
-                expected: prose.text(&step.expected),
+                expected: prose.filter_text(&step.expected),
                 depends_on: Vec::new(),
                 calls: Vec::new(),
                 key: step.key,
             },
-            reason: prose.text(reason),
+            reason: prose.filter_text(reason),
         },
         PlanUpdate::UpdateStep {
             id,
@@ -237,16 +249,16 @@ fn update(record: &UpdateRecord, state: &State, prose: &Prose<'_>) -> UpdateReco
             reason,
         } => PlanUpdate::UpdateStep {
             id: known(id),
-            description: prose.text(description),
-            expected: expected.as_deref().map(|text| prose.text(text)),
-            reason: prose.text(reason),
+            description: prose.filter_text(description),
+            expected: expected.as_deref().map(|text| prose.filter_text(text)),
+            reason: prose.filter_text(reason),
         },
         PlanUpdate::CancelStep { id, reason } => PlanUpdate::CancelStep {
             id: known(id),
-            reason: prose.text(reason),
+            reason: prose.filter_text(reason),
         },
     };
-    UpdateRecord {
+    PlanUpdateRecord {
         reflection: record.reflection,
         update,
         refused: record.refused.clone(),
@@ -275,11 +287,11 @@ fn entry(evidence: &Evidence) -> EvidenceEntry {
 
 /// Returns the places of text that addresses the analyst, with its beginning. Flags of an alert point into the raw
 /// finding.
-fn signals(state: &State) -> Vec<Signal> {
+fn signals(state: &CaseState) -> Vec<InjectionSignal> {
     let mut found = Vec::new();
     for evidence in state.evidence.values() {
         let paths = evidence.flags.iter().filter_map(|flag| match flag {
-            Flag::Instructions { path } => Some(path),
+            ContentFlag::Instructions { path } => Some(path),
             _ => None,
         });
         let mut paths = paths.peekable();
@@ -294,8 +306,9 @@ fn signals(state: &State) -> Vec<Signal> {
                 path.clone()
             };
             let value = body.pointer(&path).and_then(Value::as_str);
-            let text = nightshift_alert::text::cut(value.unwrap_or_default(), MOST_SIGNAL_CHARS);
-            found.push(Signal {
+            let text =
+                nightshift_alert::text::truncate(value.unwrap_or_default(), MOST_SIGNAL_CHARS);
+            found.push(InjectionSignal {
                 evidence: evidence.id,
                 text: text.into_owned(),
                 path,
@@ -307,17 +320,17 @@ fn signals(state: &State) -> Vec<Signal> {
 }
 
 /// Returns a record without its scope and listed values, which the ledger of the report shows.
-fn as_shown(record: Exoneration) -> Exoneration {
+fn reported_exoneration(record: Exoneration) -> Exoneration {
     Exoneration {
-        scope: Scope::default(),
+        scope: RecordScope::default(),
         slack_mins: 0,
-        extent: Extent::default(),
+        extent: RecordExtent::default(),
         ..record
     }
 }
 
 /// Returns the alert's own values, and those in findings or exonerations.
-fn indicators(state: &State, conclusion: &Conclusion) -> Vec<Indicator> {
+fn indicators(state: &CaseState, conclusion: &Conclusion) -> Vec<Indicator> {
     let mut all: Vec<Indicator> = state
         .alert()
         .map(|alert| alert.indicators.clone())
@@ -335,7 +348,7 @@ fn indicators(state: &State, conclusion: &Conclusion) -> Vec<Indicator> {
     all.extend(more.cloned());
     all.sort_by_key(|indicator| {
         (
-            indicator.role == Role::Related,
+            indicator.role == IndicatorRole::Related,
             indicator.role,
             indicator.kind,
         )

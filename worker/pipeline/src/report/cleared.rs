@@ -32,12 +32,12 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_alert::{IndicatorKind, Role};
-    use nightshift_engine::exoneration::{Exoneration, Extent, Scope};
+    use nightshift_alert::{IndicatorKind, IndicatorRole};
+    use nightshift_engine::exoneration::{Exoneration, RecordExtent, RecordScope};
     use nightshift_engine::ledger_row::{CoveredBy, LedgerRow};
 
     use super::*;
-    use crate::report::{Sender, sample_report};
+    use crate::report::{ReportProducer, sample_report};
 
     fn at(hour: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_795_000_000 + hour * 3_600, 0).unwrap()
@@ -55,9 +55,9 @@ mod tests {
             reference: "CHG-41".into(),
             statement: "change CHG-41".into(),
             detection_wrong: false,
-            scope: Scope::default(),
+            scope: RecordScope::default(),
             slack_mins: 0,
-            extent: Extent::default(),
+            extent: RecordExtent::default(),
             evidence: None,
         }
     }
@@ -66,7 +66,7 @@ mod tests {
         LedgerRow {
             subject_type: "principal".into(),
             subject: "ana".into(),
-            role: Role::Actor,
+            role: IndicatorRole::Actor,
             place: "E0:/indicators/0".into(),
             trust: nightshift_engine::tool::Trust::Platform,
             required,
@@ -77,7 +77,7 @@ mod tests {
 
     /// Returns a report on events from the tenth to the eleventh hour, cleared by these records.
     fn report(records: &[Exoneration]) -> Report {
-        let mut report = sample_report("a", at(0), &Sender::default());
+        let mut report = sample_report("a", at(0), &ReportProducer::default());
         report.alert.first_seen = Some(at(10));
         report.alert.last_seen = Some(at(11));
         report.exonerations = records.to_vec();

@@ -1,7 +1,7 @@
 //! Renders details of an alert as labelled lines: one line with all details of an address or resource, then one line
 //! per kind.
 
-use nightshift_alert::{Class, Detail, DetailKind};
+use nightshift_alert::{Detail, DetailKind, FindingClass};
 
 use super::AlertFacts;
 use crate::language::Language;
@@ -120,20 +120,20 @@ impl AlertFacts {
         let line = |label, text| DetailLine { label, text };
         let mut lines = Vec::new();
         if let Some(outcome) = self.outcome {
-            let label = language.of("Outcome", "結果");
+            let label = language.pick("Outcome", "結果");
             lines.push(line(label, outcome.as_str().replace('_', " ")));
         }
-        if self.class != Class::Threat {
-            let label = language.of("Class", "分類");
+        if self.class != FindingClass::Threat {
+            let label = language.pick("Class", "分類");
             lines.push(line(label, self.class.as_str().replace('_', " ")));
         }
         if let Some(state) = &self.state_at_feed {
-            let label = language.of("At its feed", "フィード側の状態");
+            let label = language.pick("At its feed", "フィード側の状態");
             lines.push(line(label, state.clone()));
         }
         for about in subjects(&self.details) {
-            let label = language.of("About", "対象");
-            let told = told_of(&self.details, about, language);
+            let label = language.pick("About", "対象");
+            let told = describe_subject(&self.details, about, language);
             lines.push(line(label, format!("{about} — {told}")));
         }
         for kind in DetailKind::ALL.iter().copied() {
@@ -143,11 +143,11 @@ impl AlertFacts {
                 .filter(|one| one.kind == kind && one.about.is_none());
             let values: Vec<&str> = all.map(|one| one.value.as_str()).collect();
             if !values.is_empty() {
-                lines.push(line(label(kind, language), listed(&values, language)));
+                lines.push(line(label(kind, language), join_values(&values, language)));
             }
         }
         if let Some(id) = &self.finding_id {
-            lines.push(line(language.of("Finding", "検出 ID"), id.clone()));
+            lines.push(line(language.pick("Finding", "検出 ID"), id.clone()));
         }
         lines.truncate(MOST_LINES);
         lines
@@ -166,7 +166,7 @@ fn subjects(details: &[Detail]) -> Vec<&str> {
 }
 
 /// Returns the details of one subject: `AS64500 Example, Amsterdam, NL; threat list own-bad`.
-fn told_of(details: &[Detail], about: &str, language: Language) -> String {
+fn describe_subject(details: &[Detail], about: &str, language: Language) -> String {
     let of = |kind| -> Vec<&str> {
         let all = details.iter();
         all.filter(|one| one.kind == kind && one.about.as_deref() == Some(about))
@@ -189,7 +189,7 @@ fn told_of(details: &[Detail], about: &str, language: Language) -> String {
     {
         let values = of(kind);
         if !values.is_empty() {
-            let (label, values) = (label(kind, language), listed(&values, language));
+            let (label, values) = (label(kind, language), join_values(&values, language));
             parts.push(format!("{}: {values}", label.to_lowercase()));
         }
     }
@@ -197,7 +197,7 @@ fn told_of(details: &[Detail], about: &str, language: Language) -> String {
     parts.join("; ")
 }
 
-fn listed(values: &[&str], language: Language) -> String {
+fn join_values(values: &[&str], language: Language) -> String {
     let first = values.iter().take(MOST_VALUES).copied().collect::<Vec<_>>();
     let first = first.join(", ");
     match values.len().saturating_sub(MOST_VALUES) {
@@ -212,7 +212,7 @@ fn listed(values: &[&str], language: Language) -> String {
 /// Returns the label of a kind of detail.
 fn label(kind: DetailKind, language: Language) -> &'static str {
     let known = LABELS.iter().find(|(one, ..)| *one == kind);
-    known.map_or(kind.as_str(), |(_, en, ja)| language.of(en, ja))
+    known.map_or(kind.as_str(), |(_, en, ja)| language.pick(en, ja))
 }
 
 #[cfg(test)]
@@ -233,11 +233,11 @@ mod tests {
         let mut facts = super::super::sample_report(
             "1",
             chrono::DateTime::UNIX_EPOCH,
-            &super::super::Sender::default(),
+            &super::super::ReportProducer::default(),
         )
         .alert;
         facts.outcome = Some(nightshift_alert::Outcome::NotAttempted);
-        facts.class = Class::Other;
+        facts.class = FindingClass::Other;
         facts.state_at_feed = Some("suppressed".to_owned());
         facts.finding_id = Some("arn:aws:guardduty:eu-west-1:1:detector/d/finding/f".to_owned());
         facts.details = vec![
@@ -279,6 +279,9 @@ mod tests {
     #[test]
     fn a_long_list_says_how_many_are_left() {
         let values = ["a"; 9];
-        assert_eq!(listed(&values, Language::En), "a, a, a, a, a, a and 3 more");
+        assert_eq!(
+            join_values(&values, Language::En),
+            "a, a, a, a, a, a and 3 more"
+        );
     }
 }

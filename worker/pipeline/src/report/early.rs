@@ -2,16 +2,18 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_engine::conclusion::{Confidence, Coverage, Leaning, Reason, Urgency, Verdict};
+use nightshift_engine::conclusion::{
+    Confidence, Leaning, SourceCoverage, Urgency, Verdict, VerdictReason,
+};
 use nightshift_engine::event::AnalystKind;
 use nightshift_engine::limits::Cost;
 
-use super::{InsteadOf, REPORT_SCHEMA, Reach, Report, Sender, build};
+use super::{BlastRadius, FailoverSources, REPORT_SCHEMA, Report, ReportProducer, build};
 use crate::case::{CaseId, CaseStatus};
 
 /// Progress of a case without a report.
 #[derive(Debug, Clone)]
-pub struct Early {
+pub struct EarlyReportInput {
     pub case_id: CaseId,
     /// Triage of the case.
     pub revision: u32,
@@ -36,7 +38,7 @@ impl Report {
 
 /// Returns a provisional report. Its verdict is inconclusive, and `failed` names the person who cancelled the case.
 #[must_use]
-pub fn early_report(alert: &Alert, early: Early) -> Report {
+pub fn early_report(alert: &Alert, early: EarlyReportInput) -> Report {
     let cancelled_by = early.cancelled_by.as_deref();
     Report {
         schema: REPORT_SCHEMA.to_owned(),
@@ -44,11 +46,11 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         revision: early.revision,
         status: early.status,
         again: None,
-        instead_of: InsteadOf::new(),
+        instead_of: FailoverSources::new(),
         alert: build::facts(alert),
         verdict: Verdict::Inconclusive,
         leaning: Leaning::None,
-        reason: Reason::MissingData,
+        reason: VerdictReason::MissingData,
         confidence: Confidence::Low,
         severity: alert.severity,
         assessed_severity: alert.severity,
@@ -87,13 +89,13 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         overridden: Vec::new(),
         manipulation: false,
         signals: Vec::new(),
-        coverage: Coverage::default(),
-        reach: Reach::default(),
+        coverage: SourceCoverage::default(),
+        reach: BlastRadius::default(),
         evidence: Vec::new(),
         opened_at: early.opened_at,
         concluded_at: early.opened_at,
         took_ms: 0,
-        sender: Sender::default(),
+        sender: ReportProducer::default(),
         trace: alert.trace.clone(),
     }
 }

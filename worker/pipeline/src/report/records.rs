@@ -1,13 +1,13 @@
 //! Groups the records that cleared an alert, so that each is shown once however many actors it clears.
 
-use nightshift_alert::{Indicator, Role};
+use nightshift_alert::{Indicator, IndicatorRole};
 use nightshift_engine::exoneration::Exoneration;
 
 use super::Report;
 
 /// One record with the values that it is about.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToldRecord<'a> {
+pub struct GroupedRecord<'a> {
     /// The record as it is about the first value.
     pub record: &'a Exoneration,
     /// Values that the record is about, unless its text names them.
@@ -17,14 +17,15 @@ pub struct ToldRecord<'a> {
 impl Report {
     /// Returns the records in order. Records that differ only in their value are merged.
     #[must_use]
-    pub fn told_records(&self) -> Vec<ToldRecord<'_>> {
-        let mut told: Vec<ToldRecord<'_>> = Vec::new();
+    pub fn grouped_records(&self) -> Vec<GroupedRecord<'_>> {
+        let mut told: Vec<GroupedRecord<'_>> = Vec::new();
         for record in &self.exonerations {
-            let about = Indicator::new(record.subject_type, &record.subject, Role::Related);
+            let about =
+                Indicator::new(record.subject_type, &record.subject, IndicatorRole::Related);
             match told.iter_mut().find(|one| is_same(one.record, record)) {
                 Some(one) if one.about.contains(&about) => {}
                 Some(one) => one.about.push(about),
-                None => told.push(ToldRecord {
+                None => told.push(GroupedRecord {
                     record,
                     about: vec![about],
                 }),

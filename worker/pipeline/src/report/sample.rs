@@ -2,18 +2,18 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::conclusion::{Reason, Urgency, Verdict};
+use nightshift_engine::conclusion::{Urgency, Verdict, VerdictReason};
 use nightshift_engine::event::AnalystKind;
 
-use super::{Early, Report, Sender, early_report};
+use super::{EarlyReportInput, Report, ReportProducer, early_report};
 use crate::case::{CaseId, CaseStatus};
 use crate::intake::unreadable_alert;
 
 /// Returns a sample report under this id. It contains no data of any real cloud.
 #[must_use]
-pub fn sample_report(id: &str, now: DateTime<Utc>, sender: &Sender) -> Report {
+pub fn sample_report(id: &str, now: DateTime<Utc>, sender: &ReportProducer) -> Report {
     let alert = unreadable_alert("nightshift", id.as_bytes(), "a sample", now);
-    let early = Early {
+    let early = EarlyReportInput {
         case_id: CaseId(id.to_owned()),
         revision: 1,
         status: CaseStatus::Concluded,
@@ -32,7 +32,7 @@ pub fn sample_report(id: &str, now: DateTime<Utc>, sender: &Sender) -> Report {
             .to_owned();
     report.meaning = "Nobody needs to act on it.".to_owned();
     report.verdict = Verdict::FalsePositive;
-    report.reason = Reason::WrongDetectionLogic;
+    report.reason = VerdictReason::WrongDetectionLogic;
     report.severity = Severity::Informational;
     report.assessed_severity = Severity::Informational;
     report.urgency = Urgency::None;

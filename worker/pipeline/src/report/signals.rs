@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use nightshift_engine::evidence::EvidenceId;
 
-use super::{Report, Signal};
+use super::{InjectionSignal, Report};
 
 /// One text with its places.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told<'a> {
+pub struct GroupedSignal<'a> {
     /// First place of the text.
-    pub first: &'a Signal,
+    pub first: &'a InjectionSignal,
     /// Number of places.
     pub places: usize,
     /// Evidence that contains the text.
@@ -20,8 +20,8 @@ pub struct Told<'a> {
 impl Report {
     /// Returns the texts that address the analyst, each once, in order.
     #[must_use]
-    pub fn told_signals(&self) -> Vec<Told<'_>> {
-        let mut told: Vec<Told<'_>> = Vec::new();
+    pub fn grouped_signals(&self) -> Vec<GroupedSignal<'_>> {
+        let mut told: Vec<GroupedSignal<'_>> = Vec::new();
         for signal in &self.signals {
             let text = signal.text.trim();
             match told.iter_mut().find(|one| one.first.text.trim() == text) {
@@ -29,7 +29,7 @@ impl Report {
                     one.places += 1;
                     one.evidence.insert(signal.evidence);
                 }
-                None => told.push(Told {
+                None => told.push(GroupedSignal {
                     first: signal,
                     places: 1,
                     evidence: BTreeSet::from([signal.evidence]),

@@ -1,7 +1,7 @@
 //! Records where rules took over from a model. The report then has the rules' conclusions, whoever made the plan.
 
 use nightshift_engine::event::CommandId;
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use serde::{Deserialize, Serialize};
 
 use crate::language::Language;
@@ -20,11 +20,11 @@ pub struct Takeover {
 
 impl Takeover {
     /// Returns the takeover of a case, or `None` if there was none.
-    pub(super) fn of(state: &State) -> Option<Self> {
+    pub(super) fn from_state(state: &CaseState) -> Option<Self> {
         let (at, why) = state.degraded.first()?.split_once(": ")?;
         Some(Self {
             // With the actor's fields blanked a conclusion is only requested again.
-            concluded: state.draft.is_some() && at != CommandId::blanked().0,
+            concluded: state.draft.is_some() && at != CommandId::counterfactual().0,
             at: at.to_owned(),
             why: why.to_owned(),
         })
@@ -36,13 +36,15 @@ impl Takeover {
         let mut parts = self.at.split(':');
         let (question, which) = (parts.next(), parts.next());
         match (question, which) {
-            (Some("turn"), Some(step)) => format!("{} {step}", language.of("step", "手順")),
-            (Some("decide"), Some(which)) => format!("{} {which}", language.of("decision", "判断")),
-            (Some("reflect"), Some(which)) => {
-                format!("{} {which}", language.of("reflection", "見直し"))
+            (Some("turn"), Some(step)) => format!("{} {step}", language.pick("step", "手順")),
+            (Some("decide"), Some(which)) => {
+                format!("{} {which}", language.pick("decision", "判断"))
             }
-            (Some("plan"), _) => language.of("the plan", "計画").to_owned(),
-            _ => language.of("the conclusion", "結論").to_owned(),
+            (Some("reflect"), Some(which)) => {
+                format!("{} {which}", language.pick("reflection", "見直し"))
+            }
+            (Some("plan"), _) => language.pick("the plan", "計画").to_owned(),
+            _ => language.pick("the conclusion", "結論").to_owned(),
         }
     }
 }
@@ -57,17 +59,17 @@ mod tests {
             let draft = serde_json::json!({
                 "verdict": "inconclusive", "reason": "missing_data", "assessed_severity": "high",
             });
-            let mut state = State {
+            let mut state = CaseState {
                 degraded: vec![
                     format!("{command}: no answer: HTTP 500: overloaded"),
                     "conclude: no answer".to_owned(),
                 ],
-                ..State::default()
+                ..CaseState::default()
             };
             if has_draft {
                 state.draft = serde_json::from_value(draft).unwrap();
             }
-            let found = Takeover::of(&state).unwrap();
+            let found = Takeover::from_state(&state).unwrap();
             assert_eq!(found.why, "no answer: HTTP 500: overloaded");
             (found.place(Language::En), found.concluded)
         };
@@ -78,6 +80,6 @@ mod tests {
         let conclusion = "the conclusion".to_owned();
         assert_eq!(at("conclude", true), (conclusion.clone(), true));
         assert_eq!(at("conclude:blanked", true), (conclusion, false));
-        assert_eq!(Takeover::of(&State::default()), None);
+        assert_eq!(Takeover::from_state(&CaseState::default()), None);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::evidence::{Evidence, EvidenceId};
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,7 +15,10 @@ use super::items::{is_log, items};
 const MOST_ROWS: usize = 24;
 
 /// Returns the events in order, and the number of log rows that did not fit.
-pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> (Vec<TimelineEntry>, u32) {
+pub(super) fn build_timeline(
+    state: &CaseState,
+    concluded_at: DateTime<Utc>,
+) -> (Vec<TimelineEntry>, u32) {
     let times = state.alert().map(|alert| &alert.times);
     let last = times.and_then(|times| times.last_seen.or(times.first_seen));
     let logs = state
@@ -23,14 +26,14 @@ pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> (Vec<TimelineEnt
         .values()
         .map(AsRef::as_ref)
         .filter(|one| is_log(one));
-    let (mut lines, left) = told(logs, last.unwrap_or(concluded_at));
-    lines.extend(own(state, concluded_at));
+    let (mut lines, left) = select_rows(logs, last.unwrap_or(concluded_at));
+    lines.extend(case_entries(state, concluded_at));
     lines.sort_by_key(|line| line.at);
     (lines, left)
 }
 
 /// Returns the entries of the alert and the case themselves.
-fn own(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntry> {
+fn case_entries(state: &CaseState, concluded_at: DateTime<Utc>) -> Vec<TimelineEntry> {
     let mut lines = Vec::new();
     let mut add = |at: Option<DateTime<Utc>>, what: &str, evidence| {
         lines.extend(at.map(|at| TimelineEntry {
@@ -56,7 +59,7 @@ fn own(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntry> {
 }
 
 /// A log row with its rank.
-struct Row {
+struct RankedRow {
     rank: usize,
     away: TimeDelta,
     place: usize,
@@ -67,12 +70,12 @@ struct Row {
 /// Returns the latest rows of these logs and those of each answer nearest to `last`, and the number of rows left out.
 /// Each action is taken once before any is taken twice, so that a burst of one call does not displace what followed,
 /// nor one log the others.
-fn told<'a>(
+fn select_rows<'a>(
     logs: impl Iterator<Item = &'a Evidence>,
     last: DateTime<Utc>,
 ) -> (Vec<TimelineEntry>, u32) {
     let mut known = HashSet::new();
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<RankedRow> = Vec::new();
     for evidence in logs {
         let mut of_this = rows_of(evidence, last, &mut known);
         of_this.sort_by_key(|row| row.away);
@@ -81,7 +84,7 @@ fn told<'a>(
             .into_iter()
             .partition(|row| actions.insert(row.action.clone()));
         let ranked = first.into_iter().chain(again).enumerate();
-        rows.extend(ranked.map(|(rank, row)| Row { rank, ..row }));
+        rows.extend(ranked.map(|(rank, row)| RankedRow { rank, ..row }));
     }
     if let Some(latest) = rows.iter_mut().max_by_key(|row| row.line.at) {
         (latest.rank, latest.away) = (0, TimeDelta::zero());
@@ -99,7 +102,7 @@ fn rows_of(
     evidence: &Evidence,
     last: DateTime<Utc>,
     known: &mut HashSet<(DateTime<Utc>, String)>,
-) -> Vec<Row> {
+) -> Vec<RankedRow> {
     let row = |row: &RawValue| {
         let row: Value = serde_json::from_str(row.get()).ok()?;
         let at = DateTime::parse_from_rfc3339(row.get("at")?.as_str()?).ok()?;
@@ -109,7 +112,7 @@ fn rows_of(
             evidence: Some(evidence.id),
         };
         let is_new = known.insert((line.at, line.what.clone()));
-        is_new.then(|| Row {
+        is_new.then(|| RankedRow {
             rank: 0,
             away: (line.at - last).abs(),
             place: known.len(),
@@ -178,7 +181,7 @@ mod tests {
     /// Returns the lines for these answers around second 0, each with time, text and evidence, and the number of rows
     /// left out.
     fn lines(answers: &[Evidence]) -> (Vec<(i64, String, u32)>, u32) {
-        let (mut lines, left) = told(answers.iter(), at(0));
+        let (mut lines, left) = select_rows(answers.iter(), at(0));
         lines.sort_by_key(|line| line.at);
         let line = |line: TimelineEntry| {
             let second = (line.at - at(0)).num_seconds();

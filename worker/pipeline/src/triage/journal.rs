@@ -6,22 +6,22 @@ use async_trait::async_trait;
 use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_engine::port::{Journal, JournalError};
-use nightshift_engine::state::State;
+use nightshift_engine::state::CaseState;
 
 use super::Triage;
 use crate::budget::Charge;
-use crate::budget::{Bill, Tab};
+use crate::budget::{CaseSpend, JournalCost};
 use crate::case::{CaseStatus, Lease};
-use crate::port::{Closing, StoreError};
+use crate::port::{CaseClosure, StoreError};
 use crate::report::build as build_report;
 
 /// The journal of one case at one epoch.
 pub(super) struct CaseJournal {
     triage: Triage,
     /// Cost of the events.
-    tab: Mutex<Tab>,
+    journal_cost: Mutex<JournalCost>,
     /// Costs of questions without a written event.
-    bill: Option<Arc<Bill>>,
+    case_spend: Option<Arc<CaseSpend>>,
     pub(super) lease: Lease,
     /// Held during a write.
     writing: Arc<tokio::sync::Mutex<()>>,
@@ -31,32 +31,35 @@ impl CaseJournal {
     /// Creates the journal of a case that continues from `before`.
     pub(super) fn new(
         triage: &Triage,
-        before: &State,
+        before: &CaseState,
         severity: Severity,
-        bill: Option<Arc<Bill>>,
+        bill: Option<Arc<CaseSpend>>,
         lease: Lease,
         writing: Arc<tokio::sync::Mutex<()>>,
     ) -> Self {
         Self {
             triage: triage.clone(),
-            tab: Mutex::new(Tab::new(severity, before)),
-            bill,
+            journal_cost: Mutex::new(JournalCost::new(severity, before)),
+            case_spend: bill,
             lease,
             writing,
         }
     }
 
     fn charge(&self, events: &[Event]) -> Charge {
-        let mut tab = self.tab.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tab = self
+            .journal_cost
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         tab.charge(events)
     }
 
     /// Notes that these events are written, and their cost.
-    fn wrote(&self, events: &[Event], charge: Charge) {
-        if let Some(bill) = &self.bill {
-            bill.written(charge.usd);
+    fn record_written(&self, events: &[Event], charge: Charge) {
+        if let Some(bill) = &self.case_spend {
+            bill.mark_journaled(charge.usd);
         }
-        self.triage.saw(&self.lease, events);
+        self.triage.notify_watcher(&self.lease, events);
     }
 }
 
@@ -70,13 +73,13 @@ impl Journal for CaseJournal {
             .append(&self.lease, events, charge)
             .await
             .map_err(journal_error)?;
-        self.wrote(events, charge);
+        self.record_written(events, charge);
         Ok(())
     }
 
-    async fn conclude(&self, events: &[Event], end: &State) -> Result<(), JournalError> {
+    async fn conclude(&self, events: &[Event], end: &CaseState) -> Result<(), JournalError> {
         let (Some(opened), Some(conclusion), Some(report)) = (
-            &end.opened,
+            &end.setup,
             &end.conclusion,
             build_report(end, &self.triage.sender),
         ) else {
@@ -88,7 +91,7 @@ impl Journal for CaseJournal {
             CaseStatus::Concluded
         };
         let now = self.triage.clock.now();
-        let closing = Closing {
+        let closing = CaseClosure {
             recheck_at: self.triage.first_recheck(opened, conclusion, now),
             charge: self.charge(events),
             events: events.to_vec(),
@@ -101,7 +104,7 @@ impl Journal for CaseJournal {
             ),
             wants_model: self
                 .triage
-                .wants_model(opened.again.as_deref(), !end.degraded.is_empty()),
+                .wants_model(opened.previous_run.as_deref(), !end.degraded.is_empty()),
         };
         let _one = self.writing.lock().await;
         self.triage
@@ -109,7 +112,7 @@ impl Journal for CaseJournal {
             .conclude(&self.lease, &closing)
             .await
             .map_err(journal_error)?;
-        self.wrote(events, closing.charge);
+        self.record_written(events, closing.charge);
         self.triage.count(end, conclusion, status);
         Ok(())
     }

@@ -134,7 +134,7 @@ fn secrets_are_not_shown_and_paths_stand_below_the_configuration() {
     let text = "kind = 'rabbitmq'\nname = 'r'\nurl = 'amqps://u:hush@mq/%2f'\nqueue = 'q'\npassword = 'hush'\nca_file = 'ca.pem'";
     let config = checked(text)
         .unwrap()
-        .resolved(Path::new("/etc/nightshift"));
+        .with_base(Path::new("/etc/nightshift"));
     let shown = format!("{config:?}");
     assert!(!shown.contains("hush"), "{shown}");
     assert!(shown.contains("/etc/nightshift/ca.pem"), "{shown}");
@@ -190,7 +190,7 @@ async fn a_broker_at_an_address_of_ipv6_is_called_there_and_not_on_this_machine_
     let called = tokio::time::timeout(std::time::Duration::from_secs(60), called);
     let (received, heard) = tokio::join!(source.receive(1), called);
     assert_eq!(heard.expect("nobody calls"), GREETING);
-    let error = nightshift_engine::causes::with_causes(&received.unwrap_err());
+    let error = nightshift_engine::error_chain::format_error_chain(&received.unwrap_err());
     assert!(
         error.contains(&format!("connect to [::1]:{port}")),
         "{error}"

@@ -34,7 +34,7 @@ const IDLE: Duration = Duration::from_secs(2);
 /// Deadline of the subscription itself.
 const OWN_DEADLINE: Duration = Duration::from_secs(10);
 
-struct Stored {
+struct StoredMessage {
     message: Value,
     ack_id: String,
     /// Time until which the message is held.
@@ -42,8 +42,8 @@ struct Stored {
 }
 
 #[derive(Default)]
-struct Inside {
-    stored: Vec<Stored>,
+struct FakePubsubState {
+    stored: Vec<StoredMessage>,
     last: u64,
     /// Accepted tokens. A new one does not revoke earlier ones.
     tokens: Vec<String>,
@@ -58,7 +58,7 @@ struct Inside {
 /// The whole fake.
 pub(super) struct FakePubsub {
     pub(super) url: String,
-    inside: Mutex<Inside>,
+    inside: Mutex<FakePubsubState>,
     came: Notify,
     /// Whether the account may take messages.
     pub(super) may_consume: std::sync::atomic::AtomicBool,
@@ -68,7 +68,7 @@ pub(super) struct FakePubsub {
     tasks: Mutex<JoinSet<()>>,
 }
 
-type Fake = State<Arc<FakePubsub>>;
+type SharedFake = State<Arc<FakePubsub>>;
 
 impl FakePubsub {
     pub(super) async fn start() -> Arc<Self> {
@@ -129,7 +129,7 @@ impl FakePubsub {
             for (name, value) in attributes {
                 message["attributes"][*name] = (*value).into();
             }
-            inside.stored.push(Stored {
+            inside.stored.push(StoredMessage {
                 message,
                 ack_id: String::new(),
                 until: None,
@@ -173,7 +173,7 @@ impl FakePubsub {
         of_action.map(|(_, asked)| asked.clone()).collect()
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, FakePubsubState> {
         self.inside.lock().unwrap()
     }
 
@@ -191,7 +191,7 @@ impl FakePubsub {
     fn take(&self, most: usize) -> Vec<Value> {
         let mut inside = self.inside();
         let mut taken = Vec::new();
-        let Inside { stored, last, .. } = &mut *inside;
+        let FakePubsubState { stored, last, .. } = &mut *inside;
         for one in stored.iter_mut() {
             if taken.len() >= most || one.until.is_some_and(|until| Instant::now() < until) {
                 continue;
@@ -262,7 +262,7 @@ impl FakePubsub {
         }
         let mut inside = self.inside();
         // A message whose deadline has passed cannot be settled; Google does not report that.
-        let is_held = |one: &Stored| {
+        let is_held = |one: &StoredMessage| {
             ids.contains(&one.ack_id.as_str())
                 && one.until.is_some_and(|until| Instant::now() < until)
         };
@@ -302,7 +302,7 @@ fn refused(status: u16, word: &str) -> Response {
 }
 
 async fn called(
-    State(fake): Fake,
+    State(fake): SharedFake,
     Path((project, call)): Path<(String, String)>,
     headers: HeaderMap,
     body: Bytes,
@@ -348,7 +348,7 @@ async fn called(
 
 /// Answers `projects.subscriptions.get`.
 async fn shown(
-    State(fake): Fake,
+    State(fake): SharedFake,
     Path((project, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
@@ -358,7 +358,7 @@ async fn shown(
     no.unwrap_or_else(|| Json(settings).into_response())
 }
 
-async fn metadata(State(fake): Fake, headers: HeaderMap) -> Response {
+async fn metadata(State(fake): SharedFake, headers: HeaderMap) -> Response {
     if headers
         .get("metadata-flavor")
         .is_none_or(|flavour| flavour != "Google")
@@ -369,7 +369,7 @@ async fn metadata(State(fake): Fake, headers: HeaderMap) -> Response {
 }
 
 /// Returns a token for an assertion that the account signed, for this exchange, for Pub/Sub, for an hour.
-async fn exchanged(State(fake): Fake, body: Bytes) -> Response {
+async fn exchanged(State(fake): SharedFake, body: Bytes) -> Response {
     let pairs: Vec<(String, String)> = url::form_urlencoded::parse(&body).into_owned().collect();
     let wrong = || {
         (

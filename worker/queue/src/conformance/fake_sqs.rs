@@ -10,13 +10,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// A status and a body; `None` hangs up without an answer, [`SILENCE`] never answers.
-pub(super) type Answer = Option<(u16, Value)>;
+pub(super) type FakeAnswer = Option<(u16, Value)>;
 
 /// The status of an answer that is never sent.
 pub(super) const SILENCE: u16 = 0;
 
 /// Function of the action, its input, and the number of earlier calls.
-type Script = Arc<dyn Fn(&str, &Value, usize) -> Answer + Send + Sync>;
+type Script = Arc<dyn Fn(&str, &Value, usize) -> FakeAnswer + Send + Sync>;
 
 /// The endpoint with the calls that it received.
 pub(super) struct FakeSqs {
@@ -32,7 +32,7 @@ type OnlyKey = Arc<Mutex<Option<String>>>;
 
 impl FakeSqs {
     pub(super) async fn answering(
-        script: impl Fn(&str, &Value, usize) -> Answer + Send + Sync + 'static,
+        script: impl Fn(&str, &Value, usize) -> FakeAnswer + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

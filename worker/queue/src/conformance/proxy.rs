@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 /// Behaviour of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum ProxyMode {
     /// Forwards everything.
     Carry,
     /// Drops everything silently: no end, no error.
@@ -21,7 +21,7 @@ pub(super) enum Mode {
 /// A listener on 127.0.0.1 in front of a broker.
 pub(super) struct Proxy {
     pub(super) address: SocketAddr,
-    mode: watch::Sender<Mode>,
+    mode: watch::Sender<ProxyMode>,
     _tasks: JoinSet<()>,
 }
 
@@ -29,7 +29,7 @@ impl Proxy {
     pub(super) async fn before(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (mode, seen) = watch::channel(Mode::Carry);
+        let (mode, seen) = watch::channel(ProxyMode::Carry);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
@@ -44,12 +44,12 @@ impl Proxy {
         }
     }
 
-    pub(super) fn set(&self, mode: Mode) {
+    pub(super) fn set(&self, mode: ProxyMode) {
         self.mode.send_replace(mode);
     }
 }
 
-async fn carry(mut near: TcpStream, target: SocketAddr, mut mode: watch::Receiver<Mode>) {
+async fn carry(mut near: TcpStream, target: SocketAddr, mut mode: watch::Receiver<ProxyMode>) {
     let Ok(mut far) = TcpStream::connect(target).await else {
         return;
     };
@@ -57,8 +57,8 @@ async fn carry(mut near: TcpStream, target: SocketAddr, mut mode: watch::Receive
     loop {
         let now = *mode.borrow_and_update();
         match now {
-            Mode::Cut => return,
-            Mode::Swallow => {
+            ProxyMode::Cut => return,
+            ProxyMode::Swallow => {
                 // The connection stays open and silent until the mode changes. Its data is lost, as in a real
                 // network.
                 if mode.changed().await.is_err() {
@@ -66,7 +66,7 @@ async fn carry(mut near: TcpStream, target: SocketAddr, mut mode: watch::Receive
                 }
                 return;
             }
-            Mode::Carry => {}
+            ProxyMode::Carry => {}
         }
         tokio::select! {
             changed = mode.changed() => if changed.is_err() { return },

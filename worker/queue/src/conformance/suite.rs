@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use nightshift_pipeline::port::{Fate, Outgoing, Source};
+use nightshift_pipeline::port::{Disposition, OutgoingMessage, Source};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -83,8 +83,8 @@ pub(super) async fn what_is_given_back_comes_again(broker: &dyn Broker) {
     broker.publish(numbered(0..4), &[]).await;
     let came = receive(&*source, 4).await;
     let (kept, back) = came.split_at(2);
-    let mut settlement = settled(kept, Fate::Committed);
-    settlement.extend(settled(back, Fate::Back));
+    let mut settlement = settled(kept, Disposition::Ack);
+    settlement.extend(settled(back, Disposition::Nack));
     assert_eq!(source.settle(&settlement).await, []);
     let again = receive(&*source, 2).await;
     assert_eq!(texts(&again), texts(back));
@@ -237,12 +237,12 @@ pub(super) async fn what_settles_nothing_hurts_nothing(broker: &dyn Broker) {
     broker.publish(numbered(0..2), &[]).await;
     assert_eq!(source.settle(&[]).await, []);
     let came = receive(&*source, 1).await;
-    let mut strange = settled(&came, Fate::Committed);
+    let mut strange = settled(&came, Disposition::Ack);
     strange[0].id = "7777777.1".to_owned();
     source.settle(&strange).await;
     ack(&*source, &came).await;
     // The messages are settled already.
-    source.settle(&settled(&came, Fate::Committed)).await;
+    source.settle(&settled(&came, Disposition::Ack)).await;
     assert_eq!(source.extend(&[came[0].id.clone()]).await, []);
     let rest = receive(&*source, 1).await;
     ack(&*source, &rest).await;
@@ -290,7 +290,7 @@ pub(super) async fn what_we_put_there_ourselves_comes_as_it_was(broker: &dyn Bro
     };
     let source = broker.source().await;
     for number in 0..2 {
-        let outgoing = Outgoing {
+        let outgoing = OutgoingMessage {
             id: format!("nightshift-canary-{number}"),
             bytes: format!("canary {number} ü").into_bytes(),
         };

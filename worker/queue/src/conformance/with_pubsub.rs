@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::checkup::Gravity;
-use nightshift_pipeline::port::{Fate, Source};
+use nightshift_engine::doctor::CheckSeverity;
+use nightshift_pipeline::port::{Disposition, Source};
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -12,43 +12,47 @@ use super::broker::Broker;
 use super::fake_pubsub::{FakePubsub, SUBSCRIPTION};
 use super::suite::suite;
 use super::{ack, numbered, receive, settled, texts, until_down};
-use crate::Secrets;
-use crate::pubsub::{Config, Pubsub};
+use crate::SecretResolver;
+use crate::pubsub::{PubsubConfig, PubsubSource};
 
-suite!(Subscribed::new);
+suite!(PubsubBroker::new);
 
 /// A subscription of one test.
-struct Subscribed(Arc<FakePubsub>);
+struct PubsubBroker(Arc<FakePubsub>);
 
-impl Subscribed {
+impl PubsubBroker {
     async fn new() -> Option<Self> {
         Some(Self(FakePubsub::start().await))
     }
 }
 
-fn config(endpoint: &str, ack_deadline_secs: u32) -> Config {
+fn config(endpoint: &str, ack_deadline_secs: u32) -> PubsubConfig {
     let text = format!(
         "name = 'scc'\nsubscription = '{SUBSCRIPTION}'\nendpoint_url = '{endpoint}'\ncredentials = 'file:key.json'\n"
     );
-    let mut config: Config = toml::from_str(&text).unwrap();
+    let mut config: PubsubConfig = toml::from_str(&text).unwrap();
     config.check().unwrap();
     config.ack_deadline_secs = ack_deadline_secs;
     config
 }
 
 /// Returns a source with this key of a service account.
-fn source_with(endpoint: &str, key: &Value, ack_deadline_secs: u32) -> Result<Pubsub, String> {
+fn source_with(
+    endpoint: &str,
+    key: &Value,
+    ack_deadline_secs: u32,
+) -> Result<PubsubSource, String> {
     let key = SecretString::from(key.to_string());
-    let secrets: Secrets = Arc::new(move |_| Ok(key.clone()));
-    Pubsub::new(config(endpoint, ack_deadline_secs), secrets)
+    let secrets: SecretResolver = Arc::new(move |_| Ok(key.clone()));
+    PubsubSource::new(config(endpoint, ack_deadline_secs), secrets)
 }
 
-fn source(fake: &FakePubsub) -> Pubsub {
+fn source(fake: &FakePubsub) -> PubsubSource {
     source_with(&fake.url, &fake.key(), 40).unwrap()
 }
 
 #[async_trait]
-impl Broker for Subscribed {
+impl Broker for PubsubBroker {
     async fn publish(&self, bodies: Vec<Vec<u8>>, attributes: &[(&str, &str)]) {
         self.0.publish(bodies, attributes);
     }
@@ -101,7 +105,7 @@ async fn f13_a_call_that_fails_is_tried_again_and_one_that_is_refused_is_told() 
     ack(&source, &came[..1]).await;
     assert_eq!(fake.asked("acknowledge").len(), 4);
     fake.trouble("acknowledge", 400, "INVALID_ARGUMENT");
-    let failed = source.settle(&settled(&came[1..], Fate::Committed)).await;
+    let failed = source.settle(&settled(&came[1..], Disposition::Ack)).await;
     assert_eq!(failed.len(), 1);
     assert_eq!(failed[0].why, "acknowledge: 400 INVALID_ARGUMENT so it is");
     assert_eq!(fake.asked("acknowledge").len(), 5);
@@ -183,7 +187,10 @@ async fn f13_an_extended_message_stays_ours_and_others_come_again() {
     let brief = source_with(&fake.url, &fake.key(), 2).unwrap();
     let other = source(&fake);
     let came = receive(&brief, 2).await;
-    assert_eq!(brief.hold(), Some(std::time::Duration::from_secs(2)));
+    assert_eq!(
+        brief.visibility_timeout(),
+        Some(std::time::Duration::from_secs(2))
+    );
     let (kept, lost) = (came[0].id.clone(), texts(&came[1..]));
     let keeping = async {
         loop {
@@ -203,7 +210,7 @@ async fn f13_an_extended_message_stays_ours_and_others_come_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_account_of_the_machine_is_asked_for_with_its_header() {
     let fake = FakePubsub::start().await;
-    let source = Pubsub::of_machine(config(&fake.url, 40), &fake.url).unwrap();
+    let source = PubsubSource::with_metadata(config(&fake.url, 40), &fake.url).unwrap();
     fake.publish(numbered(0..1), &[]);
     let came = receive(&source, 1).await;
     ack(&source, &came).await;
@@ -252,8 +259,8 @@ async fn a_look_at_a_subscription_takes_no_message_and_says_what_is_wrong() {
         let mut config = config(&fake.url, 40);
         config.subscription = subscription.to_owned();
         let key = SecretString::from(key.to_string());
-        let found = crate::pubsub::examine(&config, Arc::new(move |_| Ok(key.clone()))).await;
-        let found: Vec<&str> = found.found.iter().map(|one| one.check).collect();
+        let found = crate::pubsub::probe(&config, Arc::new(move |_| Ok(key.clone()))).await;
+        let found: Vec<&str> = found.failed_checks.iter().map(|one| one.check).collect();
         found.join(" ")
     };
     assert_eq!(look(SUBSCRIPTION, fake.key()).await, "");
@@ -288,7 +295,7 @@ async fn what_a_subscription_is_set_to_is_told_where_alerts_can_be_lost() {
             .retain(|_, value| !value.is_null());
         *fake.settings.lock().unwrap() = settings;
         let key = SecretString::from(fake.key().to_string());
-        crate::pubsub::examine(&config(&fake.url, 40), Arc::new(move |_| Ok(key.clone()))).await
+        crate::pubsub::probe(&config(&fake.url, 40), Arc::new(move |_| Ok(key.clone()))).await
     };
     for (name, value, check, option) in [
         (
@@ -310,27 +317,29 @@ async fn what_a_subscription_is_set_to_is_told_where_alerts_can_be_lost() {
             "--expiration-period never",
         ),
     ] {
-        let found = look(name, value).await.found;
+        let found = look(name, value).await.failed_checks;
         let checks: Vec<&str> = found.iter().map(|one| one.check).collect();
         assert_eq!(checks, [check]);
-        assert_eq!(found[0].severity, Gravity::Warning, "{check}");
+        assert_eq!(found[0].severity, CheckSeverity::Warning, "{check}");
         let mend = format!("gcloud pubsub subscriptions update {SUBSCRIPTION} {option}");
         assert!(found[0].mend.contains(&mend), "{}", found[0].mend);
     }
-    let brief = look("messageRetentionDuration", "600s".into()).await.found;
+    let brief = look("messageRetentionDuration", "600s".into())
+        .await
+        .failed_checks;
     assert_eq!(
         brief[0].severity,
-        Gravity::Error,
+        CheckSeverity::Error,
         "a rollout may lose alerts"
     );
     fake.trouble("get", 403, "PERMISSION_DENIED");
     let unseen = look("deadLetterPolicy", Value::Null).await;
     assert_eq!(
-        unseen.found.len(),
+        unseen.failed_checks.len(),
         0,
         "who may not look there is told no fault"
     );
-    let seen = unseen.seen.concat();
+    let seen = unseen.observations.concat();
     assert!(
         seen.contains("not looked at: get: 403 PERMISSION_DENIED"),
         "{seen}"

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::broker::Broker;
 use super::suite::suite;
 use super::{BOUND, offered, receive, texts};
-use crate::{Secrets, SourceConfig, connect, publisher};
+use crate::{SecretResolver, SourceConfig, connect, publisher};
 
 suite!(RabbitQueue::quorum);
 
@@ -148,7 +148,7 @@ fn passively() -> QueueDeclareOptions {
 }
 
 /// Resolves every text to itself.
-fn as_written() -> Secrets {
+fn as_written() -> SecretResolver {
     Arc::new(|text| Ok(SecretString::from(text.to_owned())))
 }
 

@@ -5,23 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_pipeline::port::{Fate, Publish, Source};
+use nightshift_pipeline::port::{Disposition, Publish, Source};
 use secrecy::SecretString;
 
 use super::broker::Broker;
 use super::suite::suite;
 use super::{ack, numbered, receive, settled, texts};
-use crate::{Secrets, SourceConfig, connect, publisher};
+use crate::{SecretResolver, SourceConfig, connect, publisher};
 
-suite!(Directory::new);
+suite!(SpoolBroker::new);
 
 /// A directory that ends with its test.
-struct Directory {
+struct SpoolBroker {
     root: tempfile::TempDir,
     keep: bool,
 }
 
-impl Directory {
+impl SpoolBroker {
     async fn new() -> Option<Self> {
         Some(Self::keeping(false))
     }
@@ -72,12 +72,12 @@ impl Directory {
     }
 }
 
-fn no_secrets() -> Secrets {
+fn no_secrets() -> SecretResolver {
     Arc::new(|text: &str| Ok(SecretString::from(text.to_owned())))
 }
 
 #[async_trait]
-impl Broker for Directory {
+impl Broker for SpoolBroker {
     async fn publish(&self, bodies: Vec<Vec<u8>>, _attributes: &[(&str, &str)]) {
         for body in bodies {
             self.put(&format!("{}.json", uuid::Uuid::new_v4()), &body);
@@ -104,17 +104,17 @@ impl Broker for Directory {
 #[tokio::test]
 async fn settled_files_are_removed_or_kept_and_the_unreadable_stand_apart() {
     for keep in [false, true] {
-        let directory = Directory::keeping(keep);
+        let directory = SpoolBroker::keeping(keep);
         directory.put("good.json", b"{}");
         directory.put("bad.json", b"no alert");
         let source = directory.source().await;
         let came = receive(&*source, 2).await;
-        let mut settlement = settled(&came, Fate::Committed);
+        let mut settlement = settled(&came, Disposition::Ack);
         let bad = came
             .iter()
             .position(|message| message.bytes == b"no alert")
             .unwrap();
-        settlement[bad].fate = Fate::Unreadable;
+        settlement[bad].disposition = Disposition::DeadLetter;
         assert_eq!(source.settle(&settlement).await, []);
         assert_eq!(directory.left().await, 0);
         let kept = (directory.files("done"), directory.files("failed"));
@@ -133,7 +133,7 @@ fn owned(names: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn files_come_oldest_first_and_a_name_that_is_taken_replaces_nothing() {
-    let directory = Directory::keeping(true);
+    let directory = SpoolBroker::keeping(true);
     let source = directory.source().await;
     for round in ["first", "second"] {
         directory.put("alert.json", round.as_bytes());
@@ -172,21 +172,23 @@ async fn files_come_oldest_first_and_a_name_that_is_taken_replaces_nothing() {
 
 #[tokio::test]
 async fn a_huge_file_comes_as_its_head_and_is_never_thrown_away() {
-    let directory = Directory::keeping(false);
+    let directory = SpoolBroker::keeping(false);
     fs::create_dir_all(directory.path("new")).unwrap();
     let file = fs::File::create(directory.path("new").join("huge")).unwrap();
     file.set_len(1 << 34).unwrap();
     let source = directory.source().await;
     let came = receive(&*source, 1).await;
     assert_eq!(came[0].bytes.len(), 16 * 1024 * 1024 + 1);
-    source.settle(&settled(&came, Fate::Unreadable)).await;
+    source
+        .settle(&settled(&came, Disposition::DeadLetter))
+        .await;
     assert_eq!(directory.files("failed"), ["huge"]);
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn a_link_is_not_followed_and_work_in_progress_is_left_alone() {
-    let directory = Directory::keeping(false);
+    let directory = SpoolBroker::keeping(false);
     fs::create_dir_all(directory.path("new").join("folder")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", directory.path("new").join("link")).unwrap();
     directory.put(".hidden", b"half");
@@ -200,7 +202,7 @@ async fn a_link_is_not_followed_and_work_in_progress_is_left_alone() {
 
 #[tokio::test]
 async fn what_another_process_holds_is_left_to_it_as_long_as_it_lives() {
-    let directory = Directory::keeping(false);
+    let directory = SpoolBroker::keeping(false);
     let first = directory.source().await;
     directory.publish(numbered(0..3), &[]).await;
     let came = receive(&*first, 3).await;
@@ -214,7 +216,7 @@ async fn what_another_process_holds_is_left_to_it_as_long_as_it_lives() {
 
 #[tokio::test]
 async fn a_directory_that_goes_away_is_told_and_used_again() {
-    let directory = Directory::keeping(false);
+    let directory = SpoolBroker::keeping(false);
     let source = directory.source().await;
     let (spool, away) = (
         directory.root.path().join("spool"),

@@ -12,14 +12,14 @@ use aws_sdk_sqs::types::{
     MessageAttributeValue, MessageSystemAttributeNameForSends, MessageSystemAttributeValue,
     QueueAttributeName, SendMessageBatchRequestEntry,
 };
-use nightshift_pipeline::port::{Fate, Publish, Source};
+use nightshift_pipeline::port::{Disposition, Publish, Source};
 use object_store::aws::AmazonS3Builder;
 use object_store::{ObjectStoreExt, PutPayload};
 
 use super::broker::Broker;
 use super::suite::suite;
 use super::{ack, numbered, offered, receive, settled, texts};
-use crate::sqs::{Config, Publisher, Sqs};
+use crate::sqs::{SqsConfig, SqsPublisher, SqsSource};
 
 suite!(SqsQueue::standard);
 
@@ -160,16 +160,16 @@ fn sdk() -> SdkConfig {
         .build()
 }
 
-fn source(endpoint: &str, queue_url: &str, more: &str, visibility_secs: u32) -> Sqs {
+fn source(endpoint: &str, queue_url: &str, more: &str, visibility_secs: u32) -> SqsSource {
     let mut config = config(endpoint, queue_url, more);
     config.visibility_secs = visibility_secs;
-    Sqs::with(config, &sdk()).unwrap()
+    SqsSource::with_sdk_config(config, &sdk()).unwrap()
 }
 
-fn config(endpoint: &str, queue_url: &str, more: &str) -> Config {
+fn config(endpoint: &str, queue_url: &str, more: &str) -> SqsConfig {
     let text =
         format!("name = 'sqs'\nqueue_url = '{queue_url}'\nendpoint_url = '{endpoint}'\n{more}");
-    let config: Config = toml::from_str(&text).unwrap();
+    let config: SqsConfig = toml::from_str(&text).unwrap();
     config.check().unwrap();
     config
 }
@@ -195,7 +195,9 @@ impl Broker for SqsQueue {
 
     async fn publisher(&self) -> Option<Arc<dyn Publish>> {
         let config = config(&self.endpoint, &self.url, "");
-        Some(Arc::new(Publisher::with(config, &sdk()).unwrap()))
+        Some(Arc::new(
+            SqsPublisher::with_sdk_config(config, &sdk()).unwrap(),
+        ))
     }
 
     async fn dying(&self) -> Arc<dyn Source> {
@@ -260,8 +262,8 @@ async fn a_group_comes_again_in_its_order_behind_what_is_given_back() {
     queue.send(&bodies, Some("a"), &[]).await;
     let source = queue.source().await;
     let came = receive(&*source, 4).await;
-    let mut settlement = settled(&came, Fate::Committed);
-    settlement[1].fate = Fate::Back;
+    let mut settlement = settled(&came, Disposition::Ack);
+    settlement[1].disposition = Disposition::Nack;
     assert_eq!(source.settle(&settlement).await, []);
     let mut order = Vec::new();
     while order.len() < 3 {
@@ -318,7 +320,10 @@ async fn an_extended_message_stays_ours() {
     let source = queue.brief();
     let other = queue.source().await;
     let came = receive(&*source, 2).await;
-    assert_eq!(source.hold(), Some(std::time::Duration::from_secs(4)));
+    assert_eq!(
+        source.visibility_timeout(),
+        Some(std::time::Duration::from_secs(4))
+    );
     // One message is extended repeatedly until the other, which is not, is delivered to another source.
     let (kept, lost) = (came[0].id.clone(), texts(&came[1..]));
     let keeping = async {

@@ -4,16 +4,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
-use nightshift_engine::reach::is_loopback;
+use nightshift_engine::hosts::is_loopback;
 
 /// Default endpoint of Pub/Sub.
-const GOOGLE: &str = "https://pubsub.googleapis.com/";
+const DEFAULT_ENDPOINT: &str = "https://pubsub.googleapis.com/";
 
 /// Configuration of a pull subscription of Google Cloud Pub/Sub.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Pubsub")]
-pub struct Config {
+pub struct PubsubConfig {
     /// Name of the source.
     pub name: String,
     /// Subscription: `projects/PROJECT/subscriptions/NAME`.
@@ -45,7 +45,7 @@ const fn ack_deadline() -> u32 {
     60
 }
 
-impl Config {
+impl PubsubConfig {
     pub(crate) fn check(&self) -> Result<(), String> {
         let parts: Vec<&str> = self.subscription.split('/').collect();
         let is_name = match parts[..] {
@@ -77,7 +77,7 @@ impl Config {
                 url.as_str()
             )),
             "metadata" => Ok(()),
-            reference if is_elsewhere(reference) => Ok(()),
+            reference if is_secret_reference(reference) => Ok(()),
             _ => Err(
                 "credentials: write \"metadata\", or \"file:PATH\" or \"env:NAME\" with the key of a service account"
                     .to_owned(),
@@ -87,7 +87,7 @@ impl Config {
 
     /// Returns the endpoint of Pub/Sub.
     pub(super) fn endpoint(&self) -> Result<Url, String> {
-        let text = self.endpoint_url.as_deref().unwrap_or(GOOGLE);
+        let text = self.endpoint_url.as_deref().unwrap_or(DEFAULT_ENDPOINT);
         let url = Url::parse(text).ok().filter(Url::has_host);
         let url = url.ok_or_else(|| {
             format!("endpoint_url = {text:?}: write it as in \"https://pubsub.googleapis.com\"")
@@ -113,7 +113,7 @@ fn is_part(text: &str) -> bool {
         && text.chars().any(char::is_alphanumeric)
 }
 
-fn is_elsewhere(reference: &str) -> bool {
+fn is_secret_reference(reference: &str) -> bool {
     let named = |scheme: &str| {
         let rest = reference.strip_prefix(scheme);
         rest.is_some_and(|rest| !rest.is_empty())
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn nobodys_token_goes_over_the_network_in_clear() {
         let check = |credentials: &str| {
-            let config: Config = serde_json::from_value(serde_json::json!({
+            let config: PubsubConfig = serde_json::from_value(serde_json::json!({
                 "name": "scc",
                 "subscription": "projects/p/subscriptions/s",
                 "endpoint_url": "http://emulator.corp:8085",

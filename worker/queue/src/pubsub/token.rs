@@ -13,53 +13,53 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
-use super::call::{Failed, body, failed};
-use crate::Secrets;
-use crate::pace::Failure;
-use nightshift_engine::causes::with_causes;
-use nightshift_engine::reach::is_loopback;
+use super::client::{PubsubError, error_from_response, read_body};
+use crate::SecretResolver;
+use crate::backoff::FailureKind;
+use nightshift_engine::error_chain::format_error_chain;
+use nightshift_engine::hosts::is_loopback;
 
 /// Requested scope: access to Pub/Sub.
 const SCOPE: &str = "https://www.googleapis.com/auth/pubsub";
 /// Grant type for the exchange of a service account's key (RFC 7523).
-const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The metadata server (<https://cloud.google.com/compute/docs/metadata/querying-metadata>).
 pub(super) const METADATA: &str = "http://metadata.google.internal/";
 const METADATA_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
 /// How long before its expiry a token is renewed.
-const EARLY: Duration = Duration::from_secs(120);
+const REFRESH_MARGIN: Duration = Duration::from_secs(120);
 /// Longest duration of a call.
-const CALL: Duration = Duration::from_secs(10);
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most bytes of an answer.
 const MOST_BYTES: usize = 64 << 10;
 /// Requested lifetime in seconds: the longest that is granted.
-const HOUR: u64 = 3_600;
+const TOKEN_LIFETIME_SECS: u64 = 3_600;
 
 /// Origin of tokens.
-pub(super) enum Giver {
+pub(super) enum TokenProvider {
     /// No token is needed.
-    Nobody,
+    Disabled,
     /// The metadata server at this address.
     Metadata(Url),
     /// The token exchange named in this key of a service account.
-    Key(String, Secrets),
+    Key(String, SecretResolver),
 }
 
 /// Cache of tokens.
-pub(super) struct Tokens {
-    giver: Giver,
-    kept: Mutex<Option<(SecretString, Instant)>>,
+pub(super) struct TokenCache {
+    provider: TokenProvider,
+    cached: Mutex<Option<(SecretString, Instant)>>,
 }
 
 #[derive(Deserialize)]
-struct Given {
+struct TokenResponse {
     access_token: String,
     expires_in: u64,
 }
 
 /// The key of a service account, in Google's format.
 #[derive(Deserialize)]
-struct Key {
+struct ServiceAccountKey {
     #[serde(rename = "type")]
     kind: String,
     client_email: String,
@@ -69,7 +69,7 @@ struct Key {
 }
 
 #[derive(Serialize)]
-struct Claims<'a> {
+struct JwtClaims<'a> {
     iss: &'a str,
     scope: &'a str,
     aud: &'a str,
@@ -77,108 +77,117 @@ struct Claims<'a> {
     exp: u64,
 }
 
-impl Tokens {
-    pub(super) fn new(giver: Giver) -> Self {
+impl TokenCache {
+    pub(super) fn new(giver: TokenProvider) -> Self {
         Self {
-            giver,
-            kept: Mutex::new(None),
+            provider: giver,
+            cached: Mutex::new(None),
         }
     }
 
     /// Returns a token, or `None` if none is needed.
-    pub(super) async fn get(&self, client: &Client) -> Result<Option<SecretString>, Failed> {
-        let mut kept = self.kept.lock().await;
+    pub(super) async fn get(&self, client: &Client) -> Result<Option<SecretString>, PubsubError> {
+        let mut kept = self.cached.lock().await;
         if let Some((token, until)) = &*kept
             && Instant::now() < *until
         {
             return Ok(Some(token.clone()));
         }
-        let given = match &self.giver {
-            Giver::Nobody => return Ok(None),
-            Giver::Metadata(base) => from_metadata(client, base).await?,
-            Giver::Key(reference, secrets) => {
-                let key = read(reference, secrets).map_err(|what| Failed {
+        let given = match &self.provider {
+            TokenProvider::Disabled => return Ok(None),
+            TokenProvider::Metadata(base) => fetch_metadata_token(client, base).await?,
+            TokenProvider::Key(reference, secrets) => {
+                let key = parse_key(reference, secrets).map_err(|what| PubsubError {
                     what,
-                    failure: Failure::Refused,
-                    is_answer: None,
+                    failure: FailureKind::Refused,
+                    status: None,
                 })?;
-                exchange(client, &key).await?
+                exchange_key(client, &key).await?
             }
         };
         let token = SecretString::from(given.access_token);
-        let lives = Duration::from_secs(given.expires_in.min(24 * HOUR));
-        *kept = Some((token.clone(), Instant::now() + lives.saturating_sub(EARLY)));
+        let lives = Duration::from_secs(given.expires_in.min(24 * TOKEN_LIFETIME_SECS));
+        *kept = Some((
+            token.clone(),
+            Instant::now() + lives.saturating_sub(REFRESH_MARGIN),
+        ));
         Ok(Some(token))
     }
 
     /// Forgets a token that was refused.
     pub(super) async fn forget(&self) {
-        *self.kept.lock().await = None;
+        *self.cached.lock().await = None;
     }
 
     /// Checks that the key can be read and signs. No call is made.
     pub(super) fn check(&self) -> Result<(), String> {
-        let Giver::Key(reference, secrets) = &self.giver else {
+        let TokenProvider::Key(reference, secrets) = &self.provider else {
             return Ok(());
         };
-        let key = read(reference, secrets)?;
-        assertion(&key).map(drop)
+        let key = parse_key(reference, secrets)?;
+        sign_assertion(&key).map(drop)
     }
 }
 
-async fn from_metadata(client: &Client, base: &Url) -> Result<Given, Failed> {
-    let url = base.join(METADATA_PATH).map_err(|error| Failed {
+async fn fetch_metadata_token(client: &Client, base: &Url) -> Result<TokenResponse, PubsubError> {
+    let url = base.join(METADATA_PATH).map_err(|error| PubsubError {
         what: format!("the metadata server: {error}"),
-        failure: Failure::Refused,
-        is_answer: None,
+        failure: FailureKind::Refused,
+        status: None,
     })?;
     let call = client
         .get(url)
         .header("Metadata-Flavor", "Google")
-        .timeout(CALL);
-    given("the metadata server", call).await
+        .timeout(CALL_TIMEOUT);
+    request_token("the metadata server", call).await
 }
 
-async fn exchange(client: &Client, key: &Key) -> Result<Given, Failed> {
-    let assertion = assertion(key).map_err(|what| Failed {
+async fn exchange_key(
+    client: &Client,
+    key: &ServiceAccountKey,
+) -> Result<TokenResponse, PubsubError> {
+    let assertion = sign_assertion(key).map_err(|what| PubsubError {
         what,
-        failure: Failure::Refused,
-        is_answer: None,
+        failure: FailureKind::Refused,
+        status: None,
     })?;
     let form = url::form_urlencoded::Serializer::new(String::new())
-        .append_pair("grant_type", GRANT)
+        .append_pair("grant_type", GRANT_TYPE)
         .append_pair("assertion", assertion.expose_secret())
         .finish();
     let call = client
         .post(&key.token_uri)
         .header("content-type", "application/x-www-form-urlencoded")
-        .timeout(CALL)
+        .timeout(CALL_TIMEOUT)
         .body(form);
-    given("the token exchange", call).await
+    request_token("the token exchange", call).await
 }
 
-async fn given(who: &str, call: reqwest::RequestBuilder) -> Result<Given, Failed> {
-    let answer = call.send().await.map_err(|error| Failed {
-        what: format!("{who}: {}", with_causes(&error.without_url())),
-        failure: Failure::Away,
-        is_answer: None,
+async fn request_token(
+    who: &str,
+    call: reqwest::RequestBuilder,
+) -> Result<TokenResponse, PubsubError> {
+    let answer = call.send().await.map_err(|error| PubsubError {
+        what: format!("{who}: {}", format_error_chain(&error.without_url())),
+        failure: FailureKind::Unavailable,
+        status: None,
     })?;
     let status = answer.status();
-    let bytes = body(answer, MOST_BYTES).await?;
+    let bytes = read_body(answer, MOST_BYTES).await?;
     if !status.is_success() {
-        return Err(failed(who, status, &bytes));
+        return Err(error_from_response(who, status, &bytes));
     }
-    serde_json::from_slice(&bytes).map_err(|_| Failed {
+    serde_json::from_slice(&bytes).map_err(|_| PubsubError {
         what: format!("{who} gave no token"),
-        failure: Failure::Refused,
-        is_answer: None,
+        failure: FailureKind::Refused,
+        status: None,
     })
 }
 
-fn read(reference: &str, secrets: &Secrets) -> Result<Key, String> {
+fn parse_key(reference: &str, secrets: &SecretResolver) -> Result<ServiceAccountKey, String> {
     let text = secrets(reference).map_err(|why| format!("credentials: {why}"))?;
     // An error of serde may contain the text that it read.
-    let key: Key = serde_json::from_str(text.expose_secret()).map_err(|_| {
+    let key: ServiceAccountKey = serde_json::from_str(text.expose_secret()).map_err(|_| {
         format!("credentials: {reference} is no key of a service account, in JSON as Google hands it out")
     })?;
     if key.kind != "service_account" {
@@ -201,19 +210,19 @@ fn read(reference: &str, secrets: &Secrets) -> Result<Key, String> {
 
 /// Returns the JWT of a service account for the token exchange
 /// (<https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests>).
-fn assertion(key: &Key) -> Result<SecretString, String> {
+fn sign_assertion(key: &ServiceAccountKey) -> Result<SecretString, String> {
     let pem = key.private_key.expose_secret().as_bytes();
     let signing = EncodingKey::from_rsa_pem(pem);
     let signing = signing.map_err(|_| "credentials: the private key cannot be read".to_owned())?;
     let mut header = Header::new(Algorithm::RS256);
     header.kid = Some(key.private_key_id.clone());
     let iat = jsonwebtoken::get_current_timestamp();
-    let claims = Claims {
+    let claims = JwtClaims {
         iss: &key.client_email,
         scope: SCOPE,
         aud: &key.token_uri,
         iat,
-        exp: iat + HOUR,
+        exp: iat + TOKEN_LIFETIME_SECS,
     };
     let signed = encode(&header, &claims, &signing);
     signed

@@ -8,13 +8,13 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::{Host, Url};
 
-use nightshift_engine::reach::is_loopback;
+use nightshift_engine::hosts::is_loopback;
 
 /// Configuration of a queue of RabbitMQ.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Rabbitmq")]
-pub struct Config {
+pub struct RabbitmqConfig {
     /// Name of the source.
     pub name: String,
     /// URL: `amqps://user@host/vhost`, `amqp://…`, or `env:NAME` or `file:PATH` with such a URL. The vhost `/` is
@@ -59,7 +59,7 @@ const fn heartbeat() -> u16 {
     10
 }
 
-impl Config {
+impl RabbitmqConfig {
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.queue.is_empty() || self.queue.len() > 255 {
             return Err("queue: the name of a queue has 1 to 255 bytes".to_owned());

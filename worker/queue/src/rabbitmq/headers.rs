@@ -17,7 +17,7 @@ fn entry(name: &[u8], kind: u8, value: &[u8]) -> Vec<u8> {
 }
 
 /// Parses a table that is followed by another; neither may reach into the other.
-fn read(sent: &[u8]) -> FieldTable {
+fn parse_table(sent: &[u8]) -> FieldTable {
     let behind = table(&entry(b"behind", b't', &[1]));
     let both = [sent, &behind].concat();
     let (rest, first) = parse_field_table(&*both).unwrap();
@@ -31,7 +31,7 @@ fn read(sent: &[u8]) -> FieldTable {
 fn text_that_is_no_utf_8_is_read() {
     let (rest, text) = parse_short_string(&b"\x03k\xe9!"[..]).unwrap();
     assert_eq!((rest, text.as_str()), (&b""[..], "k\u{fffd}!"));
-    let read = read(&table(&entry(b"k\xe9", b't', &[1])));
+    let read = parse_table(&table(&entry(b"k\xe9", b't', &[1])));
     assert_eq!(
         read.inner().get("k\u{fffd}"),
         Some(&AMQPValue::Boolean(true))
@@ -47,7 +47,7 @@ fn a_table_is_read_up_to_what_nobody_knows() {
         entry(b"second", b'A', &[0, 0, 0, 9]),
         vec![200],
     ] {
-        let read = read(&table(&[known.clone(), unknown, known.clone()].concat()));
+        let read = parse_table(&table(&[known.clone(), unknown, known.clone()].concat()));
         let names: Vec<_> = read.inner().keys().map(|name| name.as_str()).collect();
         assert_eq!(names, ["first"]);
     }
@@ -69,13 +69,13 @@ fn f05_headers_of_any_depth_leave_the_process_its_stack() {
         // The stack size of lapin's thread.
         let reading = std::thread::Builder::new()
             .stack_size(2 << 20)
-            .spawn(move || read(&headers))
+            .spawn(move || parse_table(&headers))
             .unwrap();
         assert!(reading.join().unwrap().contains_key("a"));
     }
     // The next message may be nested as deeply again.
     let sent = table(&entry(b"a", b'F', &table(&entry(b"b", b't', &[1]))));
-    let read = read(&sent);
+    let read = parse_table(&sent);
     let AMQPValue::FieldTable(inner) = read.inner().get("a").unwrap() else {
         unreachable!()
     };

@@ -10,25 +10,25 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use super::Config;
-use crate::Secrets;
+use super::RabbitmqConfig;
+use crate::SecretResolver;
 
 /// Longest time for one answer.
-const ANSWER_SECS: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Error of a request, without secrets.
 #[derive(Debug)]
-pub(super) struct NotTold(pub(super) String);
+pub(super) struct ManagementError(pub(super) String);
 
 /// Answer to a request.
-pub(super) struct Told {
+pub(super) struct ManagementResponse {
     pub(super) body: Value,
     /// Time at the server.
     pub(super) date: Option<DateTime<Utc>>,
 }
 
 /// Client of a broker's interface for one vhost.
-pub(super) struct Management {
+pub(super) struct ManagementClient {
     client: Client,
     base: Url,
     user: String,
@@ -36,14 +36,21 @@ pub(super) struct Management {
     vhost: String,
 }
 
-impl Management {
+impl ManagementClient {
     /// Returns the client for the configured interface as the user of the source, or `None` if none is configured.
-    pub(super) fn of(config: &Config, secrets: &Secrets) -> Option<Result<Self, NotTold>> {
+    pub(super) fn from_config(
+        config: &RabbitmqConfig,
+        secrets: &SecretResolver,
+    ) -> Option<Result<Self, ManagementError>> {
         let url = config.management_url.as_deref()?;
-        Some(Self::at(url, config, secrets).map_err(NotTold))
+        Some(Self::with_url(url, config, secrets).map_err(ManagementError))
     }
 
-    fn at(url: &str, config: &Config, secrets: &Secrets) -> Result<Self, String> {
+    fn with_url(
+        url: &str,
+        config: &RabbitmqConfig,
+        secrets: &SecretResolver,
+    ) -> Result<Self, String> {
         let base = Url::parse(url).map_err(|error| format!("management_url: {error}"))?;
         let uri: AMQPUri = config.uri(secrets(config.url.expose_secret())?.expose_secret())?;
         let password = match &config.password {
@@ -55,7 +62,7 @@ impl Management {
         };
         let mut builder = Client::builder()
             .redirect(redirect::Policy::none())
-            .timeout(ANSWER_SECS);
+            .timeout(ANSWER_TIMEOUT);
         if let Some(path) = &config.ca_file {
             let pem = std::fs::read(path)
                 .map_err(|error| format!("ca_file {}: {error}", path.display()))?;
@@ -76,7 +83,7 @@ impl Management {
     }
 
     /// Returns the description of a queue.
-    pub(super) async fn queue(&self, name: &str) -> Result<Told, NotTold> {
+    pub(super) async fn queue(&self, name: &str) -> Result<ManagementResponse, ManagementError> {
         self.get(&["queues", &self.vhost, name]).await
     }
 
@@ -90,12 +97,12 @@ impl Management {
     }
 
     /// Returns whether this queue exists.
-    pub(super) async fn has_queue(&self, name: &str) -> Result<bool, NotTold> {
+    pub(super) async fn has_queue(&self, name: &str) -> Result<bool, ManagementError> {
         Ok(self.find(&["queues", &self.vhost, name]).await?.is_some())
     }
 
     /// Returns whether this exchange exists and has a binding.
-    pub(super) async fn has_bindings(&self, exchange: &str) -> Result<bool, NotTold> {
+    pub(super) async fn has_bindings(&self, exchange: &str) -> Result<bool, ManagementError> {
         let bound = self
             .find(&["exchanges", &self.vhost, exchange, "bindings", "source"])
             .await?;
@@ -104,13 +111,13 @@ impl Management {
             .unwrap_or(false))
     }
 
-    async fn get(&self, path: &[&str]) -> Result<Told, NotTold> {
+    async fn get(&self, path: &[&str]) -> Result<ManagementResponse, ManagementError> {
         let told = self.find(path).await?;
-        told.ok_or_else(|| NotTold(format!("there is no {}", path.join("/"))))
+        told.ok_or_else(|| ManagementError(format!("there is no {}", path.join("/"))))
     }
 
     /// Returns the object at this path, or `None` if it does not exist.
-    async fn find(&self, path: &[&str]) -> Result<Option<Told>, NotTold> {
+    async fn find(&self, path: &[&str]) -> Result<Option<ManagementResponse>, ManagementError> {
         let mut url = self.base.clone();
         if let Ok(mut parts) = url.path_segments_mut() {
             parts.pop_if_empty().push("api").extend(path);
@@ -119,7 +126,7 @@ impl Management {
             .client
             .get(url)
             .basic_auth(&self.user, Some(self.password.expose_secret()));
-        let lost = |error: reqwest::Error| NotTold(error.without_url().to_string());
+        let lost = |error: reqwest::Error| ManagementError(error.without_url().to_string());
         let answer = asked.send().await.map_err(lost)?;
         let date = answer
             .headers()
@@ -132,9 +139,9 @@ impl Management {
             StatusCode::NOT_FOUND => Ok(None),
             status if status.is_success() => {
                 let body = answer.json().await.map_err(lost)?;
-                Ok(Some(Told { body, date }))
+                Ok(Some(ManagementResponse { body, date }))
             }
-            status => Err(NotTold(format!("it answered {status}"))),
+            status => Err(ManagementError(format!("it answered {status}"))),
         }
     }
 }

@@ -7,19 +7,19 @@ use lapin::message::Delivery;
 use lapin::types::AMQPValue;
 use nightshift_pipeline::port::Message;
 
-use super::outstanding::Name;
+use super::unacked::DeliveryId;
 use crate::{MOST_BYTES, attributes};
 
 /// Returns the message of a delivery over this connection.
-pub(super) fn message(connection: u64, delivery: Delivery) -> Message {
-    let name = Name {
+pub(super) fn message_from_delivery(connection: u64, delivery: Delivery) -> Message {
+    let name = DeliveryId {
         connection,
         tag: delivery.delivery_tag,
     };
     Message {
         id: name.to_string(),
-        attributes: of(&delivery.properties),
-        bytes: head(delivery.data),
+        attributes: attributes_from_properties(&delivery.properties),
+        bytes: truncate_body(delivery.data),
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn is_of_stream(properties: &BasicProperties) -> bool {
 }
 
 /// Truncates a message that is too large. It was transferred, but need not be kept.
-fn head(mut bytes: Vec<u8>) -> Vec<u8> {
+fn truncate_body(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() > MOST_BYTES {
         bytes.truncate(MOST_BYTES);
         bytes.shrink_to_fit();
@@ -43,7 +43,7 @@ fn head(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Returns scalar values only. Tables and lists are the broker's own notes about the path of a message.
-fn of(properties: &BasicProperties) -> BTreeMap<String, String> {
+fn attributes_from_properties(properties: &BasicProperties) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let known = [
         ("content-type", properties.content_type()),
@@ -64,7 +64,7 @@ fn of(properties: &BasicProperties) -> BTreeMap<String, String> {
         .flat_map(|headers| headers.inner())
     {
         if let Some(value) = scalar(value) {
-            found.insert(attributes::name(name.as_str()), value);
+            found.insert(attributes::canonical_name(name.as_str()), value);
         }
     }
     found
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn a17_of_a_huge_message_the_head_is_kept() {
-        let huge = head(vec![b'x'; MOST_BYTES + 5]);
+        let huge = truncate_body(vec![b'x'; MOST_BYTES + 5]);
         assert_eq!((huge.len(), huge.capacity()), (MOST_BYTES, MOST_BYTES));
-        assert_eq!(head(b"whole".to_vec()), b"whole");
+        assert_eq!(truncate_body(b"whole".to_vec()), b"whole");
     }
 
     #[test]
@@ -131,7 +131,9 @@ mod tests {
             .with_headers(headers)
             .with_content_type(ShortString::from("application/json"))
             .with_message_id(ShortString::from("m-1"));
-        let found: Vec<(String, String)> = of(&properties).into_iter().collect();
+        let found: Vec<(String, String)> = attributes_from_properties(&properties)
+            .into_iter()
+            .collect();
         let wanted = [
             ("broken", "\u{fffd}a"),
             ("ce-sequence", "-7"),

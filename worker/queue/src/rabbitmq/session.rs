@@ -21,54 +21,54 @@ use nightshift_pipeline::port::Message;
 use secrecy::ExposeSecret;
 use tokio::time::timeout;
 
-use super::config::Config;
-use super::message::{is_of_stream, message};
-use crate::pace::Failure;
-use crate::sizes::Sizes;
-use crate::{LONG_POLL, Secrets};
+use super::config::RabbitmqConfig;
+use super::message::{is_of_stream, message_from_delivery};
+use crate::backoff::FailureKind;
+use crate::message_sizes::MessageSizes;
+use crate::{LONG_POLL, SecretResolver};
 
 /// Longest time for one answer of the broker.
-pub(super) const ANSWER_SECS: Duration = Duration::from_secs(10);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest time for opening a connection. If the network drops all packets, this is the whole wait.
-const CONNECT_SECS: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Assumed size of a message before any was seen: the default limit of RabbitMQ 4 (`max_message_size`).
 const LARGEST_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reason why there is no session, or no longer.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct SessionError {
     /// Text for people.
     pub(super) what: String,
     /// Kind of the failure.
-    pub(super) failure: Failure,
+    pub(super) failure: FailureKind,
     /// Whether only the queue is missing.
-    pub(super) missing: bool,
+    pub(super) is_queue_missing: bool,
     /// Whether the URL names the vhost with an empty name.
-    pub(super) nameless: bool,
+    pub(super) has_empty_vhost: bool,
 }
 
-impl Trouble {
-    pub(super) fn away(what: &str) -> Self {
+impl SessionError {
+    pub(super) fn unavailable(what: &str) -> Self {
         Self {
             what: what.to_owned(),
-            failure: Failure::Away,
-            missing: false,
-            nameless: false,
+            failure: FailureKind::Unavailable,
+            is_queue_missing: false,
+            has_empty_vhost: false,
         }
     }
 
     fn refused(what: String) -> Self {
         Self {
             what,
-            failure: Failure::Refused,
-            missing: false,
-            nameless: false,
+            failure: FailureKind::Refused,
+            is_queue_missing: false,
+            has_empty_vhost: false,
         }
     }
 
-    fn of(doing: &str, error: &lapin::Error) -> Self {
+    fn from_lapin(doing: &str, error: &lapin::Error) -> Self {
         use AMQPErrorKind::{Hard, Soft};
         let said = match error.kind() {
             ErrorKind::ProtocolError(said) => Some(said.kind()),
@@ -84,25 +84,25 @@ impl Trouble {
         Self {
             what: format!("{doing}: {error}"),
             failure: if refused {
-                Failure::Refused
+                FailureKind::Refused
             } else {
-                Failure::Away
+                FailureKind::Unavailable
             },
-            missing: matches!(said, Some(Soft(AMQPSoftError::NOTFOUND))),
-            nameless: false,
+            is_queue_missing: matches!(said, Some(Soft(AMQPSoftError::NOTFOUND))),
+            has_empty_vhost: false,
         }
     }
 }
 
 /// Waits for an answer of the broker with a timeout.
-pub(super) async fn asked<T>(
+pub(super) async fn with_timeout<T>(
     doing: &str,
     limit: Duration,
     answer: impl Future<Output = lapin::Result<T>>,
-) -> Result<T, Trouble> {
+) -> Result<T, SessionError> {
     match timeout(limit, answer).await {
-        Ok(answer) => answer.map_err(|error| Trouble::of(doing, &error)),
-        Err(_) => Err(Trouble::away(&format!(
+        Ok(answer) => answer.map_err(|error| SessionError::from_lapin(doing, &error)),
+        Err(_) => Err(SessionError::unavailable(&format!(
             "{doing}: no answer within {limit:?}"
         ))),
     }
@@ -115,48 +115,49 @@ pub(super) struct Session {
     queue: String,
     consumer: Option<Consumer>,
     prefetch: u16,
-    came: Came,
+    buffer: ReceiveBuffer,
 }
 
 /// Messages that arrived.
-struct Came {
+struct ReceiveBuffer {
     /// Number of the connection.
     number: u64,
     /// Messages that were not handed over.
     waiting: VecDeque<Message>,
-    sizes: Sizes,
+    sizes: MessageSizes,
     /// Whether it was logged that they come from a stream.
-    is_told: bool,
+    is_stream_logged: bool,
 }
 
-impl Came {
+impl ReceiveBuffer {
     fn add(&mut self, delivery: Delivery) {
-        self.sizes.note(delivery.data.len());
-        if !self.is_told && is_of_stream(&delivery.properties) {
-            self.is_told = true;
+        self.sizes.record(delivery.data.len());
+        if !self.is_stream_logged && is_of_stream(&delivery.properties) {
+            self.is_stream_logged = true;
             tracing::error!(
                 "the queue is a stream: alerts that come while no worker listens are never taken; bind a durable quorum \
                  queue in its place"
             );
         }
-        self.waiting.push_back(message(self.number, delivery));
+        self.waiting
+            .push_back(message_from_delivery(self.number, delivery));
     }
 }
 
 impl Session {
     /// Connects and checks the queue. Nothing is consumed before [`Session::make_room`].
     pub(super) async fn open(
-        config: Config,
-        secrets: Secrets,
+        config: RabbitmqConfig,
+        secrets: SecretResolver,
         number: u64,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, SessionError> {
         let connection = connect(&config, &secrets).await?;
         let mut channel = open_channel(&connection).await?;
-        match passively(&channel, &config.queue).await {
-            Err(trouble) if config.declare && trouble.missing => {
+        match passive_declare(&channel, &config.queue).await {
+            Err(trouble) if config.declare && trouble.is_queue_missing => {
                 // The refusal has closed the channel.
                 channel = open_channel(&connection).await?;
-                declare(&channel, &config.queue).await?;
+                declare_queue(&channel, &config.queue).await?;
             }
             other => other?,
         }
@@ -166,11 +167,11 @@ impl Session {
             queue: config.queue.clone(),
             consumer: None,
             prefetch: 0,
-            came: Came {
+            buffer: ReceiveBuffer {
                 number,
                 waiting: VecDeque::new(),
-                sizes: Sizes::new(LARGEST_BYTES),
-                is_told: false,
+                sizes: MessageSizes::new(LARGEST_BYTES),
+                is_stream_logged: false,
             },
         })
     }
@@ -180,18 +181,18 @@ impl Session {
     }
 
     pub(super) const fn number(&self) -> u64 {
-        self.came.number
+        self.buffer.number
     }
 
     /// Returns the number of messages whose bytes fit into memory.
-    fn fit(&self) -> u16 {
-        u16::try_from(self.came.sizes.most()).unwrap_or(u16::MAX)
+    fn max_fitting(&self) -> u16 {
+        u16::try_from(self.buffer.sizes.max_in_flight()).unwrap_or(u16::MAX)
     }
 
     /// Returns whether the prefetch suits this many messages, or as many as fit into memory. A little too much room
     /// does not justify another consumer, unless memory is short.
     pub(super) fn has_room(&self, wanted: u16) -> bool {
-        let fit = self.fit();
+        let fit = self.max_fitting();
         let wanted = wanted.min(fit);
         let is_about = self.prefetch / 2 <= wanted && wanted <= self.prefetch;
         self.consumer.is_some() && is_about && self.prefetch <= fit
@@ -199,30 +200,30 @@ impl Session {
 
     /// Sets the prefetch to this many messages. A limit applies to consumers that start after it was set, so the
     /// consumer is replaced. Messages that it had received are kept.
-    pub(super) async fn make_room(mut self, wanted: u16) -> Result<Self, Trouble> {
+    pub(super) async fn make_room(mut self, wanted: u16) -> Result<Self, SessionError> {
         if let Some(mut consumer) = self.consumer.take() {
             let cancelled = self
                 .channel
                 .basic_cancel(consumer.tag(), BasicCancelOptions::default());
-            asked("cancel the consumer", ANSWER_SECS, cancelled).await?;
+            with_timeout("cancel the consumer", ANSWER_TIMEOUT, cancelled).await?;
             let rest = async {
                 while let Some(delivery) = consumer.try_next().await? {
-                    self.came.add(delivery);
+                    self.buffer.add(delivery);
                 }
                 Ok(())
             };
-            asked("end the consumer", ANSWER_SECS, rest).await?;
+            with_timeout("end the consumer", ANSWER_TIMEOUT, rest).await?;
         }
-        let wanted = wanted.min(self.fit());
+        let wanted = wanted.min(self.max_fitting());
         let limit = self.channel.basic_qos(wanted, BasicQosOptions::default());
-        asked("set the prefetch", ANSWER_SECS, limit).await?;
+        with_timeout("set the prefetch", ANSWER_TIMEOUT, limit).await?;
         let consumer = self.channel.basic_consume(
             self.queue.as_str().into(),
             "".into(),
             BasicConsumeOptions::default(),
             FieldTable::default(),
         );
-        self.consumer = Some(asked("consume", ANSWER_SECS, consumer).await?);
+        self.consumer = Some(with_timeout("consume", ANSWER_TIMEOUT, consumer).await?);
         self.prefetch = wanted;
         Ok(self)
     }
@@ -230,53 +231,60 @@ impl Session {
     /// Waits for a first message and returns those that arrived with it. The end of the stream is an error: the
     /// broker has cancelled the consumer, as it does when the queue is deleted. Messages that arrived before are
     /// returned first.
-    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<Message>, Trouble> {
+    pub(super) async fn receive(&mut self, most: usize) -> Result<Vec<Message>, SessionError> {
         let Some(consumer) = &mut self.consumer else {
-            return Err(Trouble::away("there is no consumer"));
+            return Err(SessionError::unavailable("there is no consumer"));
         };
-        let mut next = if self.came.waiting.is_empty() {
+        let mut next = if self.buffer.waiting.is_empty() {
             timeout(LONG_POLL, consumer.next()).await.ok()
         } else {
             consumer.next().now_or_never()
         };
         while let Some(came) = next {
             match came {
-                Some(Ok(delivery)) => self.came.add(delivery),
-                Some(Err(error)) => return Err(Trouble::of("receive", &error)),
+                Some(Ok(delivery)) => self.buffer.add(delivery),
+                Some(Err(error)) => return Err(SessionError::from_lapin("receive", &error)),
                 None => {
                     // A stream that has ended must not be polled again, because it would never wake.
                     self.consumer = None;
                     break;
                 }
             }
-            if self.came.waiting.len() >= most {
+            if self.buffer.waiting.len() >= most {
                 break;
             }
             next = consumer.next().now_or_never();
         }
-        if self.consumer.is_none() && self.came.waiting.is_empty() {
+        if self.consumer.is_none() && self.buffer.waiting.is_empty() {
             let queue = &self.queue;
-            return Err(Trouble::away(&format!(
+            return Err(SessionError::unavailable(&format!(
                 "the broker has cancelled the consumer: was the queue {queue:?} deleted?"
             )));
         }
-        let count = most.min(self.came.waiting.len());
-        Ok(self.came.waiting.drain(..count).collect())
+        let count = most.min(self.buffer.waiting.len());
+        Ok(self.buffer.waiting.drain(..count).collect())
     }
 
     /// Closes in order, so that the broker redelivers unacknowledged messages at once.
     pub(super) async fn close(self) {
         let closed = self.connection.close(200, "done".into());
-        if let Err(trouble) = asked("close the connection", Duration::from_secs(2), closed).await {
+        if let Err(trouble) =
+            with_timeout("close the connection", Duration::from_secs(2), closed).await
+        {
             tracing::debug!(why = trouble.what, "a connection did not end in order");
         }
     }
 }
 
-pub(super) async fn connect(config: &Config, secrets: &Secrets) -> Result<Connection, Trouble> {
-    let secret = |text: &str| secrets(text).map_err(Trouble::refused);
+pub(super) async fn connect(
+    config: &RabbitmqConfig,
+    secrets: &SecretResolver,
+) -> Result<Connection, SessionError> {
+    let secret = |text: &str| secrets(text).map_err(SessionError::refused);
     let url = secret(config.url.expose_secret())?;
-    let mut uri = config.uri(url.expose_secret()).map_err(Trouble::refused)?;
+    let mut uri = config
+        .uri(url.expose_secret())
+        .map_err(SessionError::refused)?;
     if let Some(password) = &config.password {
         let password = secret(password.expose_secret())?;
         uri.authority.userinfo.password = password.expose_secret().trim_end().to_owned();
@@ -287,8 +295,8 @@ pub(super) async fn connect(config: &Config, secrets: &Secrets) -> Result<Connec
             let file = file.clone();
             let shown = file.display().to_string();
             let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(file)).await;
-            let read = read.map_err(|error| Trouble::refused(error.to_string()))?;
-            Some(read.map_err(|error| Trouble::refused(format!("ca_file {shown}: {error}")))?)
+            let read = read.map_err(|error| SessionError::refused(error.to_string()))?;
+            Some(read.map_err(|error| SessionError::refused(format!("ca_file {shown}: {error}")))?)
         }
     };
     let tls = OwnedTLSConfig {
@@ -297,20 +305,20 @@ pub(super) async fn connect(config: &Config, secrets: &Secrets) -> Result<Connec
     };
     let properties = ConnectionProperties::default()
         .with_connection_name(format!("nightshift {}", config.name).into());
-    let runtime =
-        lapin::runtime::default_runtime().map_err(|error| Trouble::of("connect", &error))?;
-    let (place, nameless) = (place(&uri.authority), uri.vhost.is_empty());
+    let runtime = lapin::runtime::default_runtime()
+        .map_err(|error| SessionError::from_lapin("connect", &error))?;
+    let (place, nameless) = (connect_label(&uri.authority), uri.vhost.is_empty());
     let connected = Connection::connect_uri_with_config(uri, properties, tls, runtime);
     // The library's future is too large for the stack of its callers.
-    let connected = asked(&place, CONNECT_SECS, Box::pin(connected)).await;
-    connected.map_err(|trouble| Trouble {
-        nameless,
+    let connected = with_timeout(&place, CONNECT_TIMEOUT, Box::pin(connected)).await;
+    connected.map_err(|trouble| SessionError {
+        has_empty_vhost: nameless,
         ..trouble
     })
 }
 
 /// Formats the address for people, with brackets around an IPv6 address before a port.
-fn place(authority: &AMQPAuthority) -> String {
+fn connect_label(authority: &AMQPAuthority) -> String {
     let (host, port) = (&authority.host, authority.port);
     if host.contains(':') {
         format!("connect to [{host}]:{port}")
@@ -319,13 +327,13 @@ fn place(authority: &AMQPAuthority) -> String {
     }
 }
 
-async fn passively(channel: &Channel, queue: &str) -> Result<(), Trouble> {
+async fn passive_declare(channel: &Channel, queue: &str) -> Result<(), SessionError> {
     let options = QueueDeclareOptions {
         passive: true,
         ..QueueDeclareOptions::default()
     };
     let asked_for = channel.queue_declare(queue.into(), options, FieldTable::default());
-    asked("look for the queue", ANSWER_SECS, asked_for)
+    with_timeout("look for the queue", ANSWER_TIMEOUT, asked_for)
         .await
         .map(|_| ())
 }
@@ -335,7 +343,7 @@ const MOST_DELIVERIES: i32 = i32::MAX;
 
 /// Creates the queue without a delivery limit. From version 4 on, RabbitMQ otherwise has a limit of 20 and drops
 /// messages that reach it.
-async fn declare(channel: &Channel, queue: &str) -> Result<(), Trouble> {
+async fn declare_queue(channel: &Channel, queue: &str) -> Result<(), SessionError> {
     let mut arguments = FieldTable::default();
     arguments.insert(
         "x-queue-type".into(),
@@ -346,9 +354,16 @@ async fn declare(channel: &Channel, queue: &str) -> Result<(), Trouble> {
         AMQPValue::LongInt(MOST_DELIVERIES),
     );
     let made = channel.queue_declare(queue.into(), QueueDeclareOptions::durable(), arguments);
-    asked("make the queue", ANSWER_SECS, made).await.map(|_| ())
+    with_timeout("make the queue", ANSWER_TIMEOUT, made)
+        .await
+        .map(|_| ())
 }
 
-pub(super) async fn open_channel(connection: &Connection) -> Result<Channel, Trouble> {
-    asked("open a channel", ANSWER_SECS, connection.create_channel()).await
+pub(super) async fn open_channel(connection: &Connection) -> Result<Channel, SessionError> {
+    with_timeout(
+        "open a channel",
+        ANSWER_TIMEOUT,
+        connection.create_channel(),
+    )
+    .await
 }

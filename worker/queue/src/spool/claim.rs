@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 /// The folder of this process, owned for the lifetime of this value.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct FolderClaim {
     folder: PathBuf,
     lock_file: PathBuf,
     _lock: File,
 }
 
-impl Claim {
+impl FolderClaim {
     /// Creates a new folder below `cur`.
     pub(super) fn new(cur: &Path) -> io::Result<Self> {
         let name = format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());

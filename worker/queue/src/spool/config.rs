@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Spool")]
-pub struct Config {
+pub struct SpoolConfig {
     /// Name of the source.
     pub name: String,
     /// Directory. It and its folders `tmp/`, `new/`, `cur/`, `done/` and `failed/` are created when missing.
@@ -22,7 +22,7 @@ pub struct Config {
     pub feeds: Vec<String>,
 }
 
-impl Config {
+impl SpoolConfig {
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.dir.as_os_str().is_empty() {
             return Err("dir: name the directory".to_owned());

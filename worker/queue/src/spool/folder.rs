@@ -7,49 +7,49 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use nightshift_pipeline::port::{Fate, Message};
+use nightshift_pipeline::port::{Disposition, Message};
 
-use super::claim::{Claim, recover};
-use super::examine::beside;
-use super::later::PutOff;
+use super::claim::{FolderClaim, recover};
+use super::deferred::DeferredFiles;
+use super::doctor::count_misplaced_files;
 use crate::MOST_BYTES;
-use crate::sizes::BUDGET_BYTES;
+use crate::message_sizes::BUDGET_BYTES;
 
 /// A spool directory with the files that this process has taken.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct SpoolFolder {
     new: PathBuf,
     cur: PathBuf,
     done: PathBuf,
     failed: PathBuf,
     keep: bool,
-    claim: Claim,
+    claim: FolderClaim,
     /// Names in `new/`, oldest first, from the last listing.
     listed: VecDeque<OsString>,
     /// Files that were taken and read, but not handed over.
     ready: VecDeque<Message>,
     /// Files that were taken and are not settled.
-    taken: HashMap<String, Taken>,
+    taken: HashMap<String, ClaimedFile>,
     /// Files that could not be taken or read and are still in `new/`.
-    put_off: PutOff,
+    deferred: DeferredFiles,
     /// Files that could not be put back either. They are in our folder, and putting them back is retried.
     stranded: Vec<PathBuf>,
     /// Function that reads a file.
-    pub(super) reading: fn(&Path) -> io::Result<Head>,
+    pub(super) read_file: fn(&Path) -> io::Result<FileContent>,
     count: u64,
 }
 
 /// Content of a file.
 #[derive(Debug)]
-pub(super) enum Head {
+pub(super) enum FileContent {
     /// The bytes of the file, or their beginning.
     Bytes(Vec<u8>),
     /// A link or device, which is not a message for any process.
-    NoPlainFile,
+    NotRegularFile,
 }
 
 #[derive(Debug)]
-struct Taken {
+struct ClaimedFile {
     path: PathBuf,
     /// Whether the whole file was read.
     whole: bool,
@@ -57,7 +57,7 @@ struct Taken {
     bytes: usize,
 }
 
-impl Folder {
+impl SpoolFolder {
     /// Opens a directory, creates missing folders, and puts back files of processes that are gone.
     pub(super) fn open(dir: &Path, keep: bool) -> io::Result<Self> {
         let [tmp, new, cur, done, failed] =
@@ -65,7 +65,7 @@ impl Folder {
         for path in [&tmp, &new, &cur, &done, &failed] {
             fs::create_dir_all(path)?;
         }
-        let claim = Claim::new(&cur)?;
+        let claim = FolderClaim::new(&cur)?;
         let mut folder = Self {
             new,
             cur,
@@ -76,13 +76,13 @@ impl Folder {
             listed: VecDeque::new(),
             ready: VecDeque::new(),
             taken: HashMap::new(),
-            put_off: PutOff::default(),
+            deferred: DeferredFiles::default(),
             stranded: Vec::new(),
-            reading: head,
+            read_file: read_content,
             count: 0,
         };
         folder.recover()?;
-        let files = beside(dir);
+        let files = count_misplaced_files(dir);
         if files > 0 {
             tracing::warn!(dir = %dir.display(), files, "files lie beside new/ and are not read; move them there");
         }
@@ -102,9 +102,9 @@ impl Folder {
     }
 
     /// Recreates our own folder if a clean-up of old folders removed it. Without it no file can be taken.
-    fn see_to_claim(&mut self) -> io::Result<()> {
+    fn ensure_claim(&mut self) -> io::Result<()> {
         if !self.claim.folder().is_dir() {
-            let new = Claim::new(&self.cur)?;
+            let new = FolderClaim::new(&self.cur)?;
             std::mem::replace(&mut self.claim, new).end();
         }
         Ok(())
@@ -112,7 +112,7 @@ impl Folder {
 
     /// Takes files until this many are ready, there are no more, or the next one does not fit into memory beside the
     /// unsettled ones, in which case it stays in place. A file that cannot be taken does not block the others.
-    pub(super) fn take(&mut self, most: usize) -> io::Result<()> {
+    pub(super) fn claim_files(&mut self, most: usize) -> io::Result<()> {
         let mut is_listed = false;
         while self.ready.len() < most {
             let Some(name) = self.listed.pop_front() else {
@@ -120,19 +120,19 @@ impl Folder {
                     return Ok(());
                 }
                 is_listed = true;
-                self.list()?;
+                self.refresh_listing()?;
                 continue;
             };
-            if self.put_off.waits(&name) {
+            if self.deferred.waits(&name) {
                 continue;
             }
             if !self.fits(&name) {
                 self.listed.push_front(name);
                 return Ok(());
             }
-            match self.take_one(&name) {
-                Ok(()) => self.put_off.ended(&name),
-                Err(error) => self.put_off.again(name, &error),
+            match self.claim_file(&name) {
+                Ok(()) => self.deferred.remove(&name),
+                Err(error) => self.deferred.defer(name, &error),
             }
         }
         Ok(())
@@ -149,12 +149,12 @@ impl Folder {
     }
 
     /// Returns why a file cannot be taken, if there is one.
-    pub(super) fn trouble(&self) -> Option<String> {
-        self.put_off.why()
+    pub(super) fn problem(&self) -> Option<String> {
+        self.deferred.reason()
     }
 
-    fn list(&mut self) -> io::Result<()> {
-        self.see_to_claim()?;
+    fn refresh_listing(&mut self) -> io::Result<()> {
+        self.ensure_claim()?;
         let stranded = std::mem::take(&mut self.stranded);
         for path in stranded {
             // The error is reported when the file cannot be read again.
@@ -163,15 +163,15 @@ impl Folder {
             }
         }
         self.recover()?;
-        self.listed = list(&self.new)?;
-        self.put_off.keep_those_of(&self.listed);
+        self.listed = list_new(&self.new)?;
+        self.deferred.retain_listed(&self.listed);
         Ok(())
     }
 
-    fn take_one(&mut self, name: &OsStr) -> io::Result<()> {
+    fn claim_file(&mut self, name: &OsStr) -> io::Result<()> {
         let path = self.claim.folder().join(name);
         match fs::rename(self.new.join(name), &path) {
-            Ok(()) => self.read(name, path),
+            Ok(()) => self.read_claimed(name, path),
             // Another process was faster.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -179,14 +179,14 @@ impl Folder {
     }
 
     /// Reads a file that was taken. A file that cannot be read now is put back, because it may be readable later.
-    fn read(&mut self, name: &OsStr, path: PathBuf) -> io::Result<()> {
+    fn read_claimed(&mut self, name: &OsStr, path: PathBuf) -> io::Result<()> {
         let shown = name.to_string_lossy();
-        match (self.reading)(&path) {
-            Ok(Head::Bytes(bytes)) => {
+        match (self.read_file)(&path) {
+            Ok(FileContent::Bytes(bytes)) => {
                 self.count += 1;
                 let id = format!("{}/{shown}", self.count);
                 let whole = bytes.len() < MOST_BYTES;
-                let taken = Taken {
+                let taken = ClaimedFile {
                     path,
                     whole,
                     bytes: bytes.len(),
@@ -199,7 +199,7 @@ impl Folder {
                 });
                 Ok(())
             }
-            Ok(Head::NoPlainFile) => {
+            Ok(FileContent::NotRegularFile) => {
                 tracing::warn!(file = %shown, "it is no plain file; it is put into failed/");
                 move_into(&path, &self.failed).or_else(|error| self.put_back(path, error))
             }
@@ -222,7 +222,7 @@ impl Folder {
     }
 
     /// Settles files, and returns those for which it failed, with the reason.
-    pub(super) fn settle(&mut self, settled: &[(String, Fate)]) -> Vec<(String, String)> {
+    pub(super) fn settle(&mut self, settled: &[(String, Disposition)]) -> Vec<(String, String)> {
         let mut failed = Vec::new();
         for (id, fate) in settled {
             let Some(taken) = self.taken.get_mut(id) else {
@@ -232,11 +232,13 @@ impl Folder {
             taken.bytes = 0;
             let path = &taken.path;
             let moved = match fate {
-                Fate::Back => move_into(path, &self.new),
+                Disposition::Nack => move_into(path, &self.new),
                 // The store keeps the bytes of an unreadable message, but only the beginning of a huge file.
-                Fate::Unreadable if self.keep || !taken.whole => move_into(path, &self.failed),
-                Fate::Committed if self.keep => move_into(path, &self.done),
-                Fate::Committed | Fate::Unreadable => fs::remove_file(path),
+                Disposition::DeadLetter if self.keep || !taken.whole => {
+                    move_into(path, &self.failed)
+                }
+                Disposition::Ack if self.keep => move_into(path, &self.done),
+                Disposition::Ack | Disposition::DeadLetter => fs::remove_file(path),
             };
             match moved {
                 Ok(()) => {
@@ -262,7 +264,7 @@ impl Folder {
 
 /// Lists the names in `new/`, oldest first. Hidden files are unfinished work of writers, and folders are not
 /// messages.
-fn list(new: &Path) -> io::Result<VecDeque<OsString>> {
+fn list_new(new: &Path) -> io::Result<VecDeque<OsString>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(new)? {
         let entry = entry?;
@@ -281,15 +283,15 @@ fn list(new: &Path) -> io::Result<VecDeque<OsString>> {
 
 /// Reads the bytes of a file or their beginning. Links and devices are not followed, because they lead out of the
 /// directory.
-fn head(path: &Path) -> io::Result<Head> {
+fn read_content(path: &Path) -> io::Result<FileContent> {
     if !fs::symlink_metadata(path)?.is_file() {
-        return Ok(Head::NoPlainFile);
+        return Ok(FileContent::NotRegularFile);
     }
     let mut bytes = Vec::new();
     File::open(path)?
         .take(MOST_BYTES as u64)
         .read_to_end(&mut bytes)?;
-    Ok(Head::Bytes(bytes))
+    Ok(FileContent::Bytes(bytes))
 }
 
 /// Moves a file, under another name if its own is taken, because `rename` alone would replace an existing file.

@@ -5,35 +5,35 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use async_trait::async_trait;
-use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
+use nightshift_pipeline::port::{OutgoingMessage, Publish, PublishError};
 
-use super::Config;
-use crate::publish::failed;
+use super::SpoolConfig;
+use crate::publish::publish_error;
 
 /// Publisher of files to a directory.
-pub(crate) struct Publisher {
-    config: Config,
+pub(crate) struct SpoolPublisher {
+    config: SpoolConfig,
 }
 
-impl Publisher {
-    pub(crate) const fn new(config: Config) -> Self {
+impl SpoolPublisher {
+    pub(crate) const fn new(config: SpoolConfig) -> Self {
         Self { config }
     }
 }
 
 #[async_trait]
-impl Publish for Publisher {
+impl Publish for SpoolPublisher {
     fn name(&self) -> &str {
         &self.config.name
     }
 
-    async fn publish(&self, message: &Outgoing) -> Result<(), PublishError> {
+    async fn publish(&self, message: &OutgoingMessage) -> Result<(), PublishError> {
         let (dir, message) = (self.config.dir.clone(), message.clone());
         let shown = dir.display().to_string();
-        let put = tokio::task::spawn_blocking(move || put(&dir, &message)).await;
+        let put = tokio::task::spawn_blocking(move || write_message(&dir, &message)).await;
         put.unwrap_or_else(|stopped| Err(io::Error::other(stopped)))
             .map_err(|error| {
-                failed(
+                publish_error(
                     &self.config.name,
                     format!("cannot write below {shown}: {error}"),
                 )
@@ -42,7 +42,7 @@ impl Publish for Publisher {
 }
 
 /// Writes the file under a new name each time, so that no existing file is overwritten.
-fn put(dir: &Path, message: &Outgoing) -> io::Result<()> {
+fn write_message(dir: &Path, message: &OutgoingMessage) -> io::Result<()> {
     let [tmp, new] = ["tmp", "new"].map(|name| dir.join(name));
     for folder in [&tmp, &new] {
         fs::create_dir_all(folder)?;

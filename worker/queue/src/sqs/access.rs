@@ -16,45 +16,45 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::config::Config;
+use super::config::SqsConfig;
 
 /// Shortest time between two new clients, because a call may be refused for another reason. With the longest wait
 /// between two polls, 30 s, changed keys are used within a minute.
-const PAUSE: Duration = Duration::from_secs(30);
+const RENEW_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Reads the environment and its files.
-pub(super) type Load = Arc<dyn Fn() -> BoxFuture<'static, SdkConfig> + Send + Sync>;
+pub(super) type ConfigLoader = Arc<dyn Fn() -> BoxFuture<'static, SdkConfig> + Send + Sync>;
 
 /// Credentials of the latest client.
 #[derive(Debug)]
-pub(super) struct Credentials(Mutex<SharedCredentialsProvider>);
+pub(super) struct CurrentCredentials(Mutex<SharedCredentialsProvider>);
 
-impl Credentials {
-    pub(super) fn now(&self) -> SharedCredentialsProvider {
+impl CurrentCredentials {
+    pub(super) fn current(&self) -> SharedCredentialsProvider {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.clone()
     }
 }
 
 /// A client and the means to create the next one.
-pub(super) struct Access {
-    config: Config,
+pub(super) struct ClientAccess {
+    config: SqsConfig,
     region: Option<Region>,
     client: Mutex<Client>,
-    credentials: Option<Arc<Credentials>>,
-    load: Option<Load>,
+    credentials: Option<Arc<CurrentCredentials>>,
+    load: Option<ConfigLoader>,
     /// Time when the client was last renewed; locked during a renewal.
     renewed: tokio::sync::Mutex<Option<Instant>>,
 }
 
-impl Access {
+impl ClientAccess {
     /// Creates the client with the credentials and, unless configured, the region of the AWS environment. One attempt
     /// of a call takes no longer than `attempt`.
     ///
     /// # Errors
     ///
     /// When no region is known.
-    pub(super) async fn load(config: &Config, attempt: Duration) -> Result<Self, String> {
+    pub(super) async fn load(config: &SqsConfig, attempt: Duration) -> Result<Self, String> {
         let region = config.region().map(Region::new);
         let load = move || {
             let timeouts = TimeoutConfig::builder().operation_attempt_timeout(attempt);
@@ -65,18 +65,21 @@ impl Access {
             }
             loader.load().boxed()
         };
-        Self::loading(config, Arc::new(load)).await
+        Self::with_loader(config, Arc::new(load)).await
     }
 
     /// Creates the client with the configuration that `load` returns, now and later.
-    pub(super) async fn loading(config: &Config, load: Load) -> Result<Self, String> {
-        let mut access = Self::with(config, &load().await)?;
+    pub(super) async fn with_loader(
+        config: &SqsConfig,
+        load: ConfigLoader,
+    ) -> Result<Self, String> {
+        let mut access = Self::with_sdk_config(config, &load().await)?;
         access.load = Some(load);
         Ok(access)
     }
 
     /// Creates the client for a fixed configuration of the SDK.
-    pub(super) fn with(config: &Config, sdk: &SdkConfig) -> Result<Self, String> {
+    pub(super) fn with_sdk_config(config: &SqsConfig, sdk: &SdkConfig) -> Result<Self, String> {
         if sdk.region().is_none() {
             return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
         }
@@ -84,8 +87,8 @@ impl Access {
         Ok(Self {
             config: config.clone(),
             region: sdk.region().cloned(),
-            client: Mutex::new(client(config, sdk)),
-            credentials: credentials.map(|found| Arc::new(Credentials(Mutex::new(found)))),
+            client: Mutex::new(build_client(config, sdk)),
+            credentials: credentials.map(|found| Arc::new(CurrentCredentials(Mutex::new(found)))),
             load: None,
             renewed: tokio::sync::Mutex::default(),
         })
@@ -96,13 +99,13 @@ impl Access {
     }
 
     /// Returns the current client, which must not be kept.
-    pub(super) fn client(&self) -> Client {
+    pub(super) fn current_client(&self) -> Client {
         let held = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         held.clone()
     }
 
     /// Returns credentials that always resolve to those of the current client.
-    pub(super) fn credentials(&self) -> Option<Arc<Credentials>> {
+    pub(super) fn credentials(&self) -> Option<Arc<CurrentCredentials>> {
         self.credentials.clone()
     }
 
@@ -113,7 +116,7 @@ impl Access {
             return false;
         };
         let mut renewed = self.renewed.lock().await;
-        if renewed.is_some_and(|at| at.elapsed() < PAUSE) {
+        if renewed.is_some_and(|at| at.elapsed() < RENEW_INTERVAL) {
             return false;
         }
         let sdk = load().await;
@@ -122,7 +125,8 @@ impl Access {
             source.name = self.config.name,
             "a call was refused: the AWS credentials were read again"
         );
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client(&self.config, &sdk);
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) =
+            build_client(&self.config, &sdk);
         if let (Some(held), Some(found)) = (&self.credentials, sdk.credentials_provider()) {
             *held.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
         }
@@ -130,7 +134,7 @@ impl Access {
     }
 }
 
-fn client(config: &Config, sdk: &SdkConfig) -> Client {
+fn build_client(config: &SqsConfig, sdk: &SdkConfig) -> Client {
     let mut own = aws_sdk_sqs::config::Builder::from(sdk);
     if let Some(endpoint) = &config.endpoint_url {
         own = own.endpoint_url(endpoint);

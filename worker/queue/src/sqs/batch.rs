@@ -16,10 +16,10 @@ use aws_sdk_sqs::types::{
 };
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::{StreamExt, stream};
-use nightshift_engine::causes::with_causes;
-use nightshift_pipeline::port::Unsettled;
+use nightshift_engine::error_chain::format_error_chain;
+use nightshift_pipeline::port::SettleError;
 
-use crate::held::Action;
+use crate::in_flight::SettleAction;
 
 /// Most entries of one call.
 const MOST_ENTRIES: usize = 10;
@@ -31,26 +31,26 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 const TRIES: usize = 6;
 
 /// Performs the action on these messages, given with their handles, and returns those for which it failed.
-pub(super) async fn all(
+pub(super) async fn settle_all(
     client: &Client,
     queue_url: &str,
-    action: Action,
+    action: SettleAction,
     messages: Vec<(String, String)>,
-) -> Vec<Unsettled> {
+) -> Vec<SettleError> {
     let calls: Vec<_> = messages
         .chunks(MOST_ENTRIES)
-        .map(|some| ten(client, queue_url, action, some.to_vec()))
+        .map(|some| settle_chunk(client, queue_url, action, some.to_vec()))
         .collect();
-    let failed: Vec<Vec<Unsettled>> = stream::iter(calls).buffer_unordered(CALLS).collect().await;
+    let failed: Vec<Vec<SettleError>> = stream::iter(calls).buffer_unordered(CALLS).collect().await;
     failed.into_iter().flatten().collect()
 }
 
-async fn ten(
+async fn settle_chunk(
     client: &Client,
     queue_url: &str,
-    action: Action,
+    action: SettleAction,
     mut left: Vec<(String, String)>,
-) -> Vec<Unsettled> {
+) -> Vec<SettleError> {
     let mut pauses = ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(100))
         .with_max_delay(Duration::from_secs(5))
@@ -59,11 +59,11 @@ async fn ten(
         .build();
     let mut failed = Vec::new();
     loop {
-        let refused = match once(client, queue_url, action, &left).await {
+        let refused = match send_batch(client, queue_url, action, &left).await {
             Ok(refused) => refused,
             // The client has already retried where that can help.
             Err(why) => {
-                failed.extend(left.into_iter().map(|(id, _)| unsettled(id, &why)));
+                failed.extend(left.into_iter().map(|(id, _)| settle_error(id, &why)));
                 return failed;
             }
         };
@@ -74,7 +74,7 @@ async fn ten(
                 continue;
             };
             if entry.sender_fault() || pause.is_none() {
-                failed.push(unsettled(message.0.clone(), &reason(&entry)));
+                failed.push(settle_error(message.0.clone(), &reason(&entry)));
             } else {
                 again.push(message.clone());
             }
@@ -87,8 +87,8 @@ async fn ten(
     }
 }
 
-fn unsettled(id: String, why: &str) -> Unsettled {
-    Unsettled {
+fn settle_error(id: String, why: &str) -> SettleError {
+    SettleError {
         id,
         why: why.to_owned(),
     }
@@ -100,10 +100,10 @@ fn reason(entry: &BatchResultErrorEntry) -> String {
 }
 
 /// Makes one call and returns the failed entries. An entry's id is its index in `messages`.
-async fn once(
+async fn send_batch(
     client: &Client,
     queue_url: &str,
-    action: Action,
+    action: SettleAction,
     messages: &[(String, String)],
 ) -> Result<Vec<BatchResultErrorEntry>, String> {
     let handles = messages
@@ -111,7 +111,7 @@ async fn once(
         .enumerate()
         .map(|(at, (_, handle))| (at, handle));
     match action {
-        Action::Done => {
+        SettleAction::Ack => {
             let mut call: Deletion = client.delete_message_batch().queue_url(queue_url);
             for (at, handle) in handles {
                 let entry = DeleteMessageBatchRequestEntry::builder()
@@ -121,13 +121,13 @@ async fn once(
             }
             let answer = call
                 .customize()
-                .config_override(brief())
+                .config_override(short_timeouts())
                 .send()
                 .await
-                .map_err(|error| told(&error))?;
+                .map_err(|error| sdk_error_text(&error))?;
             Ok(answer.failed)
         }
-        Action::Hold(secs) => {
+        SettleAction::SetVisibility(secs) => {
             let mut call: Visibility = client
                 .change_message_visibility_batch()
                 .queue_url(queue_url);
@@ -140,10 +140,10 @@ async fn once(
             }
             let answer = call
                 .customize()
-                .config_override(brief())
+                .config_override(short_timeouts())
                 .send()
                 .await
-                .map_err(|error| told(&error))?;
+                .map_err(|error| sdk_error_text(&error))?;
             Ok(answer.failed)
         }
     }
@@ -151,13 +151,13 @@ async fn once(
 
 /// Returns shorter timeouts than those of the client, which suit a long poll. Here such a silence means that the
 /// server is gone.
-fn brief() -> Builder {
+fn short_timeouts() -> Builder {
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT);
     Builder::new().timeout_config(timeouts.build())
 }
 
 /// Formats an error of the SDK on one line.
-pub(super) fn told<E, R>(error: &SdkError<E, R>) -> String
+pub(super) fn sdk_error_text<E, R>(error: &SdkError<E, R>) -> String
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
     R: std::fmt::Debug,
@@ -165,6 +165,6 @@ where
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
         (Some(code), None) => code.to_owned(),
-        _ => with_causes(error),
+        _ => format_error_chain(error),
     }
 }

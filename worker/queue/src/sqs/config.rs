@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
-use nightshift_engine::reach::is_loopback;
+use nightshift_engine::hosts::is_loopback;
 
 /// Configuration of a queue of SQS.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Sqs")]
-pub struct Config {
+pub struct SqsConfig {
     /// Name of the source.
     pub name: String,
     /// URL of the queue, as SQS reports it. The URL of a FIFO queue ends in `.fifo`.
@@ -39,7 +39,7 @@ const fn visibility() -> u32 {
     60
 }
 
-impl Config {
+impl SqsConfig {
     pub(crate) fn check(&self) -> Result<(), String> {
         self.check_url("queue_url", &self.queue_url)?;
         if let Some(endpoint) = &self.endpoint_url {
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn the_region_stands_in_the_url_of_a_queue() {
         let region = |url: &str| {
-            let config: Config =
+            let config: SqsConfig =
                 toml::from_str(&format!("name = 'q'\nqueue_url = '{url}'")).unwrap();
             config.region()
         };

@@ -19,10 +19,10 @@ use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::access::{Access, Credentials};
-use super::config::Config;
+use super::access::{ClientAccess, CurrentCredentials};
+use super::config::SqsConfig;
 use crate::MOST_BYTES;
-use crate::sizes::BUDGET_BYTES;
+use crate::message_sizes::BUDGET_BYTES;
 
 /// Class names of the client for Java: since 2.0, and before.
 const CLASSES: [&str; 2] = [
@@ -33,7 +33,7 @@ const CLASSES: [&str; 2] = [
 /// Location of a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Pointer {
+pub(super) struct PayloadPointer {
     s3_bucket_name: String,
     s3_key: String,
 }
@@ -41,35 +41,35 @@ pub(super) struct Pointer {
 /// Parts of an SNS notification that are needed here.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Notification {
+struct SnsNotification {
     #[serde(rename = "Type")]
     kind: String,
     message: String,
 }
 
 /// Returns the pointer in a body, or in the message of an SNS notification.
-pub(super) fn pointer(body: &str) -> Option<Pointer> {
+pub(super) fn parse_pointer(body: &str) -> Option<PayloadPointer> {
     // Other bodies are not parsed.
     if !CLASSES.iter().any(|class| body.contains(class)) {
         return None;
     }
-    match serde_json::from_str::<Notification>(body) {
-        Ok(sent) if sent.kind == "Notification" => bare_pointer(&sent.message),
-        _ => bare_pointer(body),
+    match serde_json::from_str::<SnsNotification>(body) {
+        Ok(sent) if sent.kind == "Notification" => parse_bare_pointer(&sent.message),
+        _ => parse_bare_pointer(body),
     }
 }
 
-fn bare_pointer(text: &str) -> Option<Pointer> {
-    let (class, pointer): (String, Pointer) = serde_json::from_str(text).ok()?;
+fn parse_bare_pointer(text: &str) -> Option<PayloadPointer> {
+    let (class, pointer): (String, PayloadPointer) = serde_json::from_str(text).ok()?;
     CLASSES.contains(&class.as_str()).then_some(pointer)
 }
 
 /// Fraction of the visibility that a payload may take, including the wait for memory. Other messages of the poll wait
 /// meanwhile, and are nacked unless more than half of their time is left.
-const SHARE: u32 = 6;
+const VISIBILITY_DIVISOR: u32 = 6;
 
 /// Returns few retries, because a message without its payload is redelivered.
-fn retry() -> RetryConfig {
+fn retry_config() -> RetryConfig {
     RetryConfig {
         max_retries: 2,
         retry_timeout: Duration::from_secs(10),
@@ -79,26 +79,26 @@ fn retry() -> RetryConfig {
 
 /// How long a payload waits for memory. The time is short: messages that arrived with it are handed over later and
 /// free their memory only then.
-const ROOM_WAIT: Duration = Duration::from_secs(2);
+const MEMORY_WAIT: Duration = Duration::from_secs(2);
 
 /// Memory reservation of a payload, held for the lifetime of this value.
-pub(super) type Room = Arc<OwnedSemaphorePermit>;
+pub(super) type MemoryPermit = Arc<OwnedSemaphorePermit>;
 
 /// Result of following a pointer.
 #[derive(Debug)]
 pub(super) enum Payload {
     /// The payload or its beginning, with its memory reservation.
-    Bytes(Vec<u8>, Room),
+    Bytes(Vec<u8>, MemoryPermit),
     /// There is not enough memory at present.
-    NoRoom,
+    NoMemory,
     /// The payload can never be read. Only the pointer itself is available.
-    Never(String),
+    Unreadable(String),
     /// The payload cannot be read at present.
-    Later(String),
+    Unavailable(String),
 }
 
 /// Readers of the listed buckets.
-pub(super) struct Payloads {
+pub(super) struct PayloadStore {
     buckets: BTreeMap<String, Arc<dyn ObjectStore>>,
     /// Bytes of payloads that may be held.
     memory: Arc<Semaphore>,
@@ -106,18 +106,18 @@ pub(super) struct Payloads {
     limit: Duration,
 }
 
-impl Payloads {
+impl PayloadStore {
     /// Creates readers of the listed buckets with the credentials of the queue.
     ///
     /// # Errors
     ///
     /// When a client cannot be created.
-    pub(super) fn new(config: &Config, access: &Access) -> Result<Self, String> {
+    pub(super) fn new(config: &SqsConfig, access: &ClientAccess) -> Result<Self, String> {
         let mut buckets = BTreeMap::new();
         for name in &config.buckets {
             let mut builder = AmazonS3Builder::new()
                 .with_bucket_name(name)
-                .with_retry(retry());
+                .with_retry(retry_config());
             if let Some(region) = access.region() {
                 builder = builder.with_region(region);
             }
@@ -127,7 +127,7 @@ impl Payloads {
                     .with_allow_http(endpoint.starts_with("http:"));
             }
             if let Some(credentials) = access.credentials() {
-                builder = builder.with_credentials(Arc::new(Chain(credentials)));
+                builder = builder.with_credentials(Arc::new(SdkCredentialChain(credentials)));
             }
             let store = builder
                 .build()
@@ -137,35 +137,39 @@ impl Payloads {
         Ok(Self {
             buckets,
             memory: Arc::new(Semaphore::new(BUDGET_BYTES)),
-            limit: Duration::from_secs(u64::from(config.visibility_secs)) / SHARE,
+            limit: Duration::from_secs(u64::from(config.visibility_secs)) / VISIBILITY_DIVISOR,
         })
     }
 
     /// Returns whether there can be payloads.
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_buckets(&self) -> bool {
         !self.buckets.is_empty()
     }
 
     /// Follows a pointer into a listed bucket. A bucket that accepts the call and does not answer counts as
     /// unavailable.
-    pub(super) async fn get(&self, pointer: &Pointer) -> Payload {
+    pub(super) async fn get(&self, pointer: &PayloadPointer) -> Payload {
         let Some(bucket) = self.buckets.get(&pointer.s3_bucket_name) else {
-            return Payload::Never("its bucket is not listed in `buckets`".to_owned());
+            return Payload::Unreadable("its bucket is not listed in `buckets`".to_owned());
         };
         let Ok(key) = Path::parse(&pointer.s3_key) else {
-            return Payload::Never("its key is none that can be read".to_owned());
+            return Payload::Unreadable("its key is none that can be read".to_owned());
         };
         let name = &pointer.s3_bucket_name;
-        let Ok(found) = timeout(self.limit, head(&**bucket, &key, &self.memory)).await else {
-            return Payload::Later(format!("s3://{name}: no payload within {:?}", self.limit));
+        let Ok(found) = timeout(self.limit, read_object(&**bucket, &key, &self.memory)).await
+        else {
+            return Payload::Unavailable(format!(
+                "s3://{name}: no payload within {:?}",
+                self.limit
+            ));
         };
         match found {
             Ok(Some((bytes, room))) => Payload::Bytes(bytes, room),
-            Ok(None) => Payload::NoRoom,
+            Ok(None) => Payload::NoMemory,
             Err(error) if is_gone(&error) => {
-                Payload::Never("its payload is not there (any more)".to_owned())
+                Payload::Unreadable("its payload is not there (any more)".to_owned())
             }
-            Err(error) => Payload::Later(format!("s3://{name}: {error}")),
+            Err(error) => Payload::Unavailable(format!("s3://{name}: {error}")),
         }
     }
 }
@@ -183,16 +187,16 @@ fn is_gone(error: &object_store::Error) -> bool {
 
 /// Returns the bytes of an object or their beginning, or `None` if there is no memory. No range is requested, because
 /// S3 refuses one for an empty object.
-async fn head(
+async fn read_object(
     bucket: &dyn ObjectStore,
     key: &Path,
     memory: &Arc<Semaphore>,
-) -> object_store::Result<Option<(Vec<u8>, Room)>> {
+) -> object_store::Result<Option<(Vec<u8>, MemoryPermit)>> {
     let found = bucket.get_opts(key, GetOptions::default()).await?;
     let size = usize::try_from(found.meta.size).unwrap_or(MOST_BYTES);
     let size = size.min(MOST_BYTES);
     let room = Arc::clone(memory).acquire_many_owned(u32::try_from(size).unwrap_or(u32::MAX));
-    let Ok(Ok(room)) = timeout(ROOM_WAIT, room).await else {
+    let Ok(Ok(room)) = timeout(MEMORY_WAIT, room).await else {
         return Ok(None);
     };
     let mut stream = found.into_stream();
@@ -209,14 +213,14 @@ async fn head(
 
 /// Adapter from the default credential chain of the AWS SDK to the object store.
 #[derive(Debug)]
-struct Chain(Arc<Credentials>);
+struct SdkCredentialChain(Arc<CurrentCredentials>);
 
 #[async_trait]
-impl CredentialProvider for Chain {
+impl CredentialProvider for SdkCredentialChain {
     type Credential = AwsCredential;
 
     async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
-        let found = self.0.now().provide_credentials().await;
+        let found = self.0.current().provide_credentials().await;
         let found = found.map_err(|error| object_store::Error::Generic {
             store: "S3",
             source: Box::new(error),
@@ -241,7 +245,7 @@ mod tests {
             format!(r#" ["{class}", {{"s3BucketName": "payloads", "s3Key": "a/b"}}]"#)
         };
         for class in CLASSES {
-            let found = pointer(&body(class)).unwrap();
+            let found = parse_pointer(&body(class)).unwrap();
             assert_eq!(
                 (found.s3_bucket_name.as_str(), found.s3_key.as_str()),
                 ("payloads", "a/b")
@@ -251,7 +255,7 @@ mod tests {
             let message = body(CLASSES[0]);
             serde_json::json!({"Type": kind, "TopicArn": "t", "Message": message}).to_string()
         };
-        assert!(pointer(&sent("Notification")).is_some());
+        assert!(parse_pointer(&sent("Notification")).is_some());
         for other in [
             body("java.lang.Runtime").as_str(),
             sent("SubscriptionConfirmation").as_str(),
@@ -260,12 +264,12 @@ mod tests {
             r#"{"s3BucketName": "payloads", "s3Key": "a"}"#,
             r#"["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": "payloads"}]"#,
         ] {
-            assert_eq!(pointer(other), None, "{other}");
+            assert_eq!(parse_pointer(other), None, "{other}");
         }
     }
 
-    fn payloads(bucket: Option<Arc<dyn ObjectStore>>, memory: usize) -> Payloads {
-        Payloads {
+    fn payloads(bucket: Option<Arc<dyn ObjectStore>>, memory: usize) -> PayloadStore {
+        PayloadStore {
             buckets: bucket
                 .map(|bucket| ("payloads".to_owned(), bucket))
                 .into_iter()
@@ -275,8 +279,8 @@ mod tests {
         }
     }
 
-    fn pointing(bucket: &str) -> Pointer {
-        Pointer {
+    fn pointing(bucket: &str) -> PayloadPointer {
+        PayloadPointer {
             s3_bucket_name: bucket.into(),
             s3_key: "a".into(),
         }
@@ -295,7 +299,7 @@ mod tests {
         let found = payloads.get(&pointing("payloads")).await;
         let why = "s3://payloads: no payload within 10s";
         assert!(
-            matches!(&found, Payload::Later(told) if told == why),
+            matches!(&found, Payload::Unavailable(told) if told == why),
             "{found:?}"
         );
         assert_eq!(before.elapsed().as_secs(), 10);
@@ -306,7 +310,7 @@ mod tests {
     async fn a07_a_pointer_into_a_bucket_that_is_not_listed_is_not_followed() {
         let payloads = payloads(None, BUDGET_BYTES);
         let found = payloads.get(&pointing("elsewhere")).await;
-        assert!(matches!(found, Payload::Never(why) if why.contains("buckets")));
+        assert!(matches!(found, Payload::Unreadable(why) if why.contains("buckets")));
     }
 
     #[tokio::test(start_paused = true)]
@@ -320,7 +324,7 @@ mod tests {
         let first = payloads.get(&pointer).await;
         let second = payloads.get(&pointer).await;
         assert!(matches!(&second, Payload::Bytes(bytes, _) if *bytes == b"xxxxxxxx"));
-        assert!(matches!(payloads.get(&pointer).await, Payload::NoRoom));
+        assert!(matches!(payloads.get(&pointer).await, Payload::NoMemory));
         drop(first);
         assert!(matches!(payloads.get(&pointer).await, Payload::Bytes(..)));
     }

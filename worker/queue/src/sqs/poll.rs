@@ -20,76 +20,82 @@ use futures_util::future::join_all;
 use nightshift_pipeline::port::Message;
 use tokio::time::Instant;
 
-use super::access::{Access, is_refused};
-use super::batch::told;
-use super::config::Config;
-use super::payload::{Payload, Payloads, Pointer, Room, pointer};
+use super::access::{ClientAccess, is_refused};
+use super::batch::sdk_error_text;
+use super::config::SqsConfig;
+use super::payload::{MemoryPermit, Payload, PayloadPointer, PayloadStore, parse_pointer};
 use crate::attributes;
-use crate::held::{Held, Holder as _, Holding};
-use crate::pace::Failure;
+use crate::backoff::FailureKind;
+use crate::in_flight::{InFlightMessage, InFlightMessages, InFlightQueue as _};
 
 /// Most messages of one poll.
 pub(super) const MOST_MESSAGES: usize = 10;
 
 /// Error of a poll.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct PollError {
     /// Text for people.
     pub(super) what: String,
     /// Kind of the failure.
-    pub(super) failure: Failure,
+    pub(super) failure: FailureKind,
 }
 
 /// A bucket that is unavailable.
-struct Away {
+struct UnavailableBucket {
     /// The last pointer that could not be followed. Following it again shows when its bucket is back.
-    pointer: Pointer,
+    pointer: PayloadPointer,
     why: String,
 }
 
 /// State shared by all polls.
 pub(super) struct Poller {
-    pub(super) access: Access,
+    pub(super) access: ClientAccess,
     pub(super) queue_url: String,
     pub(super) visibility_secs: u32,
     pub(super) is_fifo: bool,
-    pub(super) payloads: Payloads,
-    pub(super) held: Mutex<Held>,
+    pub(super) payloads: PayloadStore,
+    pub(super) in_flight: Mutex<InFlightMessages>,
     /// An unavailable bucket, if one is known.
-    away: Mutex<Option<Away>>,
+    unavailable_bucket: Mutex<Option<UnavailableBucket>>,
 }
 
 impl Poller {
-    pub(super) fn new(config: &Config, access: Access) -> Result<Self, String> {
+    pub(super) fn new(config: &SqsConfig, access: ClientAccess) -> Result<Self, String> {
         Ok(Self {
             queue_url: config.queue_url.clone(),
             visibility_secs: config.visibility_secs,
             is_fifo: config.is_fifo(),
-            payloads: Payloads::new(config, &access)?,
+            payloads: PayloadStore::new(config, &access)?,
             access,
-            held: Mutex::default(),
-            away: Mutex::default(),
+            in_flight: Mutex::default(),
+            unavailable_bucket: Mutex::default(),
         })
     }
 
     /// Waits this long for up to this many messages.
-    pub(super) async fn poll(&self, room: usize, wait: Duration) -> Result<Vec<Message>, Failed> {
-        let first = self.ask(room, wait).send().await;
+    pub(super) async fn poll(
+        &self,
+        room: usize,
+        wait: Duration,
+    ) -> Result<Vec<Message>, PollError> {
+        let first = self.receive_request(room, wait).send().await;
         let answer = match first {
             // The next attempt would follow only later, and messages wait.
             Err(error) if is_refused(&error) && self.access.renew().await => {
-                self.ask(room, wait).send().await
+                self.receive_request(room, wait).send().await
             }
             other => other,
         };
-        let answer = answer.map_err(|error| failed(&error))?;
-        Ok(self.take(answer.messages.unwrap_or_default()).await)
+        let answer = answer.map_err(|error| poll_error(&error))?;
+        Ok(self
+            .convert_messages(answer.messages.unwrap_or_default())
+            .await)
     }
 
-    fn ask(&self, room: usize, wait: Duration) -> ReceiveMessageFluentBuilder {
+    fn receive_request(&self, room: usize, wait: Duration) -> ReceiveMessageFluentBuilder {
         let call = self
             .access
-            .client()
+            .current_client()
             .receive_message()
             .queue_url(&self.queue_url)
             .max_number_of_messages(i32::try_from(room.min(MOST_MESSAGES)).unwrap_or(1))
@@ -106,30 +112,30 @@ impl Poller {
     }
 
     /// Converts the result of a poll to messages, which are held from now on.
-    async fn take(&self, sent: Vec<Sent>) -> Vec<Message> {
+    async fn convert_messages(&self, sent: Vec<Sent>) -> Vec<Message> {
         let since = Instant::now();
         let bodies = join_all(
             sent.iter()
-                .map(|one| self.body(one.body().unwrap_or_default())),
+                .map(|one| self.resolve_body(one.body().unwrap_or_default())),
         )
         .await;
         let mut blocked: Vec<String> = Vec::new();
         let mut messages = Vec::new();
         for (sent, body) in sent.into_iter().zip(bodies) {
-            let group = system(&sent, &System::MessageGroupId);
+            let group = system_attribute(&sent, &System::MessageGroupId);
             if group.as_ref().is_some_and(|group| blocked.contains(group)) {
                 continue;
             }
             match (body, sent.message_id(), sent.receipt_handle()) {
                 (Some((bytes, room)), Some(id), Some(handle)) => {
-                    let holding = Holding {
+                    let holding = InFlightMessage {
                         handle: handle.to_owned(),
                         group,
                         since,
-                        _room: room,
+                        _memory: room,
                     };
-                    self.held().insert(id.to_owned(), holding);
-                    messages.push(message(&sent, id, bytes));
+                    self.lock_in_flight().insert(id.to_owned(), holding);
+                    messages.push(message_from_sqs(&sent, id, bytes));
                 }
                 (None, ..) => blocked.extend(group),
                 _ => tracing::warn!(
@@ -141,28 +147,35 @@ impl Poller {
     }
 
     /// Returns why messages are kept back at present, if they are.
-    pub(super) fn why_away(&self) -> Option<String> {
-        self.away().as_ref().map(|away| away.why.clone())
+    pub(super) fn unavailable_reason(&self) -> Option<String> {
+        self.lock_unavailable_bucket()
+            .as_ref()
+            .map(|away| away.why.clone())
     }
 
     /// Follows the failed pointer again. Other messages show nothing about its bucket.
-    pub(super) async fn look_again(&self) {
-        let pointer = self.away().as_ref().map(|away| away.pointer.clone());
+    pub(super) async fn retry_bucket(&self) {
+        let pointer = self
+            .lock_unavailable_bucket()
+            .as_ref()
+            .map(|away| away.pointer.clone());
         if let Some(pointer) = pointer {
-            self.follow(&pointer).await;
+            self.follow_pointer(&pointer).await;
         }
     }
 
-    fn away(&self) -> std::sync::MutexGuard<'_, Option<Away>> {
-        self.away.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_unavailable_bucket(&self) -> std::sync::MutexGuard<'_, Option<UnavailableBucket>> {
+        self.unavailable_bucket
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows a pointer, and notes whether its bucket is unavailable.
-    async fn follow(&self, pointer: &Pointer) -> Payload {
+    async fn follow_pointer(&self, pointer: &PayloadPointer) -> Payload {
         let payload = self.payloads.get(pointer).await;
-        let mut away = self.away();
-        if let Payload::Later(why) = &payload {
-            *away = Some(Away {
+        let mut away = self.lock_unavailable_bucket();
+        if let Payload::Unavailable(why) = &payload {
+            *away = Some(UnavailableBucket {
                 pointer: pointer.clone(),
                 why: why.clone(),
             });
@@ -174,43 +187,43 @@ impl Poller {
     }
 
     /// Returns the body or the payload that it points to, or `None` if that is unavailable at present.
-    async fn body(&self, body: &str) -> Option<(Vec<u8>, Option<Room>)> {
-        let Some(pointer) = pointer(body) else {
+    async fn resolve_body(&self, body: &str) -> Option<(Vec<u8>, Option<MemoryPermit>)> {
+        let Some(pointer) = parse_pointer(body) else {
             return Some((body.as_bytes().to_vec(), None));
         };
-        match self.follow(&pointer).await {
+        match self.follow_pointer(&pointer).await {
             Payload::Bytes(bytes, room) => Some((bytes, Some(room))),
-            Payload::NoRoom => {
+            Payload::NoMemory => {
                 tracing::debug!("there is no memory for a payload now; it will come again");
                 None
             }
-            Payload::Never(why) => {
+            Payload::Unreadable(why) => {
                 tracing::warn!(
                     why,
                     "a pointer to a payload is not followed: it will be a dead letter"
                 );
                 Some((body.as_bytes().to_vec(), None))
             }
-            Payload::Later(_) => None,
+            Payload::Unavailable(_) => None,
         }
     }
 }
 
-fn system(sent: &Sent, name: &System) -> Option<String> {
+fn system_attribute(sent: &Sent, name: &System) -> Option<String> {
     sent.attributes()?.get(name).cloned()
 }
 
-fn message(sent: &Sent, id: &str, bytes: Vec<u8>) -> Message {
+fn message_from_sqs(sent: &Sent, id: &str, bytes: Vec<u8>) -> Message {
     let mut found = BTreeMap::new();
-    if let Some(at) = system(sent, &System::SentTimestamp) {
+    if let Some(at) = system_attribute(sent, &System::SentTimestamp) {
         found.insert("sent-timestamp".to_owned(), at);
     }
-    if let Some(header) = system(sent, &System::AwsTraceHeader) {
+    if let Some(header) = system_attribute(sent, &System::AwsTraceHeader) {
         found.insert("AWSTraceHeader".to_owned(), header);
     }
     for (name, value) in sent.message_attributes().into_iter().flatten() {
-        if let Some(value) = attribute(value) {
-            found.insert(attributes::name(name), value);
+        if let Some(value) = attribute_text(value) {
+            found.insert(attributes::canonical_name(name), value);
         }
     }
     Message {
@@ -221,12 +234,12 @@ fn message(sent: &Sent, id: &str, bytes: Vec<u8>) -> Message {
 }
 
 /// Returns a number as text and bytes as base64.
-fn attribute(value: &MessageAttributeValue) -> Option<String> {
+fn attribute_text(value: &MessageAttributeValue) -> Option<String> {
     let bytes = || value.binary_value().map(|bytes| STANDARD.encode(bytes));
     value.string_value().map(str::to_owned).or_else(bytes)
 }
 
-fn failed(error: &SdkError<ReceiveMessageError>) -> Failed {
+fn poll_error(error: &SdkError<ReceiveMessageError>) -> PollError {
     let refused = error
         .raw_response()
         .is_some_and(|response| response.status().is_client_error());
@@ -234,12 +247,12 @@ fn failed(error: &SdkError<ReceiveMessageError>) -> Failed {
         .as_service_error()
         .is_some_and(ReceiveMessageError::is_queue_does_not_exist);
     let expired = error.code() == Some("RequestExpired");
-    Failed {
-        what: told(error),
+    PollError {
+        what: sdk_error_text(error),
         failure: if refused && !is_missing && !expired {
-            Failure::Refused
+            FailureKind::Refused
         } else {
-            Failure::Away
+            FailureKind::Unavailable
         },
     }
 }

@@ -7,53 +7,53 @@ use async_trait::async_trait;
 #[cfg(test)]
 use aws_config::SdkConfig;
 use aws_sdk_sqs::error::DisplayErrorContext;
-use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
+use nightshift_pipeline::port::{OutgoingMessage, Publish, PublishError};
 
-use super::Config;
-use super::access::{Access, is_refused};
-use crate::publish::failed;
+use super::SqsConfig;
+use super::access::{ClientAccess, is_refused};
+use crate::publish::publish_error;
 
 /// Longest attempt; the SDK makes three.
 const ATTEMPT: Duration = Duration::from_secs(8);
 /// Message group of canaries in a FIFO queue, so that they do not delay other messages.
-const GROUP: &str = "nightshift-canary";
+const CANARY_GROUP: &str = "nightshift-canary";
 
 /// Publisher of messages to a queue.
-pub(crate) struct Publisher {
-    config: Config,
-    access: Access,
+pub(crate) struct SqsPublisher {
+    config: SqsConfig,
+    access: ClientAccess,
 }
 
-impl Publisher {
+impl SqsPublisher {
     /// Creates a publisher with the credentials and, unless configured, the region of the AWS environment.
-    pub(crate) async fn new(config: Config) -> Result<Self, String> {
-        let access = Access::load(&config, ATTEMPT).await?;
+    pub(crate) async fn new(config: SqsConfig) -> Result<Self, String> {
+        let access = ClientAccess::load(&config, ATTEMPT).await?;
         Ok(Self { config, access })
     }
 
     /// Creates a publisher over a configuration of the SDK.
     #[cfg(test)]
-    pub(crate) fn with(config: Config, sdk: &SdkConfig) -> Result<Self, String> {
-        let access = Access::with(&config, sdk)?;
+    pub(crate) fn with_sdk_config(config: SqsConfig, sdk: &SdkConfig) -> Result<Self, String> {
+        let access = ClientAccess::with_sdk_config(&config, sdk)?;
         Ok(Self { config, access })
     }
 }
 
 #[async_trait]
-impl Publish for Publisher {
+impl Publish for SqsPublisher {
     fn name(&self) -> &str {
         &self.config.name
     }
 
-    async fn publish(&self, message: &Outgoing) -> Result<(), PublishError> {
+    async fn publish(&self, message: &OutgoingMessage) -> Result<(), PublishError> {
         let name = &self.config.name;
         let body = String::from_utf8(message.bytes.clone())
-            .map_err(|_| failed(name, "SQS takes text alone"))?;
+            .map_err(|_| publish_error(name, "SQS takes text alone"))?;
         let send = || {
-            let send = self.access.client().send_message();
+            let send = self.access.current_client().send_message();
             let send = send.queue_url(&self.config.queue_url).message_body(&body);
             if self.config.is_fifo() {
-                send.message_group_id(GROUP)
+                send.message_group_id(CANARY_GROUP)
                     .message_deduplication_id(&message.id)
             } else {
                 send
@@ -64,6 +64,6 @@ impl Publish for Publisher {
             other => other,
         };
         sent.map(drop)
-            .map_err(|error| failed(name, DisplayErrorContext(error).to_string()))
+            .map_err(|error| publish_error(name, DisplayErrorContext(error).to_string()))
     }
 }

@@ -2,31 +2,31 @@
 
 use std::path::Path;
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use nightshift_pipeline::port::DeliveryError;
-use nightshift_pipeline::probe::writable;
+use nightshift_pipeline::probe::check_writable;
 use reqwest::RequestBuilder;
 use serde_json::Value;
 
 use super::http::{Answer, Caller, Repeat};
-use super::rest::{Call, Rest};
+use super::rest::{Call, RestClient};
 
 /// The consequence of a destination that does not work.
 pub(super) const WHY: &str = "reports do not arrive there";
 
 /// Records what a failed call means for the destination.
-pub(super) fn refused(error: &DeliveryError, checkup: &mut Checkup) {
+pub(super) fn refused(error: &DeliveryError, checkup: &mut HealthReport) {
     match error {
-        DeliveryError::Never { what } => checkup.error(
+        DeliveryError::Permanent { what } => checkup.add_error(
             "destination.refused",
             what.as_str(),
             "reports are refused for good, and go to `otherwise` of their route",
             "mend what it names, and try it with `nightshift destinations test NAME`",
         ),
-        DeliveryError::Later { what, .. }
-        | DeliveryError::Settling { what, .. }
-        | DeliveryError::Unclear { what }
-        | DeliveryError::Partly { what, .. } => checkup.error(
+        DeliveryError::Transient { what, .. }
+        | DeliveryError::NotVisibleYet { what, .. }
+        | DeliveryError::Ambiguous { what }
+        | DeliveryError::Partial { what, .. } => checkup.add_error(
             "destination.unreachable",
             what.as_str(),
             "reports wait until it answers",
@@ -41,13 +41,13 @@ pub(super) fn hear(
     caller: &Caller,
     answer: &Answer,
     asked: chrono::DateTime<chrono::Utc>,
-    checkup: &mut Checkup,
+    checkup: &mut HealthReport,
 ) {
     let is_fresh = answer.header("age").is_none_or(|age| age.trim() == "0");
     let date = answer.header("date").filter(|_| is_fresh);
     let date = date.and_then(|date| chrono::DateTime::parse_from_rfc2822(date).ok());
     if let Some(date) = date {
-        checkup.heard(caller.host(), date.to_utc(), asked, caller.now());
+        checkup.add_clock_skew(caller.host(), date.to_utc(), asked, caller.now());
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn hear(
 pub(super) async fn reach(
     caller: &Caller,
     request: RequestBuilder,
-    checkup: &mut Checkup,
+    checkup: &mut HealthReport,
 ) -> Option<Answer> {
     let asked = caller.now();
     match caller.send(request, Repeat::Harmless).await {
@@ -70,9 +70,9 @@ pub(super) async fn reach(
     }
 }
 
-impl Rest {
+impl RestClient {
     /// Reads from the vendor and records a refusal.
-    pub(super) async fn look(&self, call: Call<'_>, checkup: &mut Checkup) -> Option<Value> {
+    pub(super) async fn look(&self, call: Call<'_>, checkup: &mut HealthReport) -> Option<Value> {
         let asked = self.caller.now();
         let looked = async {
             let answer = self.send(&call).await?;
@@ -93,9 +93,9 @@ impl Rest {
 }
 
 /// Checks whether reports can be written to a folder. Blocks the thread.
-pub(super) fn folder(dir: &Path, checkup: &mut Checkup) {
-    if let Err(error) = writable(dir) {
-        checkup.error(
+pub(super) fn folder(dir: &Path, checkup: &mut HealthReport) {
+    if let Err(error) = check_writable(dir) {
+        checkup.add_error(
             "destination.folder",
             format!("{} cannot be written: {error}", dir.display()),
             WHY,

@@ -12,7 +12,7 @@ use url::Url;
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(crate) struct Ask {
+pub(crate) struct FakeRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: BTreeMap<String, String>,
@@ -20,7 +20,7 @@ pub(crate) struct Ask {
     pub(crate) body: Value,
 }
 
-impl Ask {
+impl FakeRequest {
     pub(crate) fn header(&self, name: &str) -> &str {
         let found: Vec<_> = self.headers.iter().filter(|(own, _)| own == name).collect();
         assert!(found.len() < 2, "{name} in {:?}", self.headers);
@@ -45,14 +45,14 @@ impl Ask {
 }
 
 /// An answer.
-pub(crate) struct Say(
+pub(crate) struct FakeResponse(
     pub(crate) u16,
     pub(crate) Value,
     pub(crate) Vec<(&'static str, String)>,
 );
 
-impl Say {
-    pub(crate) fn of(status: u16, body: Value) -> Self {
+impl FakeResponse {
+    pub(crate) fn new(status: u16, body: Value) -> Self {
         Self(status, body, Vec::new())
     }
 }
@@ -60,7 +60,7 @@ impl Say {
 /// The rules and the state of one vendor.
 pub(crate) trait World: Send + 'static {
     /// Does what the request asks, or refuses it as the vendor does. `now` is the time of the test.
-    fn answer(&mut self, ask: &Ask, now: u64) -> Say;
+    fn answer(&mut self, ask: &FakeRequest, now: u64) -> FakeResponse;
 }
 
 /// A fault of a write.
@@ -80,16 +80,16 @@ pub(crate) enum Fault {
     Down,
 }
 
-struct Inside<W> {
+struct FakeState<W> {
     world: W,
     now: u64,
     faults: VecDeque<Fault>,
-    asks: Vec<Ask>,
+    asks: Vec<FakeRequest>,
 }
 
 pub(crate) struct Fake<W> {
     pub(crate) url: String,
-    inside: Arc<Mutex<Inside<W>>>,
+    inside: Arc<Mutex<FakeState<W>>>,
     _tasks: JoinSet<()>,
 }
 
@@ -97,7 +97,7 @@ impl<W: World> Fake<W> {
     pub(crate) async fn start(world: W) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let inside = Arc::new(Mutex::new(Inside {
+        let inside = Arc::new(Mutex::new(FakeState {
             world,
             now: 1_000_000,
             faults: VecDeque::new(),
@@ -136,18 +136,18 @@ impl<W: World> Fake<W> {
     }
 
     /// Returns the requests since the last call of this function.
-    pub(crate) fn asks(&self) -> Vec<Ask> {
+    pub(crate) fn asks(&self) -> Vec<FakeRequest> {
         std::mem::take(&mut self.inside().asks)
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside<W>> {
+    fn inside(&self) -> MutexGuard<'_, FakeState<W>> {
         self.inside.lock().unwrap()
     }
 }
 
-impl<W: World> Inside<W> {
+impl<W: World> FakeState<W> {
     /// Answers a request. `None` closes the connection without an answer.
-    fn answer(&mut self, ask: Ask) -> Option<Say> {
+    fn answer(&mut self, ask: FakeRequest) -> Option<FakeResponse> {
         let fault = if ask.is_write() {
             self.faults.pop_front().unwrap_or(Fault::None)
         } else {
@@ -160,19 +160,23 @@ impl<W: World> Inside<W> {
         match fault {
             Fault::None => says,
             Fault::NotDone | Fault::Done => None,
-            Fault::Gateway => Some(Say::of(502, json!("bad gateway"))),
-            Fault::Busy => Some(Say(429, json!({}), vec![("retry-after", "7".into())])),
-            Fault::Down => Some(Say::of(503, json!("down"))),
+            Fault::Gateway => Some(FakeResponse::new(502, json!("bad gateway"))),
+            Fault::Busy => Some(FakeResponse(
+                429,
+                json!({}),
+                vec![("retry-after", "7".into())],
+            )),
+            Fault::Down => Some(FakeResponse::new(503, json!("down"))),
         }
     }
 }
 
-async fn serve<W: World>(listener: TcpListener, inside: Arc<Mutex<Inside<W>>>) {
+async fn serve<W: World>(listener: TcpListener, inside: Arc<Mutex<FakeState<W>>>) {
     loop {
         let (mut stream, _) = listener.accept().await.unwrap();
         let ask = read(&mut stream).await;
         let says = inside.lock().unwrap().answer(ask);
-        if let Some(Say(status, body, headers)) = says {
+        if let Some(FakeResponse(status, body, headers)) = says {
             let body = if status == 204 {
                 String::new()
             } else {
@@ -193,7 +197,7 @@ async fn serve<W: World>(listener: TcpListener, inside: Arc<Mutex<Inside<W>>>) {
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Ask {
+async fn read(stream: &mut TcpStream) -> FakeRequest {
     let mut bytes = Vec::new();
     loop {
         let count = stream.read_buf(&mut bytes).await.unwrap();
@@ -215,7 +219,7 @@ async fn read(stream: &mut TcpStream) -> Ask {
             continue;
         }
         let url = Url::parse(&format!("http://fake{}", line[1])).unwrap();
-        return Ask {
+        return FakeRequest {
             method: line[0].to_owned(),
             path: url.path().to_owned(),
             query: url.query_pairs().into_owned().collect(),

@@ -8,22 +8,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use nightshift_engine::checkup::Checkup;
-use nightshift_pipeline::look::in_thread;
-use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
+use nightshift_engine::doctor::HealthReport;
+use nightshift_pipeline::blocking::run_blocking;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
+use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 
 use super::case_id;
 use super::checkup::folder;
-use crate::{TextOptions, json, markdown, text};
+use crate::{TextOptions, render_json, render_markdown, render_text};
 
 /// Width of text in files, in columns.
 const COLUMNS: usize = 100;
 
 /// The format of report files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ReportFormat {
     /// Text as on a terminal, without colour.
     Text,
     Markdown,
@@ -31,7 +31,7 @@ pub enum Format {
     Json,
 }
 
-impl Format {
+impl ReportFormat {
     /// Returns the extension of the file name.
     #[must_use]
     pub const fn extension(self) -> &'static str {
@@ -51,7 +51,7 @@ pub struct FileDestination {
     /// The folder. It is created if missing.
     pub dir: PathBuf,
     /// The format. Times are relative to the end of the triage, because a file does not age.
-    pub format: Format,
+    pub format: ReportFormat,
 }
 
 #[async_trait]
@@ -60,18 +60,18 @@ impl Destination for FileDestination {
         &self.name
     }
 
-    async fn examine(&self) -> Checkup {
+    async fn probe(&self) -> HealthReport {
         let dir = self.dir.clone();
-        in_thread(move || {
-            let mut checkup = Checkup::default();
-            checkup.saw(format!("the folder {}", dir.display()));
+        run_blocking(move || {
+            let mut checkup = HealthReport::default();
+            checkup.add_observation(format!("the folder {}", dir.display()));
             folder(&dir, &mut checkup);
             checkup
         })
         .await
     }
 
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, showing: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
         let report = &showing.report;
         let file = file_name(report, self.format)?;
         let is_spent = showing.is_spent_canary();
@@ -87,7 +87,7 @@ impl Destination for FileDestination {
             .await
             .unwrap_or_else(|stopped| Err(io::Error::other(stopped)));
         written.map_err(|error| self.later(&path, &error))?;
-        Ok(Sent {
+        Ok(DeliveryReceipt {
             remote_id: Some(shown),
         })
     }
@@ -104,7 +104,7 @@ impl FileDestination {
             }
             _ => "make the folder writable",
         };
-        DeliveryError::Later {
+        DeliveryError::Transient {
             what: format!(
                 "cannot write {}: {error}; {mend}, or set another path for destination {:?}",
                 path.display(),
@@ -115,15 +115,15 @@ impl FileDestination {
     }
 }
 
-fn file_name(report: &Report, format: Format) -> Result<String, DeliveryError> {
+fn file_name(report: &Report, format: ReportFormat) -> Result<String, DeliveryError> {
     let (id, extension) = (case_id(report)?, format.extension());
     Ok(format!("{id}.r{}.{extension}", report.revision))
 }
 
-fn content(report: &Report, format: Format) -> String {
+fn content(report: &Report, format: ReportFormat) -> String {
     let now = report.concluded_at;
     match format {
-        Format::Text => text(
+        ReportFormat::Text => render_text(
             report,
             &TextOptions {
                 width: COLUMNS,
@@ -132,8 +132,8 @@ fn content(report: &Report, format: Format) -> String {
                 local: None,
             },
         ),
-        Format::Markdown => markdown(report, now),
-        Format::Json => json(report) + "\n",
+        ReportFormat::Markdown => render_markdown(report, now),
+        ReportFormat::Json => render_json(report) + "\n",
     }
 }
 
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn destination(dir: &Path, format: Format) -> FileDestination {
+    fn destination(dir: &Path, format: ReportFormat) -> FileDestination {
         FileDestination {
             name: "files".into(),
             dir: dir.into(),
@@ -184,18 +184,23 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("a/b");
         let mut report = fixture::true_positive();
-        let to = destination(&dir, Format::Markdown);
-        let first = to.deliver(&Showing::first(report.clone())).await.unwrap();
+        let to = destination(&dir, ReportFormat::Markdown);
+        let first = to
+            .deliver(&DeliveryPayload::new(report.clone()))
+            .await
+            .unwrap();
         let again = to
-            .deliver(&Showing {
+            .deliver(&DeliveryPayload {
                 remote_id: first.remote_id.clone(),
-                ..Showing::first(report.clone())
+                ..DeliveryPayload::new(report.clone())
             })
             .await
             .unwrap();
         assert_eq!(first, again);
         report.revision = 2;
-        to.deliver(&Showing::first(report.clone())).await.unwrap();
+        to.deliver(&DeliveryPayload::new(report.clone()))
+            .await
+            .unwrap();
         assert_eq!(
             names(&dir),
             ["k3f9-x2mq-7d1w.r1.md", "k3f9-x2mq-7d1w.r2.md"]
@@ -203,14 +208,14 @@ mod tests {
         let text = fs::read_to_string(dir.join("k3f9-x2mq-7d1w.r1.md")).unwrap();
         assert_eq!(
             text,
-            markdown(&fixture::true_positive(), report.concluded_at)
+            render_markdown(&fixture::true_positive(), report.concluded_at)
         );
     }
 
     #[tokio::test]
     async fn a_canary_that_has_come_through_leaves_no_file_behind() {
         let home = tempfile::tempdir().unwrap();
-        let to = destination(home.path(), Format::Json);
+        let to = destination(home.path(), ReportFormat::Json);
         let mut showing = fixture::canary();
         let sent = to.deliver(&showing).await.unwrap();
         assert_eq!(names(home.path()), ["k3f9-x2mq-7d1w.r1.json"]);
@@ -227,9 +232,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(".k3f9-x2mq-7d1w.r1.json.part"), "{\"half").unwrap();
         let report = fixture::true_positive();
-        for format in [Format::Text, Format::Json] {
+        for format in [ReportFormat::Text, ReportFormat::Json] {
             let to = destination(home.path(), format);
-            to.deliver(&Showing::first(report.clone())).await.unwrap();
+            to.deliver(&DeliveryPayload::new(report.clone()))
+                .await
+                .unwrap();
         }
         assert_eq!(
             names(home.path()),
@@ -242,7 +249,7 @@ mod tests {
     #[tokio::test]
     async fn f26_killed_at_every_boundary_there_is_one_file_and_it_is_whole() {
         let report = fixture::true_positive();
-        let whole = content(&report, Format::Json);
+        let whole = content(&report, ReportFormat::Json);
         let (file, part) = ("k3f9-x2mq-7d1w.r1.json", ".k3f9-x2mq-7d1w.r1.json.part");
         let half = "{\"schema\":";
         // The process was killed before the write, within it, before the rename, and before the result was recorded.
@@ -257,8 +264,10 @@ mod tests {
             if let Some((name, text)) = left {
                 fs::write(home.path().join(name), text).unwrap();
             }
-            let to = destination(home.path(), Format::Json);
-            to.deliver(&Showing::first(report.clone())).await.unwrap();
+            let to = destination(home.path(), ReportFormat::Json);
+            to.deliver(&DeliveryPayload::new(report.clone()))
+                .await
+                .unwrap();
             assert_eq!(names(home.path()), [file]);
             assert_eq!(fs::read_to_string(home.path().join(file)).unwrap(), whole);
         }
@@ -269,12 +278,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let blocked = home.path().join("file");
         fs::write(&blocked, "").unwrap();
-        let to = destination(&blocked, Format::Text);
+        let to = destination(&blocked, ReportFormat::Text);
         let error = to
-            .deliver(&Showing::first(fixture::true_positive()))
+            .deliver(&DeliveryPayload::new(fixture::true_positive()))
             .await
             .unwrap_err();
-        let DeliveryError::Later { what, .. } = error else {
+        let DeliveryError::Transient { what, .. } = error else {
             panic!("{error:?}");
         };
         assert!(what.contains("file/k3f9-x2mq-7d1w.r1.txt"), "{what}");
@@ -284,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_permission_denied_says_so_and_is_tried_again() {
-        let to = destination(Path::new("/reports"), Format::Text);
+        let to = destination(Path::new("/reports"), ReportFormat::Text);
         let error = to.later(
             Path::new("/reports/x.md"),
             &io::Error::from_raw_os_error(13),
@@ -293,7 +302,7 @@ mod tests {
             error.to_string(),
             "cannot write /reports/x.md: Permission denied (os error 13); give nightshift the right to write there, or set another path for destination \"files\""
         );
-        assert!(matches!(error, DeliveryError::Later { .. }));
+        assert!(matches!(error, DeliveryError::Transient { .. }));
     }
 
     #[tokio::test]
@@ -302,11 +311,11 @@ mod tests {
         let mut report = fixture::true_positive();
         for id in ["../../etc/x", "", "a/b", "a\0b", ".hidden"] {
             report.case_id = id.into();
-            let error = destination(home.path(), Format::Text)
-                .deliver(&Showing::first(report.clone()))
+            let error = destination(home.path(), ReportFormat::Text)
+                .deliver(&DeliveryPayload::new(report.clone()))
                 .await
                 .unwrap_err();
-            assert!(matches!(error, DeliveryError::Never { .. }), "{id:?}");
+            assert!(matches!(error, DeliveryError::Permanent { .. }), "{id:?}");
         }
         assert!(names(home.path()).is_empty());
     }

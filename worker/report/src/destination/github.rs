@@ -21,15 +21,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::port::Clock;
-use nightshift_pipeline::desk::{Desk, DeskStatus};
+use nightshift_pipeline::case_workflow::{CaseWorkflow, WorkflowStatus};
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::http::{Caller, DestinationError, SecretSource};
-use super::rest::{Identity, Rest};
-use super::tracker::{Told, Tracker, below, destination};
+use super::rest::{Identity, RestClient};
+use super::tracker::{TicketContents, Tracker, below, destination};
 use crate::Language;
 use crate::line::Line;
 
@@ -44,7 +44,7 @@ const PACE: Duration = Duration::from_secs(2);
 /// Delivers cases as issues of a repository.
 pub struct GitHubDestination {
     config: GitHubConfig,
-    rest: Rest,
+    rest: RestClient,
 }
 
 impl GitHubDestination {
@@ -60,7 +60,7 @@ impl GitHubDestination {
     ) -> Result<Self, DestinationError> {
         let base = config.check()?;
         let caller = Caller::new(&config.name, &base, &config.access, clock)?;
-        let rest = Rest {
+        let rest = RestClient {
             caller,
             base,
             identity: Identity::Bearer,
@@ -70,8 +70,8 @@ impl GitHubDestination {
         Ok(Self { config, rest })
     }
 
-    fn issue<'a>(&'a self, number: &'a str) -> Result<calls::Issue<'a>, DeliveryError> {
-        calls::Issue::new(&self.rest, &self.config.repo, number)
+    fn issue<'a>(&'a self, number: &'a str) -> Result<calls::GitHubIssue<'a>, DeliveryError> {
+        calls::GitHubIssue::new(&self.rest, &self.config.repo, number)
     }
 }
 
@@ -86,11 +86,11 @@ impl Tracker for GitHubDestination {
         self.config.language
     }
 
-    fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+    fn ticket(&self, showing: &DeliveryPayload) -> Result<Value, DeliveryError> {
         body::issue(showing, &self.config)
     }
 
-    fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+    fn addition(&self, showing: &DeliveryPayload) -> Result<Value, DeliveryError> {
         body::comment(showing, &self.config).map(|body| json!({ "body": body }))
     }
 
@@ -109,7 +109,11 @@ impl Tracker for GitHubDestination {
     }
 
     /// Reads the ticket, unless another repository was configured since. Issue numbers are those of one repository.
-    async fn told(&self, number: &str, report: &Report) -> Result<Option<Told>, DeliveryError> {
+    async fn told(
+        &self,
+        number: &str,
+        report: &Report,
+    ) -> Result<Option<TicketContents>, DeliveryError> {
         self.issue(number)?.told(&body::label(report)?).await
     }
 
@@ -117,8 +121,13 @@ impl Tracker for GitHubDestination {
         self.issue(number)?.add_comment(comment).await
     }
 
-    async fn close(&self, number: &str, desk: &Desk, _: &Line) -> Result<(), DeliveryError> {
-        let is_done = desk.status == DeskStatus::Closed;
+    async fn close(
+        &self,
+        number: &str,
+        desk: &CaseWorkflow,
+        _: &Line,
+    ) -> Result<(), DeliveryError> {
+        let is_done = desk.status == WorkflowStatus::Closed;
         let reason = if is_done { "completed" } else { "not_planned" };
         self.issue(number)?.close(reason).await
     }

@@ -19,7 +19,7 @@ use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-pub use access::Access;
+pub use access::HttpOptions;
 pub(crate) use answer::{Answer, clean};
 pub use error::DestinationError;
 
@@ -44,7 +44,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Creates a caller for the machine of this address, which [`Access::check`] accepted.
+    /// Creates a caller for the machine of this address, which [`HttpOptions::check`] accepted.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Caller {
     pub(crate) fn new(
         name: &str,
         url: &Url,
-        access: &Access,
+        access: &HttpOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         Ok(Self {
@@ -120,7 +120,7 @@ impl Caller {
                 false => Err("holds characters that no header can hold".to_owned()),
             }
         });
-        read.map_err(|problem| DeliveryError::Later {
+        read.map_err(|problem| DeliveryError::Transient {
             what: DestinationError::Secret {
                 name: self.name.clone(),
                 key,

@@ -1,7 +1,7 @@
 //! Hostile reports for the tests of all ticket systems, and checks that nothing in them is live in a body.
 
+use nightshift_pipeline::delivery_payload::{DeliveredReport, DeliveryPayload};
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::{Showing, Shown};
 use serde_json::{Value, json};
 
 use crate::hostile::replace;
@@ -49,10 +49,10 @@ pub(super) fn longest() -> Report {
 }
 
 /// Returns a later delivery of the same case, whose ticket exists and said something else.
-pub(super) fn later(report: &Report) -> Showing {
-    let mut showing = Showing::first(report.clone());
+pub(super) fn later(report: &Report) -> DeliveryPayload {
+    let mut showing = DeliveryPayload::new(report.clone());
     showing.remote_id = Some("1".into());
-    showing.shown = Some(Shown::of(&fixture::true_positive()));
+    showing.delivered = Some(DeliveredReport::from_report(&fixture::true_positive()));
     showing.report.revision += 1;
     showing
 }
@@ -77,7 +77,7 @@ pub(super) fn strings_of(value: &Value, into: &mut Vec<String>) {
 pub(super) fn check(payload: &Value, report: &Report) {
     let mut texts = Vec::new();
     strings_of(payload, &mut texts);
-    let page = links().case(&report.case_id).unwrap();
+    let page = links().case_url(&report.case_id).unwrap();
     let console = crate::links::console(report).unwrap_or_else(|| page.clone());
     let commands: Vec<&String> = report
         .actions

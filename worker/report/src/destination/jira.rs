@@ -26,16 +26,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::port::Clock;
-use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::case_workflow::CaseWorkflow;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::http::{Caller, DestinationError, SecretSource};
 use super::mark;
-use super::rest::{Identity, Rest};
-use super::tracker::{Told, Tracker, below, destination};
+use super::rest::{Identity, RestClient};
+use super::tracker::{TicketContents, Tracker, below, destination};
 use crate::Language;
 use crate::line::Line;
 
@@ -51,7 +51,7 @@ const PACE: Duration = Duration::from_millis(500);
 /// Delivers cases as issues of a project.
 pub struct JiraDestination {
     config: JiraConfig,
-    rest: Rest,
+    rest: RestClient,
 }
 
 impl JiraDestination {
@@ -71,7 +71,7 @@ impl JiraDestination {
             Some(email) => Identity::Basic(email.clone()),
             None => Identity::Bearer,
         };
-        let rest = Rest {
+        let rest = RestClient {
             caller,
             base,
             identity,
@@ -93,11 +93,11 @@ impl Tracker for JiraDestination {
         self.config.language
     }
 
-    fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+    fn ticket(&self, showing: &DeliveryPayload) -> Result<Value, DeliveryError> {
         page::issue(showing, &self.config)
     }
 
-    fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+    fn addition(&self, showing: &DeliveryPayload) -> Result<Value, DeliveryError> {
         page::comment(showing, &self.config).map(|body| json!({ "body": body }))
     }
 
@@ -114,7 +114,7 @@ impl Tracker for JiraDestination {
         calls::create(&self.rest, ticket).await
     }
 
-    async fn told(&self, key: &str, _: &Report) -> Result<Option<Told>, DeliveryError> {
+    async fn told(&self, key: &str, _: &Report) -> Result<Option<TicketContents>, DeliveryError> {
         calls::told(&self.rest, key).await.map(Some)
     }
 
@@ -126,7 +126,7 @@ impl Tracker for JiraDestination {
         calls::set_verdict(&self.rest, key, verdict).await
     }
 
-    async fn close(&self, key: &str, _: &Desk, _: &Line) -> Result<(), DeliveryError> {
+    async fn close(&self, key: &str, _: &CaseWorkflow, _: &Line) -> Result<(), DeliveryError> {
         match &self.config.done_transition {
             Some(wanted) => calls::transition(&self.rest, key, ("done_transition", wanted)).await,
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! The keys that tickets carry so that nothing is told twice. One key identifies the case and finds its ticket;
 //! another identifies a report and finds its comment. Neither contains anything from an alert.
 
-use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::case_workflow::CaseWorkflow;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 
@@ -31,7 +31,7 @@ pub(super) fn told(report: &Report) -> Result<String, DeliveryError> {
 
 /// Returns the key of the closing comment: `nightshift:k3f9-x2mq-7d1w:closed`, or `again:1:closed` after one
 /// reopening.
-pub(super) fn closed(report: &Report, desk: &Desk) -> Result<String, DeliveryError> {
+pub(super) fn closed(report: &Report, desk: &CaseWorkflow) -> Result<String, DeliveryError> {
     let case = case_id(report)?;
     Ok(match desk.reopenings() {
         0 => format!("{OURS}:{case}:closed"),
@@ -47,7 +47,7 @@ pub(super) fn reopened(report: &Report, times: usize) -> Result<String, Delivery
 #[cfg(test)]
 mod tests {
     use nightshift_engine::conclusion::Verdict;
-    use nightshift_pipeline::desk::{Act, ActKind};
+    use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind};
 
     use super::*;
     use crate::fixture;
@@ -56,14 +56,18 @@ mod tests {
     fn what_says_something_else_has_another_key_and_none_is_within_another() {
         let mut report = fixture::true_positive();
         let closed = |times| {
-            let kinds = (0..times).flat_map(|_| [ActKind::Closed, ActKind::Reopened]);
-            let acts = kinds.map(|kind| Act {
+            let kinds = (0..times).flat_map(|_| [CaseActionKind::Closed, CaseActionKind::Reopened]);
+            let acts = kinds.map(|kind| CaseAction {
                 at: fixture::now(),
                 by: "guardduty".into(),
                 kind,
                 note: String::new(),
             });
-            closed(&fixture::true_positive(), &Desk::of(acts.collect())).unwrap()
+            closed(
+                &fixture::true_positive(),
+                &CaseWorkflow::from_actions(acts.collect()),
+            )
+            .unwrap()
         };
         let mut keys = vec![told(&report).unwrap()];
         keys.extend([0, 1, 11].map(closed));

@@ -22,7 +22,7 @@ fn block_lines(block: &Block, language: Language) -> Vec<String> {
         Block::Warning(line) => {
             vec![format!(
                 "{}{}",
-                language.of("Warning: ", "警告: "),
+                language.pick("Warning: ", "警告: "),
                 line.as_str()
             )]
         }

@@ -22,11 +22,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::port::Clock;
-use nightshift_pipeline::desk::DeskStatus;
-use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
-use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
+use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use url::Url;
@@ -87,22 +87,22 @@ impl Stage {
 
 /// A page of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Page {
+struct PageState {
     /// The number of the page: 1, plus one for each reopening of the case.
     number: usize,
     stage: Stage,
 }
 
-impl Page {
+impl PageState {
     /// Returns the page that matches the current state of the case.
-    fn of(showing: &Showing) -> Self {
-        let stage = match showing.desk.status {
-            _ if showing.desk.is_settled() => Stage::Resolved,
-            DeskStatus::Acknowledged => Stage::Acknowledged,
+    fn from_payload(showing: &DeliveryPayload) -> Self {
+        let stage = match showing.workflow.status {
+            _ if showing.workflow.is_settled() => Stage::Resolved,
+            WorkflowStatus::Acknowledged => Stage::Acknowledged,
             _ => Stage::Triggered,
         };
         Self {
-            number: 1 + showing.desk.reopenings(),
+            number: 1 + showing.workflow.reopenings(),
             stage,
         }
     }
@@ -128,7 +128,7 @@ impl Page {
     }
 
     /// Returns the key of the page's events.
-    fn dedup_key(self, showing: &Showing) -> Result<String, DeliveryError> {
+    fn dedup_key(self, showing: &DeliveryPayload) -> Result<String, DeliveryError> {
         let case = case_id(&showing.report)?;
         Ok(match self.number {
             1 => case.to_string(),
@@ -137,8 +137,8 @@ impl Page {
     }
 
     /// Returns the next page state on the way to that of the case, or `None` when both agree.
-    fn next(self, showing: &Showing, opens: bool) -> Option<Self> {
-        let wanted = Self::of(showing);
+    fn next(self, showing: &DeliveryPayload, opens: bool) -> Option<Self> {
+        let wanted = Self::from_payload(showing);
         let resolved = |page| Self {
             stage: Stage::Resolved,
             ..page
@@ -155,7 +155,7 @@ impl Page {
     }
 }
 
-impl fmt::Display for Page {
+impl fmt::Display for PageState {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.stage.as_str())?;
         if self.number > 1 {
@@ -188,9 +188,9 @@ impl PagerDutyDestination {
 
     /// Returns the event that would be sent, without the routing key.
     #[must_use]
-    pub fn preview(&self, showing: &Showing) -> Value {
-        let wanted = Page::of(showing);
-        let next = match showing.remote_id.as_deref().map(Page::parse) {
+    pub fn preview(&self, showing: &DeliveryPayload) -> Value {
+        let wanted = PageState::from_payload(showing);
+        let next = match showing.remote_id.as_deref().map(PageState::parse) {
             None => wanted.triggered(),
             Some(at) => at.next(showing, self.opens(showing)).unwrap_or(wanted),
         };
@@ -199,11 +199,11 @@ impl PagerDutyDestination {
     }
 
     /// Returns whether a case that has not paged, or was reopened, pages.
-    fn opens(&self, showing: &Showing) -> bool {
+    fn opens(&self, showing: &DeliveryPayload) -> bool {
         self.config.policy.opens(showing) && !showing.report.is_canary()
     }
 
-    fn event(&self, page: Page, showing: &Showing) -> Result<Value, DeliveryError> {
+    fn event(&self, page: PageState, showing: &DeliveryPayload) -> Result<Value, DeliveryError> {
         let key = page.dedup_key(showing)?;
         match page.stage {
             Stage::Triggered => event::trigger(&showing.report, &key, &self.config),
@@ -213,7 +213,7 @@ impl PagerDutyDestination {
         }
     }
 
-    async fn send(&self, page: Page, showing: &Showing) -> Result<(), DeliveryError> {
+    async fn send(&self, page: PageState, showing: &DeliveryPayload) -> Result<(), DeliveryError> {
         let mut event = self.event(page, showing)?;
         let key = self.caller.secret("routing_key", &self.routing_key)?;
         if let Some(fields) = event.as_object_mut() {
@@ -237,45 +237,49 @@ impl Destination for PagerDutyDestination {
         self.caller.name()
     }
 
-    async fn examine(&self) -> Checkup {
+    async fn probe(&self) -> HealthReport {
         self.look_round().await
     }
 
     /// Pages for reports that the policy names, never for canaries. A case that has paged is followed: acknowledged,
     /// resolved, and paged again after a reopening.
-    fn wants(&self, showing: &Showing) -> bool {
+    fn wants(&self, showing: &DeliveryPayload) -> bool {
         let opens = self.opens(showing);
-        match showing.remote_id.as_deref().map(Page::parse) {
+        match showing.remote_id.as_deref().map(PageState::parse) {
             None => opens,
             Some(at) => at.next(showing, opens).is_some(),
         }
     }
 
-    fn pace(&self) -> Duration {
+    fn send_interval(&self) -> Duration {
         PACE
     }
 
-    fn preview(&self, showing: &Showing) -> Option<Value> {
+    fn preview(&self, showing: &DeliveryPayload) -> Option<Value> {
         Some(Self::preview(self, showing))
     }
 
     /// Returns `None` for a case that was never closed, because repeating a trigger pages once. Otherwise the first
     /// trigger counts as sent, and its alert is resolved.
-    async fn find(&self, showing: &Showing, _: Duration) -> Result<Option<String>, DeliveryError> {
-        let wanted = Page::of(showing);
-        let first = Page {
+    async fn find(
+        &self,
+        showing: &DeliveryPayload,
+        _: Duration,
+    ) -> Result<Option<String>, DeliveryError> {
+        let wanted = PageState::from_payload(showing);
+        let first = PageState {
             number: 1,
             stage: Stage::Triggered,
         };
         Ok((wanted.stage == Stage::Resolved || wanted.number > 1).then(|| first.to_string()))
     }
 
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, showing: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
         let opens = self.opens(showing);
         let mut at = match showing.remote_id.as_deref() {
-            Some(text) => Page::parse(text),
+            Some(text) => PageState::parse(text),
             None => {
-                let triggered = Page::of(showing).triggered();
+                let triggered = PageState::from_payload(showing).triggered();
                 self.send(triggered, showing).await?;
                 triggered
             }
@@ -285,12 +289,12 @@ impl Destination for PagerDutyDestination {
                 .await
                 .map_err(|error| match error {
                     // The page exists, so what is left is an edit of it.
-                    DeliveryError::Later { what, after_secs } => DeliveryError::Partly {
+                    DeliveryError::Transient { what, after_secs } => DeliveryError::Partial {
                         what,
                         remote_id: at.to_string(),
                         after_secs,
                     },
-                    DeliveryError::Unclear { what } => DeliveryError::Partly {
+                    DeliveryError::Ambiguous { what } => DeliveryError::Partial {
                         what,
                         remote_id: at.to_string(),
                         after_secs: Some(RETRY_SECS),
@@ -299,7 +303,7 @@ impl Destination for PagerDutyDestination {
                 })?;
             at = next;
         }
-        Ok(Sent {
+        Ok(DeliveryReceipt {
             remote_id: Some(at.to_string()),
         })
     }

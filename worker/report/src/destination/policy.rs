@@ -3,8 +3,8 @@
 
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 
 /// Verdicts that open a ticket by default.
 const VERDICTS: [Verdict; 2] = [Verdict::TruePositive, Verdict::Inconclusive];
@@ -21,18 +21,18 @@ pub struct TicketPolicy {
 
 impl TicketPolicy {
     /// Returns whether a case without a ticket gets one.
-    pub(super) fn opens(&self, showing: &Showing) -> bool {
+    pub(super) fn opens(&self, showing: &DeliveryPayload) -> bool {
         !showing.is_early()
-            && !showing.minor
-            && !showing.desk.is_settled()
+            && !showing.is_minor
+            && !showing.workflow.is_settled()
             && (showing.report.is_canary() || self.is_for(&showing.report))
     }
 
     /// Returns whether a ticket system is to be told: to open a ticket, to comment on it, or to close it.
-    pub(super) fn wants(&self, showing: &Showing) -> bool {
+    pub(super) fn wants(&self, showing: &DeliveryPayload) -> bool {
         match showing.remote_id {
             None => self.opens(showing),
-            Some(_) => !showing.is_early() && (!showing.minor || showing.desk.is_settled()),
+            Some(_) => !showing.is_early() && (!showing.is_minor || showing.workflow.is_settled()),
         }
     }
 
@@ -52,23 +52,23 @@ impl TicketPolicy {
 #[cfg(test)]
 mod tests {
     use nightshift_pipeline::case::CaseStatus;
-    use nightshift_pipeline::desk::{Act, ActKind, Desk};
+    use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 
     use super::*;
     use crate::fixture;
 
-    fn of(verdict: Verdict, severity: Severity) -> Showing {
+    fn payload_with(verdict: Verdict, severity: Severity) -> DeliveryPayload {
         let mut report = fixture::true_positive();
         report.verdict = verdict;
         report.assessed_severity = severity;
-        Showing::first(report)
+        DeliveryPayload::new(report)
     }
 
-    fn closed() -> Desk {
-        Desk::of(vec![Act {
+    fn closed() -> CaseWorkflow {
+        CaseWorkflow::from_actions(vec![CaseAction {
             at: fixture::now(),
             by: "maria".into(),
-            kind: ActKind::Closed,
+            kind: CaseActionKind::Closed,
             note: String::new(),
         }])
     }
@@ -77,11 +77,11 @@ mod tests {
     fn attacks_open_one_and_what_is_undecided_only_from_high_up() {
         let policy = TicketPolicy::default();
         for severity in Severity::ALL {
-            assert!(policy.opens(&of(Verdict::TruePositive, severity)));
-            let undecided = policy.opens(&of(Verdict::Inconclusive, severity));
+            assert!(policy.opens(&payload_with(Verdict::TruePositive, severity)));
+            let undecided = policy.opens(&payload_with(Verdict::Inconclusive, severity));
             assert_eq!(undecided, severity >= Severity::High);
             for cleared in [Verdict::FalsePositive, Verdict::BenignTruePositive] {
-                assert!(!policy.opens(&of(cleared, severity)));
+                assert!(!policy.opens(&payload_with(cleared, severity)));
             }
         }
     }
@@ -92,22 +92,22 @@ mod tests {
             verdicts: Some(vec![Verdict::TruePositive, Verdict::BenignTruePositive]),
             severity_at_least: Some(Severity::Medium),
         };
-        assert!(policy.opens(&of(Verdict::BenignTruePositive, Severity::Medium)));
-        assert!(!policy.opens(&of(Verdict::TruePositive, Severity::Low)));
-        assert!(!policy.opens(&of(Verdict::Inconclusive, Severity::Critical)));
+        assert!(policy.opens(&payload_with(Verdict::BenignTruePositive, Severity::Medium)));
+        assert!(!policy.opens(&payload_with(Verdict::TruePositive, Severity::Low)));
+        assert!(!policy.opens(&payload_with(Verdict::Inconclusive, Severity::Critical)));
     }
 
     #[test]
     fn samples_early_reports_and_what_is_done_with_open_none() {
         let policy = TicketPolicy::default();
-        let mut sample = of(Verdict::TruePositive, Severity::Critical);
+        let mut sample = payload_with(Verdict::TruePositive, Severity::Critical);
         sample.report.alert.sample = true;
-        let mut early = of(Verdict::TruePositive, Severity::Critical);
+        let mut early = payload_with(Verdict::TruePositive, Severity::Critical);
         early.report.status = CaseStatus::Running;
-        let mut done = of(Verdict::TruePositive, Severity::Critical);
-        done.desk = closed();
-        let mut minor = of(Verdict::TruePositive, Severity::Critical);
-        minor.minor = true;
+        let mut done = payload_with(Verdict::TruePositive, Severity::Critical);
+        done.workflow = closed();
+        let mut minor = payload_with(Verdict::TruePositive, Severity::Critical);
+        minor.is_minor = true;
         for showing in [sample, early, done, minor] {
             assert!(!policy.wants(&showing));
         }
@@ -127,12 +127,12 @@ mod tests {
     #[test]
     fn what_has_a_ticket_is_told_in_it_however_it_turns_out() {
         let policy = TicketPolicy::default();
-        let mut showing = of(Verdict::BenignTruePositive, Severity::Low);
+        let mut showing = payload_with(Verdict::BenignTruePositive, Severity::Low);
         showing.remote_id = Some("SEC-1".into());
         assert!(policy.wants(&showing));
-        showing.minor = true;
+        showing.is_minor = true;
         assert!(!policy.wants(&showing), "a count is no news");
-        showing.desk = closed();
+        showing.workflow = closed();
         assert!(policy.wants(&showing), "but its end is");
         showing.report.status = CaseStatus::Running;
         assert!(!policy.wants(&showing));

@@ -41,7 +41,7 @@ pub(super) struct Vendor {
 }
 
 /// The client of one vendor's API.
-pub(super) struct Rest {
+pub(super) struct RestClient {
     pub(super) caller: Caller,
     pub(super) base: Url,
     pub(super) identity: Identity,
@@ -92,7 +92,7 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Rest {
+impl RestClient {
     /// Calls the API and returns the body of the answer, or null without one.
     ///
     /// # Errors
@@ -126,12 +126,13 @@ impl Rest {
             })
             .await;
         match (limited.or_else(|| said.get().copied()), refused) {
-            (Some(secs), DeliveryError::Never { what } | DeliveryError::Later { what, .. }) => {
-                DeliveryError::Later {
-                    what,
-                    after_secs: Some(secs),
-                }
-            }
+            (
+                Some(secs),
+                DeliveryError::Permanent { what } | DeliveryError::Transient { what, .. },
+            ) => DeliveryError::Transient {
+                what,
+                after_secs: Some(secs),
+            },
             (_, refused) => refused,
         }
     }

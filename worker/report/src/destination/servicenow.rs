@@ -20,16 +20,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::port::Clock;
-use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::case_workflow::CaseWorkflow;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::case_id;
 use super::http::{Caller, DestinationError, Repeat, SecretSource};
-use super::rest::{Identity, Rest};
-use super::tracker::{Told, Tracker, below, destination};
+use super::rest::{Identity, RestClient};
+use super::tracker::{TicketContents, Tracker, below, destination};
 use crate::Language;
 use crate::line::Line;
 
@@ -44,7 +44,7 @@ const PACE: Duration = Duration::from_millis(500);
 /// Delivers cases as incidents.
 pub struct ServiceNowDestination {
     config: ServiceNowConfig,
-    rest: Rest,
+    rest: RestClient,
 }
 
 impl ServiceNowDestination {
@@ -64,7 +64,7 @@ impl ServiceNowDestination {
             Some(user) => Identity::Basic(user.clone()),
             None => Identity::Bearer,
         };
-        let rest = Rest {
+        let rest = RestClient {
             caller,
             base,
             identity,
@@ -86,11 +86,11 @@ impl Tracker for ServiceNowDestination {
         self.config.language
     }
 
-    fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+    fn ticket(&self, showing: &DeliveryPayload) -> Result<Value, DeliveryError> {
         record::incident(showing, &self.config)
     }
 
-    fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+    fn addition(&self, showing: &DeliveryPayload) -> Result<Value, DeliveryError> {
         record::note(showing, &self.config).map(|note| json!({ "work_notes": note }))
     }
 
@@ -106,7 +106,7 @@ impl Tracker for ServiceNowDestination {
         calls::create(&self.rest, &self.config.table, ticket).await
     }
 
-    async fn told(&self, id: &str, _: &Report) -> Result<Option<Told>, DeliveryError> {
+    async fn told(&self, id: &str, _: &Report) -> Result<Option<TicketContents>, DeliveryError> {
         let resolved = self.config.resolve.as_ref().map(|one| one.state.as_str());
         let told = calls::told(&self.rest, &self.config.table, id, resolved);
         told.await.map(Some)
@@ -116,7 +116,7 @@ impl Tracker for ServiceNowDestination {
         calls::set(&self.rest, &self.config.table, id, (note, Repeat::Doubles)).await
     }
 
-    async fn close(&self, id: &str, _: &Desk, end: &Line) -> Result<(), DeliveryError> {
+    async fn close(&self, id: &str, _: &CaseWorkflow, end: &Line) -> Result<(), DeliveryError> {
         let Some(resolve) = &self.config.resolve else {
             return Ok(());
         };

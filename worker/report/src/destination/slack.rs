@@ -32,27 +32,27 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta};
 use nightshift_alert::Severity;
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::digest::Digest;
-use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
-use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
 use serde_json::{Value, json};
 
 use super::case_id;
 use super::http::{Caller, DestinationError, Repeat};
 use crate::document::Reader;
 use blocks::{Message, Style};
-use bot::{Asleep, Bot, PACE, Rest};
+use bot::{Bot, PACE, Pacer, SleepPacer};
 use client::Api;
 use hook::Hook;
-use place::{Place, SETTLE};
-use thread::Below;
+use place::{MessageRef, SETTLE};
+use thread::ThreadReply;
 
-pub use config::{SLACK_API, SlackConfig, SlackWay};
+pub use config::{SLACK_API, SlackConfig, SlackTransport};
 
-enum Way {
+enum SlackConnection {
     Bot(Bot),
     Webhook(Hook),
 }
@@ -60,7 +60,7 @@ enum Way {
 /// Delivers reports to a Slack channel.
 pub struct SlackDestination {
     name: String,
-    way: Way,
+    connection: SlackConnection,
     style: Style,
     clock: Arc<dyn Clock>,
 }
@@ -73,36 +73,36 @@ impl SlackDestination {
     ///
     /// Fails when a key has an invalid value, or the proxy or CA file cannot be used.
     pub fn new(config: SlackConfig, clock: Arc<dyn Clock>) -> Result<Self, DestinationError> {
-        Self::resting(config, clock, Arc::new(Asleep))
+        Self::resting(config, clock, Arc::new(SleepPacer))
     }
 
     fn resting(
         config: SlackConfig,
         clock: Arc<dyn Clock>,
-        rest: Arc<dyn Rest>,
+        rest: Arc<dyn Pacer>,
     ) -> Result<Self, DestinationError> {
         config.check()?;
         let name = config.name.clone();
-        let way = match &config.way {
-            SlackWay::Bot {
+        let way = match &config.transport {
+            SlackTransport::Bot {
                 channel,
                 token,
                 api_url,
             } => {
                 let base = config.api(api_url)?;
                 let caller = Caller::new(&name, &base, &config.access, Arc::clone(&clock))?;
-                Way::Bot(Bot {
+                SlackConnection::Bot(Bot {
                     api: Api {
                         caller,
                         base,
                         token: Arc::clone(token),
                     },
                     channel: channel.clone(),
-                    rest,
+                    pacer: rest,
                     clock: Arc::clone(&clock),
                 })
             }
-            SlackWay::Webhook { url } => Way::Webhook(Hook {
+            SlackTransport::Webhook { url } => SlackConnection::Webhook(Hook {
                 name: name.clone(),
                 url: Arc::clone(url),
                 access: config.access.clone(),
@@ -116,7 +116,7 @@ impl SlackDestination {
         };
         Ok(Self {
             name,
-            way,
+            connection: way,
             style,
             clock,
         })
@@ -143,7 +143,7 @@ impl SlackDestination {
     }
 
     async fn answer(&self, method: &str, body: &Value) -> Result<(), String> {
-        let Way::Bot(bot) = &self.way else {
+        let SlackConnection::Bot(bot) = &self.connection else {
             return Err("an incoming webhook answers nobody".to_owned());
         };
         let said = bot.api.write(method, body, Repeat::Doubles).await;
@@ -153,14 +153,14 @@ impl SlackDestination {
 
     /// Returns what would be sent: the message and, for a bot, the thread below it.
     #[must_use]
-    pub fn preview(&self, showing: &Showing) -> Value {
+    pub fn preview(&self, showing: &DeliveryPayload) -> Value {
         let message = self.message(showing);
-        let below: Vec<Value> = match &self.way {
-            Way::Bot(_) => {
+        let below: Vec<Value> = match &self.connection {
+            SlackConnection::Bot(_) => {
                 let below = self.below(showing, &message, showing.remote_id.is_none());
                 below.iter().map(preview).collect()
             }
-            Way::Webhook(_) => Vec::new(),
+            SlackConnection::Webhook(_) => Vec::new(),
         };
         json!({ "text": message.text, "blocks": message.blocks, "thread": below })
     }
@@ -174,17 +174,22 @@ impl SlackDestination {
         }
     }
 
-    fn message(&self, showing: &Showing) -> Message {
+    fn message(&self, showing: &DeliveryPayload) -> Message {
         blocks::message(showing, &self.style, self.reader())
     }
 
-    fn below(&self, showing: &Showing, message: &Message, is_bare: bool) -> Vec<Below> {
+    fn below(
+        &self,
+        showing: &DeliveryPayload,
+        message: &Message,
+        is_bare: bool,
+    ) -> Vec<ThreadReply> {
         let is_cut = message.is_cut;
         thread::below(showing, &self.style, self.reader(), is_cut, is_bare)
     }
 }
 
-fn preview(below: &Below) -> Value {
+fn preview(below: &ThreadReply) -> Value {
     json!({
         "part": below.part, "reply_broadcast": below.is_broadcast,
         "text": below.message.text, "blocks": below.message.blocks,
@@ -197,55 +202,55 @@ impl Destination for SlackDestination {
         &self.name
     }
 
-    async fn examine(&self) -> Checkup {
-        match &self.way {
-            Way::Bot(bot) => bot.examine().await,
-            Way::Webhook(hook) => hook.examine().await,
+    async fn probe(&self) -> HealthReport {
+        match &self.connection {
+            SlackConnection::Bot(bot) => bot.examine().await,
+            SlackConnection::Webhook(hook) => hook.examine().await,
         }
     }
 
     /// Wants early messages only for high or critical alerts, and counts and actions of people only when there is a
     /// message to edit.
-    fn wants(&self, showing: &Showing) -> bool {
-        if matches!(self.way, Way::Webhook(_)) {
-            return !showing.is_early() && !showing.minor;
+    fn wants(&self, showing: &DeliveryPayload) -> bool {
+        if matches!(self.connection, SlackConnection::Webhook(_)) {
+            return !showing.is_early() && !showing.is_minor;
         }
         let is_shown = showing.remote_id.is_some();
         if !showing.is_early() {
-            return !showing.minor || is_shown;
+            return !showing.is_minor || is_shown;
         }
         let report = &showing.report;
         if is_shown {
             // A report is not edited back into an early message. An early message whose report will not come is
             // updated.
             let is_report = showing
-                .shown
+                .delivered
                 .as_ref()
                 .is_some_and(|shown| shown.is_report());
-            return !is_report && (report.status == CaseStatus::Cancelled || showing.minor);
+            return !is_report && (report.status == CaseStatus::Cancelled || showing.is_minor);
         }
         let is_urgent = report.severity >= Severity::High && !report.alert.sample;
-        is_urgent && !showing.minor && report.status != CaseStatus::Cancelled
+        is_urgent && !showing.is_minor && report.status != CaseStatus::Cancelled
     }
 
-    fn pace(&self) -> Duration {
+    fn send_interval(&self) -> Duration {
         PACE
     }
 
-    fn preview(&self, showing: &Showing) -> Option<Value> {
+    fn preview(&self, showing: &DeliveryPayload) -> Option<Value> {
         Some(Self::preview(self, showing))
     }
 
     async fn find(
         &self,
-        showing: &Showing,
+        showing: &DeliveryPayload,
         begun_ago: Duration,
     ) -> Result<Option<String>, DeliveryError> {
-        let Way::Bot(bot) = &self.way else {
+        let SlackConnection::Bot(bot) = &self.connection else {
             return Ok(None);
         };
         if begun_ago < SETTLE {
-            return Err(DeliveryError::Settling {
+            return Err(DeliveryError::NotVisibleYet {
                 what: "its answer was lost, and Slack may still be doing it".to_owned(),
                 after_secs: (SETTLE - begun_ago).as_secs() + 1,
             });
@@ -258,20 +263,20 @@ impl Destination for SlackDestination {
         Ok(found.map(|place| place.to_id()))
     }
 
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, showing: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
         case_id(&showing.report)?;
         let message = self.message(showing);
-        let bot = match &self.way {
-            Way::Bot(bot) => bot,
-            Way::Webhook(hook) => {
+        let bot = match &self.connection {
+            SlackConnection::Bot(bot) => bot,
+            SlackConnection::Webhook(hook) => {
                 let repeated = showing.in_doubt.then_some(self.style.language);
                 hook.post(&message, repeated).await?;
-                return Ok(Sent::default());
+                return Ok(DeliveryReceipt::default());
             }
         };
         if showing.is_spent_canary() {
             bot.remove(showing, &message).await?;
-            return Ok(Sent::default());
+            return Ok(DeliveryReceipt::default());
         }
         let begun = self.clock.now();
         let (place, is_new) = bot.show(showing, &message).await?;
@@ -279,7 +284,7 @@ impl Destination for SlackDestination {
         let is_bare = showing.remote_id.as_ref() != Some(&remote_id);
         let below = self.below(showing, &message, is_bare);
         match bot.add_below(&place, showing, below, is_new, begun).await {
-            Ok(()) => Ok(Sent {
+            Ok(()) => Ok(DeliveryReceipt {
                 remote_id: Some(remote_id),
             }),
             Err(error) => Err(partly(error, showing, remote_id)),
@@ -288,9 +293,9 @@ impl Destination for SlackDestination {
 
     async fn post_digest(&self, digest: &Digest, in_doubt: bool) -> Result<(), DeliveryError> {
         let message = digest::message(digest, &self.style);
-        match &self.way {
-            Way::Bot(bot) => bot.post_digest(digest, &message, in_doubt).await,
-            Way::Webhook(hook) => {
+        match &self.connection {
+            SlackConnection::Bot(bot) => bot.post_digest(digest, &message, in_doubt).await,
+            SlackConnection::Webhook(hook) => {
                 let repeated = in_doubt.then_some(self.style.language);
                 hook.post(&message, repeated).await
             }
@@ -300,26 +305,26 @@ impl Destination for SlackDestination {
 
 /// Makes an error for a message that exists while its thread is incomplete. The next attempt looks up what is
 /// missing.
-fn partly(error: DeliveryError, showing: &Showing, remote_id: String) -> DeliveryError {
+fn partly(error: DeliveryError, showing: &DeliveryPayload, remote_id: String) -> DeliveryError {
     // When the message replaced a removed one, the outbox keeps the id of the removed one. The next attempt then sees
     // that the new message has no thread. A thread that Slack refuses for good is not retried.
-    let is_refused = matches!(error, DeliveryError::Never { .. });
+    let is_refused = matches!(error, DeliveryError::Permanent { .. });
     let known = showing.remote_id.clone().filter(|id| {
-        let is_place = Place::parse(id).is_some();
+        let is_place = MessageRef::parse(id).is_some();
         is_place && !is_refused
     });
     let remote_id = known.unwrap_or(remote_id);
     let (what, after_secs) = match error {
-        DeliveryError::Later { what, after_secs }
-        | DeliveryError::Partly {
+        DeliveryError::Transient { what, after_secs }
+        | DeliveryError::Partial {
             what, after_secs, ..
         } => (what, after_secs),
-        DeliveryError::Settling { what, after_secs } => (what, Some(after_secs)),
+        DeliveryError::NotVisibleYet { what, after_secs } => (what, Some(after_secs)),
         // Slack may still be working on the call. A look-up before the end of that would miss the message.
-        DeliveryError::Unclear { what } => (what, Some(SETTLE.as_secs())),
-        DeliveryError::Never { what } => (what, None),
+        DeliveryError::Ambiguous { what } => (what, Some(SETTLE.as_secs())),
+        DeliveryError::Permanent { what } => (what, None),
     };
-    DeliveryError::Partly {
+    DeliveryError::Partial {
         what,
         remote_id,
         after_secs,
@@ -328,9 +333,9 @@ fn partly(error: DeliveryError, showing: &Showing, remote_id: String) -> Deliver
 
 impl fmt::Debug for SlackDestination {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let channel = match &self.way {
-            Way::Bot(bot) => bot.channel.as_str(),
-            Way::Webhook(_) => "an incoming webhook",
+        let channel = match &self.connection {
+            SlackConnection::Bot(bot) => bot.channel.as_str(),
+            SlackConnection::Webhook(_) => "an incoming webhook",
         };
         out.debug_struct("SlackDestination")
             .field("name", &self.name)

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use nightshift_engine::port::Clock;
-use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
-use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
+use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
 
-use crate::text::{TextOptions, text};
+use crate::text::{TextOptions, render_text};
 
 /// Prints reports as text, with an empty line after each.
 pub struct StdoutDestination {
@@ -42,20 +42,20 @@ impl Destination for StdoutDestination {
         &self.name
     }
 
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, showing: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
         let options = TextOptions {
             now: self.clock.now(),
             ..self.options
         };
-        let shown = text(&showing.report, &options) + "\n";
+        let shown = render_text(&showing.report, &options) + "\n";
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         to.write_all(shown.as_bytes())
             .and_then(|()| to.flush())
-            .map_err(|error| DeliveryError::Later {
+            .map_err(|error| DeliveryError::Transient {
                 what: format!("cannot write the report to the standard output: {error}"),
                 after_secs: None,
             })?;
-        Ok(Sent::default())
+        Ok(DeliveryReceipt::default())
     }
 }
 
@@ -66,17 +66,17 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    struct At(DateTime<Utc>);
+    struct FixedClock(DateTime<Utc>);
 
-    impl Clock for At {
+    impl Clock for FixedClock {
         fn now(&self) -> DateTime<Utc> {
             self.0
         }
     }
 
-    struct Closed;
+    struct BrokenPipeWriter;
 
-    impl Write for Closed {
+    impl Write for BrokenPipeWriter {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
             Err(std::io::ErrorKind::BrokenPipe.into())
         }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     fn destination(to: Arc<Mutex<dyn Write + Send>>) -> StdoutDestination {
-        let clock = Arc::new(At(fixture::now() + chrono::TimeDelta::hours(5)));
+        let clock = Arc::new(FixedClock(fixture::now() + chrono::TimeDelta::hours(5)));
         StdoutDestination::new("stdout", to, clock, fixture::options(80))
     }
 
@@ -97,7 +97,7 @@ mod tests {
         let to: Arc<Mutex<dyn Write + Send>> = shown.clone();
         let report = fixture::true_positive();
         destination(to)
-            .deliver(&Showing::first(report.clone()))
+            .deliver(&DeliveryPayload::new(report.clone()))
             .await
             .unwrap();
         let shown = String::from_utf8(shown.lock().unwrap().clone()).unwrap();
@@ -108,10 +108,10 @@ mod tests {
     #[tokio::test]
     async fn a_closed_output_is_an_error_and_tried_again() {
         let report = fixture::true_positive();
-        let error = destination(Arc::new(Mutex::new(Closed)))
-            .deliver(&Showing::first(report.clone()))
+        let error = destination(Arc::new(Mutex::new(BrokenPipeWriter)))
+            .deliver(&DeliveryPayload::new(report.clone()))
             .await
             .unwrap_err();
-        assert!(matches!(error, DeliveryError::Later { .. }));
+        assert!(matches!(error, DeliveryError::Transient { .. }));
     }
 }

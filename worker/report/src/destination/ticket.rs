@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use nightshift_alert::text::cut;
-use nightshift_pipeline::desk::{ActKind, Desk, DeskStatus};
+use nightshift_alert::text::truncate;
+use nightshift_pipeline::case_workflow::{CaseActionKind, CaseWorkflow, WorkflowStatus};
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 
 use crate::Language;
 use crate::document::{Document, Part, Reader, Section, document};
@@ -52,11 +52,14 @@ pub(super) fn addresses(
     links: &Links,
     language: Language,
 ) -> Vec<(&'static str, String)> {
-    let page = links.case(&report.case_id);
+    let page = links.case_url(&report.case_id);
     let console = console(report);
     [
-        (language.of("Case page", "ケースページ"), page),
-        (language.of("Finding console", "検出元コンソール"), console),
+        (language.pick("Case page", "ケースページ"), page),
+        (
+            language.pick("Finding console", "検出元コンソール"),
+            console,
+        ),
     ]
     .into_iter()
     .filter_map(|(name, address)| Some((name, address?)))
@@ -64,49 +67,51 @@ pub(super) fn addresses(
 }
 
 /// Returns the first line of a comment, with what changed since the last one if that is known.
-pub(super) fn change(showing: &Showing, language: Language) -> Line {
+pub(super) fn change(showing: &DeliveryPayload, language: Language) -> Line {
     let report = &showing.report;
-    let line = Line::of(language.of("Triage ", "トリアージ "))
+    let line = Line::from_static(language.pick("Triage ", "トリアージ "))
         .number(report.revision.into())
         .say(": ")
         .say(language.verdict_of(report))
         .say(" · ")
         .say(language.severity(report.assessed_severity));
-    match showing.earlier() {
+    match showing.delivered_report() {
         Some(before) if showing.is_changed() => line
-            .say(language.of(". Before: ", "。以前: "))
+            .say(language.pick(". Before: ", "。以前: "))
             .say(language.leaning(before.verdict, before.leaning))
             .say(" · ")
             .say(language.severity(before.assessed_severity))
-            .say(language.of(".", "。")),
-        Some(_) => line.say(language.of(", as before.", "（変更なし）。")),
-        None => line.say(language.of(".", "。")),
+            .say(language.pick(".", "。")),
+        Some(_) => line.say(language.pick(", as before.", "（変更なし）。")),
+        None => line.say(language.pick(".", "。")),
     }
 }
 
 /// Returns who closed the case and their note.
-pub(super) fn settled(desk: &Desk, language: Language) -> Line {
-    let is_end = |kind: &ActKind| match desk.status {
-        DeskStatus::Closed => *kind == ActKind::Closed,
-        _ => matches!(kind, ActKind::Disagreed { .. }),
+pub(super) fn settled(desk: &CaseWorkflow, language: Language) -> Line {
+    let is_end = |kind: &CaseActionKind| match desk.status {
+        WorkflowStatus::Closed => *kind == CaseActionKind::Closed,
+        _ => matches!(kind, CaseActionKind::Disagreed { .. }),
     };
     let what = match desk.status {
-        DeskStatus::Closed => language.of("Closed by ", "クローズ: "),
-        _ => language.of("Called a false positive by ", "誤検知と判定: "),
+        WorkflowStatus::Closed => language.pick("Closed by ", "クローズ: "),
+        _ => language.pick("Called a false positive by ", "誤検知と判定: "),
     };
     let Some(act) = desk.acts.iter().rev().find(|act| is_end(&act.kind)) else {
-        return Line::of(language.of("People are done with it.", "対応は完了しました。"));
+        return Line::from_static(
+            language.pick("People are done with it.", "対応は完了しました。"),
+        );
     };
-    let line = Line::of(what).name(&act.by);
+    let line = Line::from_static(what).name(&act.by);
     match act.note.trim() {
-        "" => line.say(language.of(".", "。")),
+        "" => line.say(language.pick(".", "。")),
         note => line.say(": ").sentence(note),
     }
 }
 
 /// Returns the line that says that the case is open again.
 pub(super) fn reopened(language: Language) -> Line {
-    Line::of(language.of(
+    Line::from_static(language.pick(
         "People were done with it; it is open again.",
         "対応完了後に、再び未対応になりました。",
     ))
@@ -114,7 +119,7 @@ pub(super) fn reopened(language: Language) -> Line {
 
 /// Returns the line that says that the report was cut, with the command that shows all of it.
 pub(super) fn shortened(report: &Report, language: Language) -> Line {
-    Line::of(language.of(
+    Line::from_static(language.pick(
         "Shortened. The whole report: nightshift cases show ",
         "以下省略。全文: nightshift cases show ",
     ))
@@ -126,7 +131,7 @@ pub(super) fn shortened(report: &Report, language: Language) -> Line {
 pub(super) fn bounded(text: &str, most_units: usize) -> String {
     let mut letters = most_units;
     loop {
-        let short = cut(text, letters);
+        let short = truncate(text, letters);
         if letters == 0 || short.encode_utf16().count() <= most_units {
             return short.into_owned();
         }
@@ -147,7 +152,7 @@ pub(super) fn not_yet(
         return Ok(());
     };
     let next = begun_ago.max(SHORTEST_LOOK).min(left);
-    Err(DeliveryError::Settling {
+    Err(DeliveryError::NotVisibleYet {
         what: format!(
             "{what} is not found, but a try whose end nobody heard began {} s ago; it is looked up until {} s are over",
             begun_ago.as_secs(),
@@ -160,14 +165,14 @@ pub(super) fn not_yet(
 #[cfg(test)]
 mod tests {
     use nightshift_engine::conclusion::Verdict;
-    use nightshift_pipeline::desk::Act;
-    use nightshift_pipeline::showing::Shown;
+    use nightshift_pipeline::case_workflow::CaseAction;
+    use nightshift_pipeline::delivery_payload::DeliveredReport;
 
     use super::*;
     use crate::fixture;
 
-    fn act(kind: ActKind, note: &str) -> Act {
-        Act {
+    fn act(kind: CaseActionKind, note: &str) -> CaseAction {
+        CaseAction {
             at: fixture::now(),
             by: "maria <!channel>".into(),
             kind,
@@ -177,20 +182,24 @@ mod tests {
 
     #[test]
     fn what_changed_and_who_closed_it_are_said_in_both_languages() {
-        let mut showing = Showing::first(fixture::overridden());
+        let mut showing = DeliveryPayload::new(fixture::overridden());
         showing.report.revision = 2;
         let mut said = Vec::new();
         for language in Language::ALL {
-            showing.shown = None;
+            showing.delivered = None;
             said.push(change(&showing, language));
-            showing.shown = Some(Shown::of(&fixture::true_positive()));
+            showing.delivered = Some(DeliveredReport::from_report(&fixture::true_positive()));
             said.push(change(&showing, language));
-            showing.shown = Some(Shown::of(&showing.report));
+            showing.delivered = Some(DeliveredReport::from_report(&showing.report));
             said.push(change(&showing, language));
-            let closed = Desk::of(vec![act(ActKind::Closed, "known https://evil.com")]);
+            let closed = CaseWorkflow::from_actions(vec![act(
+                CaseActionKind::Closed,
+                "known https://evil.com",
+            )]);
             said.push(settled(&closed, language));
             let verdict = Verdict::FalsePositive;
-            let wrong = Desk::of(vec![act(ActKind::Disagreed { verdict }, "")]);
+            let wrong =
+                CaseWorkflow::from_actions(vec![act(CaseActionKind::Disagreed { verdict }, "")]);
             said.push(settled(&wrong, language));
         }
         let said: Vec<_> = said.iter().map(Line::as_str).collect();
@@ -225,7 +234,8 @@ mod tests {
         let settles = Duration::from_secs(300);
         let mut begun_ago = Duration::ZERO;
         let mut looks = Vec::new();
-        while let Err(DeliveryError::Settling { after_secs, .. }) = not_yet("x", begun_ago, settles)
+        while let Err(DeliveryError::NotVisibleYet { after_secs, .. }) =
+            not_yet("x", begun_ago, settles)
         {
             looks.push(begun_ago.as_secs());
             begun_ago += Duration::from_secs(after_secs);

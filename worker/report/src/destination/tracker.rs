@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::conclusion::Verdict;
-use nightshift_pipeline::desk::Desk;
-use nightshift_pipeline::port::{DeliveryError, Sent};
+use nightshift_pipeline::case_workflow::CaseWorkflow;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
+use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt};
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -19,14 +19,14 @@ use crate::Language;
 use crate::line::Line;
 
 /// The contents of an existing ticket.
-pub(super) struct Told {
+pub(super) struct TicketContents {
     /// Its texts, with the function that finds a key in one.
     pub(super) texts: Vec<String>,
     pub(super) keeps: fn(text: &str, key: &str) -> bool,
     pub(super) is_done: bool,
 }
 
-impl Told {
+impl TicketContents {
     fn has(&self, key: &str) -> bool {
         self.texts.iter().any(|text| (self.keeps)(text, key))
     }
@@ -43,10 +43,10 @@ pub(super) trait Tracker: Send + Sync {
     fn language(&self) -> Language;
 
     /// Builds the ticket of a case.
-    fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError>;
+    fn ticket(&self, showing: &DeliveryPayload) -> Result<Value, DeliveryError>;
 
     /// Builds the comment for a later report.
-    fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError>;
+    fn addition(&self, showing: &DeliveryPayload) -> Result<Value, DeliveryError>;
 
     /// Builds the comment with this key for a case that was closed or reopened.
     fn ending(&self, end: &Line, key: &str) -> Value;
@@ -59,7 +59,11 @@ pub(super) trait Tracker: Send + Sync {
 
     /// Reads the ticket of a case. Returns `None` when the id belongs to another ticket, for example because another
     /// project was configured before.
-    async fn told(&self, id: &str, report: &Report) -> Result<Option<Told>, DeliveryError>;
+    async fn told(
+        &self,
+        id: &str,
+        report: &Report,
+    ) -> Result<Option<TicketContents>, DeliveryError>;
 
     /// Adds a comment.
     async fn add(&self, id: &str, addition: &Value) -> Result<(), DeliveryError>;
@@ -71,7 +75,7 @@ pub(super) trait Tracker: Send + Sync {
     }
 
     /// Closes an open ticket if the configuration says so.
-    async fn close(&self, id: &str, desk: &Desk, end: &Line) -> Result<(), DeliveryError>;
+    async fn close(&self, id: &str, desk: &CaseWorkflow, end: &Line) -> Result<(), DeliveryError>;
 
     /// Reopens a closed ticket if the configuration says so.
     async fn reopen(&self, id: &str) -> Result<(), DeliveryError>;
@@ -81,7 +85,7 @@ pub(super) trait Tracker: Send + Sync {
 }
 
 /// Returns what would be sent.
-pub(super) fn preview(to: &impl Tracker, showing: &Showing) -> Value {
+pub(super) fn preview(to: &impl Tracker, showing: &DeliveryPayload) -> Value {
     let sent = match showing.remote_id {
         None => to.ticket(showing),
         Some(_) => to.addition(showing),
@@ -92,7 +96,7 @@ pub(super) fn preview(to: &impl Tracker, showing: &Showing) -> Value {
 /// Finds the ticket of a case after an attempt without an answer.
 pub(super) async fn find<T: Tracker>(
     to: &T,
-    showing: &Showing,
+    showing: &DeliveryPayload,
     begun_ago: Duration,
 ) -> Result<Option<String>, DeliveryError> {
     let found = to.look(&showing.report).await?;
@@ -106,9 +110,9 @@ pub(super) async fn find<T: Tracker>(
 /// report.
 pub(super) async fn deliver<T: Tracker>(
     to: &T,
-    showing: &Showing,
+    showing: &DeliveryPayload,
     opens: bool,
-) -> Result<Sent, DeliveryError> {
+) -> Result<DeliveryReceipt, DeliveryError> {
     let report = &showing.report;
     let id = match known(to, showing).await? {
         Some((id, told)) => {
@@ -117,7 +121,7 @@ pub(super) async fn deliver<T: Tracker>(
         }
         None => to.open(report, &to.ticket(showing)?).await?,
     };
-    Ok(Sent {
+    Ok(DeliveryReceipt {
         remote_id: Some(id),
     })
 }
@@ -125,8 +129,8 @@ pub(super) async fn deliver<T: Tracker>(
 /// Returns the id and contents of the case's ticket, by its remote id or by a look-up.
 async fn known(
     to: &impl Tracker,
-    showing: &Showing,
-) -> Result<Option<(String, Told)>, DeliveryError> {
+    showing: &DeliveryPayload,
+) -> Result<Option<(String, TicketContents)>, DeliveryError> {
     let report = &showing.report;
     if let Some(id) = &showing.remote_id
         && let Some(told) = to.told(id, report).await?
@@ -143,17 +147,17 @@ async fn known(
 /// Adds to a ticket what it does not contain yet.
 async fn tell<T: Tracker>(
     to: &T,
-    (id, told): (&str, &Told),
-    showing: &Showing,
+    (id, told): (&str, &TicketContents),
+    showing: &DeliveryPayload,
     opens: bool,
 ) -> Result<(), DeliveryError> {
     let report = &showing.report;
-    if !showing.minor {
+    if !showing.is_minor {
         if !told.has(&mark::told(report)?) {
             to.add(id, &to.addition(showing)?).await?;
         }
         to.mark(id, report.verdict).await?;
-        let times = showing.desk.reopenings();
+        let times = showing.workflow.reopenings();
         let key = mark::reopened(report, times)?;
         if opens && times > 0 && !told.has(&key) {
             if told.is_done {
@@ -163,14 +167,14 @@ async fn tell<T: Tracker>(
             to.add(id, &to.ending(&line, &key)).await?;
         }
     }
-    if showing.desk.is_settled() {
-        let end = ticket::settled(&showing.desk, to.language());
-        let key = mark::closed(report, &showing.desk)?;
+    if showing.workflow.is_settled() {
+        let end = ticket::settled(&showing.workflow, to.language());
+        let key = mark::closed(report, &showing.workflow)?;
         if !told.has(&key) {
             to.add(id, &to.ending(&end, &key)).await?;
         }
         if !told.is_done {
-            to.close(id, &showing.desk, &end).await?;
+            to.close(id, &showing.workflow, &end).await?;
         }
     }
     Ok(())
@@ -191,7 +195,7 @@ macro_rules! destination {
         impl $tracker {
             /// Returns what would be sent: the ticket, or the comment if a ticket exists.
             #[must_use]
-            pub fn preview(&self, showing: &Showing) -> Value {
+            pub fn preview(&self, showing: &DeliveryPayload) -> Value {
                 $crate::destination::tracker::preview(self, showing)
             }
         }
@@ -202,15 +206,15 @@ macro_rules! destination {
                 self.rest.caller.name()
             }
 
-            fn wants(&self, showing: &Showing) -> bool {
+            fn wants(&self, showing: &DeliveryPayload) -> bool {
                 self.config.policy.wants(showing)
             }
 
-            fn pace(&self) -> Duration {
+            fn send_interval(&self) -> Duration {
                 PACE
             }
 
-            fn preview(&self, showing: &Showing) -> Option<Value> {
+            fn preview(&self, showing: &DeliveryPayload) -> Option<Value> {
                 Some(Self::preview(self, showing))
             }
 
@@ -218,13 +222,13 @@ macro_rules! destination {
                 self.address(remote_id)
             }
 
-            async fn examine(&self) -> nightshift_engine::checkup::Checkup {
+            async fn probe(&self) -> nightshift_engine::doctor::HealthReport {
                 self.look_round().await
             }
 
             async fn find(
                 &self,
-                showing: &Showing,
+                showing: &DeliveryPayload,
                 begun_ago: Duration,
             ) -> Result<Option<String>, DeliveryError> {
                 $crate::destination::tracker::find(self, showing, begun_ago).await
@@ -232,8 +236,8 @@ macro_rules! destination {
 
             async fn deliver(
                 &self,
-                showing: &Showing,
-            ) -> Result<nightshift_pipeline::port::Sent, DeliveryError> {
+                showing: &DeliveryPayload,
+            ) -> Result<nightshift_pipeline::port::DeliveryReceipt, DeliveryError> {
                 let opens = self.config.policy.opens(showing);
                 $crate::destination::tracker::deliver(self, showing, opens).await
             }
@@ -258,7 +262,7 @@ mod tests {
 
     use nightshift_pipeline::port::Destination;
 
-    use super::super::trial::{Standing, secret};
+    use super::super::trial::{FrozenClock, secret};
     use crate::{
         GitHubConfig, GitHubDestination, JiraConfig, JiraDestination, ServiceNowConfig,
         ServiceNowDestination,
@@ -271,7 +275,7 @@ mod tests {
             project: "SEC".into(),
             ..JiraConfig::default()
         };
-        JiraDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap()
+        JiraDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap()
     }
 
     fn github(url: &str) -> GitHubDestination {
@@ -281,7 +285,7 @@ mod tests {
             repo: "acme/soc".into(),
             ..GitHubConfig::default()
         };
-        GitHubDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap()
+        GitHubDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap()
     }
 
     #[test]
@@ -292,7 +296,7 @@ mod tests {
             ..ServiceNowConfig::default()
         };
         let servicenow =
-            ServiceNowDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap();
+            ServiceNowDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap();
         let links = [
             jira("https://acme.atlassian.net").link("SEC-7"),
             jira("https://acme.atlassian.net/").link("../admin?x=1#y"),

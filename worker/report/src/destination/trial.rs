@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::port::Clock;
-use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
+use nightshift_pipeline::delivery_payload::{DeliveredReport, DeliveryPayload};
 use nightshift_pipeline::port::{DeliveryError, Destination};
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::{Showing, Shown};
 
 use super::fake::{Fake, Fault, World};
 use super::http::SecretSource;
@@ -29,7 +29,7 @@ pub(super) enum Kill {
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     pub(super) remote_id: Option<String>,
-    pub(super) shown: Option<Shown>,
+    pub(super) shown: Option<DeliveredReport>,
     begun: Option<u64>,
 }
 
@@ -39,20 +39,20 @@ impl Trial {
         &mut self,
         fake: &Fake<W>,
         to: &dyn Destination,
-        showing: &Showing,
+        showing: &DeliveryPayload,
         kill: Kill,
     ) -> Result<bool, DeliveryError> {
         for attempt in 0..64 {
             let mut showing = showing.clone();
-            showing.shown.clone_from(&self.shown);
-            showing.minor = self.shown == Some(Shown::of(&showing.report));
+            showing.delivered.clone_from(&self.shown);
+            showing.is_minor = self.shown == Some(DeliveredReport::from_report(&showing.report));
             if let Err(error) = self.look(fake, to, &showing).await {
                 self.wait(fake, attempt, error)?;
                 continue;
             }
             showing.remote_id.clone_from(&self.remote_id);
             if !to.wants(&showing) {
-                self.shown = Some(Shown::of(&showing.report));
+                self.shown = Some(DeliveredReport::from_report(&showing.report));
                 return Ok(true);
             }
             self.begun = Some(fake.now());
@@ -69,14 +69,14 @@ impl Trial {
                 Ok(sent) => {
                     self.begun = None;
                     self.remote_id = sent.remote_id.or(self.remote_id.take());
-                    self.shown = Some(Shown::of(&showing.report));
+                    self.shown = Some(DeliveredReport::from_report(&showing.report));
                     return Ok(true);
                 }
                 Err(error) => {
-                    if !matches!(error, DeliveryError::Unclear { .. }) {
+                    if !matches!(error, DeliveryError::Ambiguous { .. }) {
                         self.begun = None;
                     }
-                    if let DeliveryError::Partly { remote_id, .. } = &error {
+                    if let DeliveryError::Partial { remote_id, .. } = &error {
                         self.remote_id = Some(remote_id.clone());
                     }
                     self.wait(fake, attempt, error)?;
@@ -91,7 +91,7 @@ impl Trial {
         &mut self,
         fake: &Fake<W>,
         to: &dyn Destination,
-        showing: &Showing,
+        showing: &DeliveryPayload,
     ) -> Result<(), DeliveryError> {
         if let (Some(begun), None) = (self.begun, &self.remote_id) {
             let ago = Duration::from_secs(fake.now() - begun);
@@ -108,12 +108,11 @@ impl Trial {
         error: DeliveryError,
     ) -> Result<(), DeliveryError> {
         let told = match error {
-            DeliveryError::Never { .. } => return Err(error),
-            DeliveryError::Unclear { .. } => 0,
-            DeliveryError::Settling { after_secs, .. } => after_secs,
-            DeliveryError::Later { after_secs, .. } | DeliveryError::Partly { after_secs, .. } => {
-                after_secs.unwrap_or(0)
-            }
+            DeliveryError::Permanent { .. } => return Err(error),
+            DeliveryError::Ambiguous { .. } => 0,
+            DeliveryError::NotVisibleYet { after_secs, .. } => after_secs,
+            DeliveryError::Transient { after_secs, .. }
+            | DeliveryError::Partial { after_secs, .. } => after_secs.unwrap_or(0),
         };
         fake.pass(told.max(2_u64.saturating_pow(attempt)).min(600));
         Ok(())
@@ -121,9 +120,9 @@ impl Trial {
 }
 
 /// A clock that stands still.
-pub(super) struct Standing;
+pub(super) struct FrozenClock;
 
-impl Clock for Standing {
+impl Clock for FrozenClock {
     fn now(&self) -> DateTime<Utc> {
         fixture::now()
     }
@@ -135,8 +134,8 @@ pub(super) fn secret(text: &'static str) -> SecretSource {
 }
 
 /// Returns the miner as a case with this id.
-pub(super) fn case(id: &str) -> Showing {
-    Showing::first(Report {
+pub(super) fn case(id: &str) -> DeliveryPayload {
+    DeliveryPayload::new(Report {
         case_id: id.into(),
         ..short(fixture::true_positive())
     })
@@ -154,11 +153,11 @@ fn short(report: Report) -> Report {
 }
 
 /// Returns the next revision of the case with another verdict.
-pub(super) fn again(showing: &Showing) -> Showing {
+pub(super) fn again(showing: &DeliveryPayload) -> DeliveryPayload {
     let mut report = short(fixture::benign());
     report.case_id.clone_from(&showing.report.case_id);
     report.revision = showing.report.revision + 1;
-    Showing {
+    DeliveryPayload {
         version: showing.version + 1,
         report,
         ..showing.clone()
@@ -166,7 +165,7 @@ pub(super) fn again(showing: &Showing) -> Showing {
 }
 
 /// Returns the next revision of the case with the same verdict.
-pub(super) fn triaged_again(showing: &Showing) -> Showing {
+pub(super) fn triaged_again(showing: &DeliveryPayload) -> DeliveryPayload {
     let mut next = again(showing);
     next.report = Report {
         revision: next.report.revision,
@@ -176,18 +175,18 @@ pub(super) fn triaged_again(showing: &Showing) -> Showing {
 }
 
 /// Returns the case after an action of a person.
-pub(super) fn acted(showing: &Showing, kind: ActKind) -> Showing {
-    let mut acts = showing.desk.acts.clone();
-    acts.push(Act {
+pub(super) fn acted(showing: &DeliveryPayload, kind: CaseActionKind) -> DeliveryPayload {
+    let mut acts = showing.workflow.acts.clone();
+    acts.push(CaseAction {
         at: fixture::now(),
         by: "maria".into(),
         kind,
         note: "known".into(),
     });
-    Showing {
+    DeliveryPayload {
         version: showing.version + 1,
-        desk: Desk::of(acts),
-        minor: true,
+        workflow: CaseWorkflow::from_actions(acts),
+        is_minor: true,
         ..showing.clone()
     }
 }
@@ -203,12 +202,12 @@ pub(super) struct Ticket {
 /// A fake vendor that keeps tickets.
 pub(super) trait Tickets: World {
     /// Returns the tickets of a case.
-    fn of(&self, case: &str) -> Vec<Ticket>;
+    fn tickets_of(&self, case: &str) -> Vec<Ticket>;
 }
 
 /// Checks that the case has one ticket with one comment for the second revision and one for the close.
 fn check<W: Tickets>(fake: &Fake<W>, case: &str) {
-    let tickets = fake.with(|world| world.of(case));
+    let tickets = fake.with(|world| world.tickets_of(case));
     let [ticket] = &tickets[..] else {
         panic!("{} tickets of {case}", tickets.len());
     };
@@ -239,7 +238,7 @@ pub(super) async fn lose_replies<W: Tickets>(fake: &Fake<W>, to: &dyn Destinatio
         let id = format!("c{number:03}-f26x-f27x");
         let first = case(&id);
         let second = again(&first);
-        let closed = acted(&second, ActKind::Closed);
+        let closed = acted(&second, CaseActionKind::Closed);
         let mut trial = Trial::default();
         for (at, showing) in [&first, &second, &closed].into_iter().enumerate() {
             fake.breaks(faults[(number + at) % faults.len()]);
@@ -258,7 +257,7 @@ pub(super) async fn kill_everywhere<W: Tickets>(fake: &Fake<W>, to: &dyn Destina
         let id = format!("k{number:03}-kill-kill");
         let first = case(&id);
         let second = again(&first);
-        let closed = acted(&second, ActKind::Closed);
+        let closed = acted(&second, CaseActionKind::Closed);
         let mut trial = Trial::default();
         let mut at = number;
         for showing in [&first, &second, &closed] {
@@ -273,7 +272,7 @@ pub(super) async fn kill_everywhere<W: Tickets>(fake: &Fake<W>, to: &dyn Destina
         }
         if number < 27 {
             let mut second = second.clone();
-            second.desk = closed.desk.clone();
+            second.workflow = closed.workflow.clone();
             assert!(trial.show(fake, to, &second, Kill::Never).await.unwrap());
         }
         check(fake, &id);
@@ -287,13 +286,13 @@ pub(super) async fn open_again<W: Tickets>(fake: &Fake<W>, to: &dyn Destination)
     for number in 0..14 {
         let id = format!("r{number:03}-open-agan");
         let first = case(&id);
-        let closed = acted(&first, ActKind::Closed);
-        let mut reopened = acted(&closed, ActKind::Reopened);
+        let closed = acted(&first, CaseActionKind::Closed);
+        let mut reopened = acted(&closed, CaseActionKind::Reopened);
         if number % 2 == 1 {
-            reopened = acted(&reopened, ActKind::Acknowledged);
+            reopened = acted(&reopened, CaseActionKind::Acknowledged);
         }
         let second = triaged_again(&reopened);
-        let over = acted(&second, ActKind::Closed);
+        let over = acted(&second, CaseActionKind::Closed);
         let mut trial = Trial::default();
         for (at, showing) in [&first, &closed, &reopened, &second]
             .into_iter()
@@ -302,13 +301,13 @@ pub(super) async fn open_again<W: Tickets>(fake: &Fake<W>, to: &dyn Destination)
             fake.breaks((0..3).map(|turn| faults[(number + at + turn) % faults.len()]));
             assert!(trial.show(fake, to, showing, Kill::Never).await.unwrap());
             fake.mends();
-            let is_open = fake.with(|world| world.of(&id)[0].is_open);
+            let is_open = fake.with(|world| world.tickets_of(&id)[0].is_open);
             let has_been_closed =
                 showing.version == closed.version || showing.version == reopened.version;
             assert_eq!(is_open, !has_been_closed, "{id}: {}", showing.version);
         }
         assert!(trial.show(fake, to, &over, Kill::Never).await.unwrap());
-        let ticket = fake.with(|world| world.of(&id)[0].clone());
+        let ticket = fake.with(|world| world.tickets_of(&id)[0].clone());
         assert!(!ticket.is_open, "{id}");
         for what in [
             format!("{id}:closed"),
@@ -330,7 +329,7 @@ pub(super) async fn refusal<W: World>(fake: &Fake<W>, to: &dyn Destination) -> S
         .await
         .unwrap_err();
     let what = error.to_string();
-    assert!(matches!(error, DeliveryError::Never { .. }), "{what}");
+    assert!(matches!(error, DeliveryError::Permanent { .. }), "{what}");
     assert!(!what.contains("hush"), "{what}");
     what.replace(&fake.url, "URL")
 }

@@ -20,10 +20,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::port::Clock;
-use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
-use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
+use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use url::Url;
@@ -95,17 +95,17 @@ impl Destination for WebhookDestination {
         self.caller.name()
     }
 
-    async fn examine(&self) -> Checkup {
+    async fn probe(&self) -> HealthReport {
         self.look_round().await
     }
 
     /// Posts the report. A repeated post has the same id, so the receiver recognises the duplicate.
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
-        let trace = Trace::of(&showing.report, self.traced);
+    async fn deliver(&self, showing: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
+        let trace = Trace::from_report(&showing.report, self.traced);
         let is_over = showing.is_spent_canary();
         let (id, body) = event::event(&showing.report, is_over, &trace)?;
         // A bad secret is retryable, because people can correct it while the report waits.
-        let keys = self.keys().map_err(|error| DeliveryError::Later {
+        let keys = self.keys().map_err(|error| DeliveryError::Transient {
             what: error.to_string(),
             after_secs: None,
         })?;
@@ -125,7 +125,7 @@ impl Destination for WebhookDestination {
         if !status.is_success() {
             return Err(answer.refused(hint(status), |_| None).await);
         }
-        Ok(Sent {
+        Ok(DeliveryReceipt {
             remote_id: Some(id),
         })
     }

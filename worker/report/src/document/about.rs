@@ -14,35 +14,35 @@ const MOST_MODELS: usize = 4;
 pub(super) fn section(report: &Report, language: Language) -> Section {
     let line = joined(
         [
-            Line::of(language.of("case ", "ケース "))
+            Line::from_static(language.pick("case ", "ケース "))
                 .name(&report.case_id)
-                .say(language.of(" revision ", " 改訂 "))
+                .say(language.pick(" revision ", " 改訂 "))
                 .number(report.revision.into()),
-            Line::of(language.confidence(report.confidence)),
+            Line::from_static(language.confidence(report.confidence)),
             steps(report, language),
             Line::default().made(words::took(language, report.took_ms)),
             analyst(report, language),
             prompts(report, language),
             Line::default().made(words::cost(language, &report.cost)),
-            Line::of(language.of("concluded ", "結論 ")).at(report.concluded_at),
-            Line::of("nightshift ").foreign(&report.sender.version, 30),
+            Line::from_static(language.pick("concluded ", "結論 ")).at(report.concluded_at),
+            Line::from_static("nightshift ").foreign(&report.sender.version, 30),
         ],
         " · ",
     );
     Section {
         part: Part::About,
-        title: language.of("About this report", "このレポートについて"),
-        heading: language.of("About this report", "このレポートについて"),
+        title: language.pick("About this report", "このレポートについて"),
+        heading: language.pick("About this report", "このレポートについて"),
         blocks: vec![
             Block::Text(line),
             Block::Text(
-                Line::of(language.of("Alert ", "アラート "))
+                Line::from_static(language.pick("Alert ", "アラート "))
                     .name(&report.alert.key)
-                    .say(language.of(" of ", "、フィード "))
+                    .say(language.pick(" of ", "、フィード "))
                     .name(&report.alert.feed)
-                    .say(language.of(".", "。")),
+                    .say(language.pick(".", "。")),
             ),
-            Block::Text(Line::of(language.of(
+            Block::Text(Line::from_static(language.pick(
                 "Written by a machine; alert text is untrusted.",
                 "機械が作成しました。アラート内の文章は信頼できません。",
             ))),
@@ -67,18 +67,18 @@ fn prompts(report: &Report, language: Language) -> Line {
     report
         .prompts_in_short()
         .map_or_else(Line::default, |hash| {
-            Line::of(language.of("prompts ", "プロンプト ")).name(hash)
+            Line::from_static(language.pick("prompts ", "プロンプト ")).name(hash)
         })
 }
 
 fn analyst(report: &Report, language: Language) -> Line {
     if report.is_by_rules_alone() {
         let no_model = match report.analyst {
-            AnalystKind::Playbook => language.of(", no model was used", "（モデル不使用）"),
-            AnalystKind::Model => language.of(", no model answered", "（モデルの応答なし）"),
+            AnalystKind::Playbook => language.pick(", no model was used", "（モデル不使用）"),
+            AnalystKind::Model => language.pick(", no model answered", "（モデルの応答なし）"),
         };
         let rules = match report.source.as_str() {
-            "" => Line::of(language.of("playbook analyst", "プレイブック")),
+            "" => Line::from_static(language.pick("playbook analyst", "プレイブック")),
             source => Line::from_name(source),
         };
         return rules.say(no_model);
@@ -89,7 +89,7 @@ fn analyst(report: &Report, language: Language) -> Line {
         "model" => Line::default(),
         source => Line::from_name(source),
     };
-    let model = Line::of(language.of("model ", "モデル ")).then(&named);
+    let model = Line::from_static(language.pick("model ", "モデル ")).then(&named);
     let model = match &report.takeover {
         Some(one) => {
             let place = one.place(language);
@@ -103,5 +103,5 @@ fn analyst(report: &Report, language: Language) -> Line {
         }
         None => model,
     };
-    joined([model, plan], language.of(", plan from ", "、計画 "))
+    joined([model, plan], language.pick(", plan from ", "、計画 "))
 }

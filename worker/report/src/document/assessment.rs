@@ -1,7 +1,7 @@
 //! The assessment: the verdict with its reason, the records, and the rules that overrode the analyst.
 
-use nightshift_alert::Flag;
-use nightshift_pipeline::report::{Report, ToldRecord};
+use nightshift_alert::ContentFlag;
+use nightshift_pipeline::report::{GroupedRecord, Report};
 
 use super::{Block, Part, Section};
 use crate::Language;
@@ -14,22 +14,22 @@ const MOST: usize = 8;
 pub(super) fn section(report: &Report, language: Language) -> Section {
     let severity = words::severity(language, report.severity, report.assessed_severity);
     let mut blocks = vec![
-        Block::Labelled(language.of("Verdict", "判定"), verdict(report, language)),
+        Block::Labelled(language.pick("Verdict", "判定"), verdict(report, language)),
         Block::Labelled(
-            language.of("Severity", "重要度"),
+            language.pick("Severity", "重要度"),
             Line::default().made(severity),
         ),
     ];
     if let Some(why) = &report.failed {
         blocks.push(Block::Labelled(
-            language.of("The run failed", "実行の失敗"),
+            language.pick("The run failed", "実行の失敗"),
             Line::from_sentence(why),
         ));
     }
     // The records that cleared the alert are in the section Why.
     if !report.verdict.is_benign() {
-        for record in report.told_records().iter().take(MOST) {
-            let begin = Line::of(language.of(
+        for record in report.grouped_records().iter().take(MOST) {
+            let begin = Line::from_static(language.pick(
                 "On record, but not enough to clear it: ",
                 "記録はあるが、無害とするには不足: ",
             ));
@@ -38,40 +38,40 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     }
     for rule in report.overridden.iter().take(MOST) {
         blocks.push(Block::Item(
-            Line::of(language.of(
+            Line::from_static(language.pick(
                 "A rule overrode the analyst (",
                 "規則が分析者の判断を上書き（",
             ))
             .name(&rule.rule.replace('_', " "))
-            .say(language.of("): ", "）: "))
+            .say(language.pick("): ", "）: "))
             .sentence(&rule.text),
         ));
     }
     let read = read(&report.alert.flags, language);
     if !read.is_empty() {
         blocks.push(Block::Labelled(
-            language.of("Reading the alert", "アラートの読み取り"),
+            language.pick("Reading the alert", "アラートの読み取り"),
             read,
         ));
     }
     Section {
         part: Part::Assessment,
-        title: language.of("Assessment", "評価"),
-        heading: language.of("Assessment", "評価"),
+        title: language.pick("Assessment", "評価"),
+        heading: language.pick("Assessment", "評価"),
         blocks,
     }
 }
 
 fn verdict(report: &Report, language: Language) -> Line {
-    Line::of(language.verdict_of(report))
-        .say(language.of(", ", "、"))
+    Line::from_static(language.verdict_of(report))
+        .say(language.pick(", ", "、"))
         .say(language.confidence(report.confidence))
         .say(": ")
         .say(language.reason_of(report))
 }
 
 /// Returns the text of a record: `… is an authorised scanner (SCAN-7); approved by …; holds from … until … [E4]`.
-pub(super) fn record(told: &ToldRecord<'_>, language: Language) -> Line {
+pub(super) fn record(told: &GroupedRecord<'_>, language: Language) -> Line {
     let record = told.record;
     let mut line = Line::from_sentence(record.statement.trim_end_matches('.'));
     if !record.statement.contains(&record.reference) {
@@ -86,23 +86,23 @@ pub(super) fn record(told: &ToldRecord<'_>, language: Language) -> Line {
     let about = joined(about.map(|one| Line::default().value(one)), ", ");
     let line = match about.is_empty() {
         false => line
-            .say(language.of("; about ", "; 対象 "))
+            .say(language.pick("; about ", "; 対象 "))
             .then(&about)
             .and_more(language, MOST, told.about.len()),
         true => line,
     };
     let line = line
-        .say(language.of("; approved by ", "; 承認 "))
+        .say(language.pick("; approved by ", "; 承認 "))
         .name(&record.approved_by);
     let (from_word, until_word) = (
-        language.of("; holds from ", "; 有効期間 "),
-        language.of(" until ", " ～ "),
+        language.pick("; holds from ", "; 有効期間 "),
+        language.pick(" until ", " ～ "),
     );
     let line = match (record.from, record.until) {
         (Some(from), Some(until)) => line.say(from_word).at(from).say(until_word).at(until),
-        (Some(from), None) => line.say(from_word).at(from).say(language.of("", " から")),
+        (Some(from), None) => line.say(from_word).at(from).say(language.pick("", " から")),
         (None, Some(until)) => line
-            .say(language.of("; holds until ", "; 有効期限 "))
+            .say(language.pick("; holds until ", "; 有効期限 "))
             .at(until),
         (None, None) => line,
     };
@@ -110,21 +110,26 @@ pub(super) fn record(told: &ToldRecord<'_>, language: Language) -> Line {
 }
 
 /// Returns what was cut, replaced or removed when the alert was parsed.
-fn read(flags: &[Flag], language: Language) -> Line {
-    let count = |wanted: fn(&Flag) -> bool| flags.iter().filter(|flag| wanted(flag)).count();
-    let sum = |of: fn(&Flag) -> usize| flags.iter().map(of).fold(0, usize::saturating_add);
-    let secrets = |flag: &Flag| match flag {
-        Flag::Redacted { count } => *count,
+fn read(flags: &[ContentFlag], language: Language) -> Line {
+    let count = |wanted: fn(&ContentFlag) -> bool| flags.iter().filter(|flag| wanted(flag)).count();
+    let sum = |of: fn(&ContentFlag) -> usize| flags.iter().map(of).fold(0, usize::saturating_add);
+    let secrets = |flag: &ContentFlag| match flag {
+        ContentFlag::Redacted { count } => *count,
         _ => 0,
     };
-    let hidden = |flag: &Flag| match flag {
-        Flag::HiddenText { count } => *count,
+    let hidden = |flag: &ContentFlag| match flag {
+        ContentFlag::HiddenText { count } => *count,
         _ => 0,
     };
-    let mended = |flag: &Flag| matches!(flag, Flag::Replaced { .. } | Flag::DuplicateKey { .. });
+    let mended = |flag: &ContentFlag| {
+        matches!(
+            flag,
+            ContentFlag::Replaced { .. } | ContentFlag::DuplicateKey { .. }
+        )
+    };
     let said = [
         (
-            count(|flag| matches!(flag, Flag::Truncated { .. })),
+            count(|flag| matches!(flag, ContentFlag::Truncated { .. })),
             ["field was cut", "fields were cut", "フィールドを切り詰め"],
         ),
         (
@@ -152,7 +157,7 @@ fn read(flags: &[Flag], language: Language) -> Line {
             ],
         ),
         (
-            count(|flag| matches!(flag, Flag::Instructions { .. })),
+            count(|flag| matches!(flag, ContentFlag::Instructions { .. })),
             [
                 "field talks to the analyst",
                 "fields talk to the analyst",
@@ -166,7 +171,7 @@ fn read(flags: &[Flag], language: Language) -> Line {
         Line::default().count(language, number, words)
     });
     let severities = flags.iter().filter_map(|flag| match flag {
-        Flag::UnknownSeverity { value } => Some(unknown_severity(value, language)),
+        ContentFlag::UnknownSeverity { value } => Some(unknown_severity(value, language)),
         _ => None,
     });
     joined(said.chain(severities), "; ")
@@ -174,9 +179,9 @@ fn read(flags: &[Flag], language: Language) -> Line {
 
 /// Returns a note about a severity whose meaning is not known.
 fn unknown_severity(value: &str, language: Language) -> Line {
-    Line::of(language.of("the severity ", "重要度 "))
+    Line::from_static(language.pick("the severity ", "重要度 "))
         .name(value)
-        .say(language.of(
+        .say(language.pick(
             " is on no scale that is known for this feed, so ours is a guess",
             " はこのフィードの既知の尺度になく、当方の重要度は推定",
         ))

@@ -1,6 +1,6 @@
 //! What changed since the previous report, and why the case was triaged again.
 
-use nightshift_pipeline::report::{Because, Report, Said, because};
+use nightshift_pipeline::report::{Assessment, Report, RevisionCause, revision_causes};
 
 use crate::Language;
 use crate::line::{Line, joined};
@@ -14,30 +14,32 @@ pub(super) fn line(report: &Report, language: Language) -> Option<Line> {
     let again = report.again.as_deref()?;
     let changes = differences(report, again.into(), language);
     let line = match (changes.is_empty(), language) {
-        (false, Language::En) => Line::of("Changed since revision ").number(again.revision.into()),
-        (false, Language::Ja) => Line::of("改訂 ")
+        (false, Language::En) => {
+            Line::from_static("Changed since revision ").number(again.revision.into())
+        }
+        (false, Language::Ja) => Line::from_static("改訂 ")
             .number(again.revision.into())
             .say(" からの変更"),
-        (true, Language::En) => Line::of("Since revision ")
+        (true, Language::En) => Line::from_static("Since revision ")
             .number(again.revision.into())
             .say(" verdict, severity and urgency stay as they were"),
-        (true, Language::Ja) => Line::of("改訂 ")
+        (true, Language::Ja) => Line::from_static("改訂 ")
             .number(again.revision.into())
             .say(" から判定・重要度・緊急性の変更なし"),
     };
     let line = match changes.is_empty() {
-        false => line.say(language.of(": ", "：")).then(&changes),
+        false => line.say(language.pick(": ", "：")).then(&changes),
         true => line,
     };
     Some(joined([line, reasons(report, language)], "; "))
 }
 
 /// Returns `verdict Inconclusive → True positive; severity High → Critical`, or an empty line if nothing differs.
-pub(crate) fn differences(report: &Report, before: Said, language: Language) -> Line {
+pub(crate) fn differences(report: &Report, before: Assessment, language: Language) -> Line {
     let changes = report.changes_since(before, language);
     joined(
         changes.into_iter().map(|one| {
-            Line::of(one.what)
+            Line::from_static(one.what)
                 .say(" ")
                 .say(one.from)
                 .say(" → ")
@@ -53,18 +55,22 @@ pub(crate) fn reasons(report: &Report, language: Language) -> Line {
     let all = report
         .again
         .as_deref()
-        .map_or_else(Vec::new, |again| because(again, language));
-    let said = all.iter().take(MOST_REASONS).map(|Because { words, who }| {
-        let words = Line::of(words);
-        match who {
-            Some(who) => words.say(" ").value(who),
-            None => words,
-        }
-    });
-    let said = joined(said, language.of(", ", "、")).and_more(language, MOST_REASONS, all.len());
+        .map_or_else(Vec::new, |again| revision_causes(again, language));
+    let said = all
+        .iter()
+        .take(MOST_REASONS)
+        .map(|RevisionCause { words, who }| {
+            let words = Line::from_static(words);
+            match who {
+                Some(who) => words.say(" ").value(who),
+                None => words,
+            }
+        });
+    let said = joined(said, language.pick(", ", "、")).and_more(language, MOST_REASONS, all.len());
     match said.is_empty() {
         false => {
-            Line::of(language.of("triaged again because: ", "再トリアージの理由: ")).then(&said)
+            Line::from_static(language.pick("triaged again because: ", "再トリアージの理由: "))
+                .then(&said)
         }
         true => said,
     }

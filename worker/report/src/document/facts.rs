@@ -1,6 +1,6 @@
 //! The facts: at most ten short fields that are known.
 
-use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 use nightshift_pipeline::report::Report;
 
 use super::{Block, Part, Section};
@@ -19,27 +19,31 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     let principal = value(
         report,
         language,
-        &[Role::Actor, Role::Target, Role::Related],
+        &[
+            IndicatorRole::Actor,
+            IndicatorRole::Target,
+            IndicatorRole::Related,
+        ],
         &[IndicatorKind::Principal],
     );
     let fields = [
-        (language.of("Account", "アカウント"), account(report)),
-        (language.of("Owner", "所有者"), named(&report.reach.owner)),
-        (language.of("Region", "リージョン"), named(&alert.region)),
-        (language.of("Resource", "リソース"), resource(report)),
-        (language.of("Principal", "実行主体"), principal),
+        (language.pick("Account", "アカウント"), account(report)),
+        (language.pick("Owner", "所有者"), named(&report.reach.owner)),
+        (language.pick("Region", "リージョン"), named(&alert.region)),
+        (language.pick("Resource", "リソース"), resource(report)),
+        (language.pick("Principal", "実行主体"), principal),
         source(report, language),
         (
-            language.of("Type", "種別"),
+            language.pick("Type", "種別"),
             Some(Line::from_name(&alert.kind)),
         ),
-        (language.of("Seen", "観測"), seen(report, language)),
+        (language.pick("Seen", "観測"), seen(report, language)),
         (
-            language.of("Techniques", "攻撃手法"),
+            language.pick("Techniques", "攻撃手法"),
             techniques(report, language),
         ),
         (
-            language.of("Severity", "重要度"),
+            language.pick("Severity", "重要度"),
             Some(severity(report, language)),
         ),
     ];
@@ -49,8 +53,8 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
         .collect();
     Section {
         part: Part::Facts,
-        title: language.of("Facts", "概要"),
-        heading: language.of("Facts", "概要"),
+        title: language.pick("Facts", "概要"),
+        heading: language.pick("Facts", "概要"),
         blocks: vec![Block::Facts(fields)],
     }
 }
@@ -64,8 +68,8 @@ pub(super) fn details(report: &Report, language: Language) -> Option<Section> {
         .collect();
     (!facts.is_empty()).then(|| Section {
         part: Part::Details,
-        title: language.of("Details", "詳細"),
-        heading: language.of("Details of the alert", "アラートの詳細"),
+        title: language.pick("Details", "詳細"),
+        heading: language.pick("Details of the alert", "アラートの詳細"),
         blocks: vec![Block::Facts(facts)],
     })
 }
@@ -89,14 +93,19 @@ fn resource(report: &Report) -> Option<Line> {
 
 /// Returns the actor's address, or else the far end.
 fn source(report: &Report, language: Language) -> (&'static str, Option<Line>) {
-    match value(report, language, &[Role::Actor], &[IndicatorKind::Ip]) {
-        Some(line) => (language.of("Source IP", "送信元 IP"), Some(line)),
+    match value(
+        report,
+        language,
+        &[IndicatorRole::Actor],
+        &[IndicatorKind::Ip],
+    ) {
+        Some(line) => (language.pick("Source IP", "送信元 IP"), Some(line)),
         None => (
-            language.of("Far end", "通信相手"),
+            language.pick("Far end", "通信相手"),
             value(
                 report,
                 language,
-                &[Role::Remote],
+                &[IndicatorRole::Remote],
                 &[IndicatorKind::Domain, IndicatorKind::Ip],
             ),
         ),
@@ -107,10 +116,10 @@ fn source(report: &Report, language: Language) -> (&'static str, Option<Line>) {
 fn value(
     report: &Report,
     language: Language,
-    roles: &[Role],
+    roles: &[IndicatorRole],
     kinds: &[IndicatorKind],
 ) -> Option<Line> {
-    let of_role = |role: &Role| -> Vec<&Indicator> {
+    let of_role = |role: &IndicatorRole| -> Vec<&Indicator> {
         report
             .indicators
             .iter()
@@ -132,15 +141,15 @@ fn seen(report: &Report, language: Language) -> Option<Line> {
         (first, last) => Line::default().at(first.or(last)?),
     };
     let mut line = when
-        .say(language.of(", ", "、"))
+        .say(language.pick(", ", "、"))
         .count(language, alert.count, times);
     if alert.sightings > 0 {
         line = line
-            .say(language.of("; arrived again ", "; 再着信 "))
+            .say(language.pick("; arrived again ", "; 再着信 "))
             .count(language, alert.sightings, times);
     }
     if alert.members > 0 {
-        line = line.say(language.of("; stands for ", "; 代表 ")).count(
+        line = line.say(language.pick("; stands for ", "; 代表 ")).count(
             language,
             alert.members,
             [
@@ -172,7 +181,7 @@ fn severity(report: &Report, language: Language) -> Line {
     if sent.is_empty() || sent.eq_ignore_ascii_case(report.severity.as_str()) {
         line
     } else {
-        line.say(language.of(", sent as ", "、送信時 "))
+        line.say(language.pick(", sent as ", "、送信時 "))
             .foreign(sent, 30)
     }
 }

@@ -1,9 +1,9 @@
 //! The header and the first section: conclusion, warnings, whether it is still happening, reach.
 
-use nightshift_alert::Role;
-use nightshift_alert::text::{cut, plain};
+use nightshift_alert::IndicatorRole;
+use nightshift_alert::text::{sanitize, truncate};
 use nightshift_pipeline::case::CaseStatus;
-use nightshift_pipeline::report::{NotShown, Report, Told, with_plain_times};
+use nightshift_pipeline::report::{FailoverReason, GroupedSignal, Report, with_plain_times};
 
 use super::{Block, HEADER, Part, Reader, Section, changed, others};
 use crate::Language;
@@ -28,7 +28,7 @@ pub(crate) fn header(report: &Report, language: Language, most: usize) -> Line {
         words::icon(report.urgency),
         language.urgency(report.urgency),
         if failed {
-            language.of("Not triaged · ", "未トリアージ · ")
+            language.pick("Not triaged · ", "未トリアージ · ")
         } else {
             ""
         },
@@ -41,8 +41,8 @@ pub(crate) fn header(report: &Report, language: Language, most: usize) -> Line {
 /// Returns the header of a case without a report: `◌ Investigating · High — Crypto miner on web-01 (production)`.
 pub(crate) fn early(report: &Report, language: Language) -> Line {
     let word = match report.status {
-        CaseStatus::Cancelled => language.of("Called off", "調査取消"),
-        _ => language.of("Investigating", "調査中"),
+        CaseStatus::Cancelled => language.pick("Called off", "調査取消"),
+        _ => language.pick("Investigating", "調査中"),
     };
     let severity = language.severity(report.severity);
     titled(format!("◌ {word} · {severity}"), report, HEADER)
@@ -68,11 +68,11 @@ fn titled(mut own: String, report: &Report, most: usize) -> Line {
         .or(report.alert.account.as_ref());
     let place = account
         .filter(|account| !report.title.contains(account.as_str()))
-        .map(|account| format!(" ({})", plain(account, 40)))
+        .map(|account| format!(" ({})", sanitize(account, 40)))
         .unwrap_or_default();
     let room = most.saturating_sub(own.chars().count() + place.chars().count());
     let title = without_marks(&short_title(report, room));
-    Line::default().made(words::Made(format!(
+    Line::default().made(words::FormattedText(format!(
         "{own}{title}{}",
         without_marks(&place)
     )))
@@ -82,17 +82,17 @@ fn titled(mut own: String, report: &Report, most: usize) -> Line {
 /// engineer does not know where to look. The subject appears once. A long subject within the title is shortened in
 /// place if it then remains visible.
 fn short_title(report: &Report, room: usize) -> String {
-    let title = plain(&report.title, TITLE);
+    let title = sanitize(&report.title, TITLE);
     let subject = report.alert.subject.as_deref().unwrap_or_default();
     let mut actors = report
         .indicators
         .iter()
-        .filter(|one| one.role == Role::Actor);
+        .filter(|one| one.role == IndicatorRole::Actor);
     // An actor is not what the alert happened to.
     let has_acted = actors.any(|one| one.value == subject);
-    let subject = plain(if has_acted { "" } else { subject }, TITLE);
+    let subject = sanitize(if has_acted { "" } else { subject }, TITLE);
     let whole = at_word(&title, room);
-    let named = cut(&subject, SUBJECT.min(room / 2));
+    let named = truncate(&subject, SUBJECT.min(room / 2));
     if named.is_empty() || title == subject || whole == title || whole.contains(&subject) {
         return whole;
     }
@@ -125,7 +125,7 @@ fn at_word(safe: &str, room: usize) -> String {
             "{}…",
             words.trim_end_matches([' ', ',', ';', ':', '.', '-'])
         ),
-        None => cut(safe, room).into_owned(),
+        None => truncate(safe, room).into_owned(),
     }
 }
 
@@ -157,22 +157,22 @@ pub(super) fn section(report: &Report, reader: Reader) -> Section {
     blocks.extend(warnings(report, reader.language));
     let language = reader.language;
     blocks.push(Block::Labelled(
-        language.of("Still happening?", "継続中か？"),
+        language.pick("Still happening?", "継続中か？"),
         still(report, reader),
     ));
     blocks.push(Block::Labelled(
-        language.of("Reach", "影響範囲"),
+        language.pick("Reach", "影響範囲"),
         reach(report, language),
     ));
     blocks.push(Block::Labelled(
-        language.of("Other cases", "関連ケース"),
+        language.pick("Other cases", "関連ケース"),
         others::line(report, language),
     ));
     blocks.retain(|block| !matches!(block, Block::Text(line) if line.is_empty()));
     Section {
         part: Part::Head,
         title: "",
-        heading: language.of("Summary", "要約"),
+        heading: language.pick("Summary", "要約"),
         blocks,
     }
 }
@@ -185,41 +185,41 @@ pub(crate) fn instead_of(report: &Report, language: Language) -> Vec<Line> {
         .collect()
 }
 
-fn not_shown(name: &str, why: NotShown, language: Language) -> Line {
+fn not_shown(name: &str, why: FailoverReason, language: Language) -> Line {
     let (before, after) = match why {
-        NotShown::Refused => (
-            language.of("Not shown at ", ""),
-            language.of(
+        FailoverReason::Refused => (
+            language.pick("Not shown at ", ""),
+            language.pick(
                 ", which refused it: it stands here instead.",
                 " が受け付けなかったため、代わりにここに表示しています。",
             ),
         ),
-        NotShown::NotKnown => (
-            language.of("Nobody knows whether it is shown at ", ""),
-            language.of(
+        FailoverReason::NotKnown => (
+            language.pick("Nobody knows whether it is shown at ", ""),
+            language.pick(
                 ", which lets nobody look: it stands here too.",
                 " に表示されたか確認できないため、ここにも表示しています。",
             ),
         ),
-        NotShown::Removed => (
-            language.of("Not shown at ", ""),
-            language.of(
+        FailoverReason::Removed => (
+            language.pick("Not shown at ", ""),
+            language.pick(
                 ", which is configured no more: it stands here instead.",
                 " は設定から削除されたため、代わりにここに表示しています。",
             ),
         ),
     };
-    Line::of(before).name(name).say(after)
+    Line::from_static(before).name(name).say(after)
 }
 
 fn warnings(report: &Report, language: Language) -> Vec<Block> {
     let mut lines = instead_of(report, language);
     if report.manipulation {
-        lines.push(Line::of(language.of(
+        lines.push(Line::from_static(language.pick(
             "Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.",
             "データ内の文章が分析者に話しかけています。その内容で無害とした点はありません。攻撃者の言葉として読んでください。",
         )));
-        let told = report.told_signals();
+        let told = report.grouped_signals();
         lines.extend(
             told.iter()
                 .take(MOST_SIGNALS)
@@ -227,16 +227,16 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
         );
     }
     if report.failed.is_some() {
-        lines.push(Line::of(language.of(
+        lines.push(Line::from_static(language.pick(
             "The run failed: nothing here is a verdict. Look at the alert yourself, or run it again.",
             "実行が失敗しました。判定ではありません。アラートを直接確認するか、再実行してください。",
         )));
     }
     if let Some(cap) = report.stopped_by {
         lines.push(
-            Line::of(language.of("The work was cut short by ", "調査は"))
+            Line::from_static(language.pick("The work was cut short by ", "調査は"))
                 .say(words::cap(language, cap))
-                .say(language.of(
+                .say(language.pick(
                     "; what follows is what was seen by then.",
                     "により打ち切られました。以下はそれまでに判明した内容です。",
                 )),
@@ -246,7 +246,7 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
         lines.push(degraded(report, language));
     }
     if report.alert.sample && !report.is_canary() {
-        lines.push(Line::of(language.of(
+        lines.push(Line::from_static(language.pick(
             "A generated sample of the feed, no real event.",
             "フィードが生成したサンプルで、実際の事象ではありません。",
         )));
@@ -255,14 +255,14 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
 }
 
 /// Returns a line for one text to the analyst, with the number of its places.
-fn signal(told: &Told<'_>, language: Language) -> Line {
+fn signal(told: &GroupedSignal<'_>, language: Language) -> Line {
     let line = match told.places {
-        1 => Line::of(language.of("It stands at ", "場所: "))
+        1 => Line::from_static(language.pick("It stands at ", "場所: "))
             .name(&told.first.path)
-            .say(language.of(" and begins: ", " 冒頭: ")),
-        places => Line::of(language.of("It stands in ", "場所: "))
+            .say(language.pick(" and begins: ", " 冒頭: ")),
+        places => Line::from_static(language.pick("It stands in ", "場所: "))
             .number(u64::try_from(places).unwrap_or(u64::MAX))
-            .say(language.of(" places and begins: ", " か所 冒頭: ")),
+            .say(language.pick(" places and begins: ", " か所 冒頭: ")),
     };
     line.foreign(&told.first.text, 160)
         .cite(told.evidence.iter().copied())
@@ -271,16 +271,16 @@ fn signal(told: &Told<'_>, language: Language) -> Line {
 /// Returns who took over from the model, from which point, and why.
 fn degraded(report: &Report, language: Language) -> Line {
     let why = match &report.takeover {
-        Some(one) => Line::of(language.of(" (", "（"))
+        Some(one) => Line::from_static(language.pick(" (", "（"))
             .sentence(&one.why)
-            .say(language.of(")", "）")),
+            .say(language.pick(")", "）")),
         None => Line::default(),
     };
     match &report.takeover {
         _ if report.no_model_answered() => {
-            Line::of(language.of("No model answered", "モデルの応答なし"))
+            Line::from_static(language.pick("No model answered", "モデルの応答なし"))
                 .then(&why)
-                .say(language.of(
+                .say(language.pick(
                     ": rules made this report.",
                     ": ルールがこのレポートを作成しました。",
                 ))
@@ -288,7 +288,7 @@ fn degraded(report: &Report, language: Language) -> Line {
         Some(one) => {
             let place = one.place(language);
             match language {
-                Language::En => Line::of("The model stopped answering at ")
+                Language::En => Line::from_static("The model stopped answering at ")
                     .name(&place)
                     .then(&why),
                 Language::Ja => Line::from_name(&place)
@@ -296,17 +296,17 @@ fn degraded(report: &Report, language: Language) -> Line {
                     .then(&why),
             }
             .say(match one.concluded {
-                true => language.of(
+                true => language.pick(
                     "; the playbook did the rest, verdict included.",
                     "。以後は判定を含めプレイブックによるものです。",
                 ),
-                false => language.of(
+                false => language.pick(
                     "; the playbook did the rest.",
                     "。以後はプレイブックによるものです。",
                 ),
             })
         }
-        None => Line::of(language.of(
+        None => Line::from_static(language.pick(
             "A lesser analyst had to step in for part of this report.",
             "このレポートの一部は代替の分析者が作成しました。",
         )),
@@ -317,7 +317,7 @@ fn degraded(report: &Report, language: Language) -> Line {
 fn still(report: &Report, reader: Reader) -> Line {
     let language = reader.language;
     let Some(last) = report.alert.last_seen.or(report.alert.first_seen) else {
-        return Line::of(language.of(
+        return Line::from_static(language.pick(
             "not known: the alert tells no time of its events",
             "不明（アラートに事象の時刻がありません）",
         ));
@@ -326,24 +326,24 @@ fn still(report: &Report, reader: Reader) -> Line {
         false => Line::default().made(words::ago(language, last, reader.now)),
         true => Line::default(),
     };
-    let mut line = Line::of(language.of("last seen ", "最終観測 ")).then(&joined(
+    let mut line = Line::from_static(language.pick("last seen ", "最終観測 ")).then(&joined(
         [ago, Line::default().at(last)],
-        language.of(", ", "、"),
+        language.pick(", ", "、"),
     ));
     if let Some(offset) = reader.local {
         line = line
             .say(" (")
             .made(words::local(last, offset))
-            .say(language.of(" here)", " 現地)"));
+            .say(language.pick(" here)", " 現地)"));
     }
     if report.alert.count > 1 {
         line = line
-            .say(language.of(", ", "、"))
+            .say(language.pick(", ", "、"))
             .number(report.alert.count)
-            .say(language.of(" times", " 回"));
+            .say(language.pick(" times", " 回"));
     }
-    let since = report.since.words(language);
-    line = line.say("; ").made(words::Made(since.before));
+    let since = report.since.text(language);
+    line = line.say("; ").made(words::FormattedText(since.before));
     if let Some(at) = since.at {
         line = line.at(at);
     }
@@ -353,47 +353,49 @@ fn still(report: &Report, reader: Reader) -> Line {
 fn reach(report: &Report, language: Language) -> Line {
     let reach = &report.reach;
     let named = |label: &'static str, value: &Option<String>| match value {
-        Some(value) => Line::of(label).name(value),
+        Some(value) => Line::from_static(label).name(value),
         None => Line::default(),
     };
     let facing = match reach.internet_facing {
-        Some(true) => Line::of(language.of("internet-facing", "インターネット公開")),
-        Some(false) => Line::of(language.of("not internet-facing", "インターネット非公開")),
+        Some(true) => Line::from_static(language.pick("internet-facing", "インターネット公開")),
+        Some(false) => {
+            Line::from_static(language.pick("not internet-facing", "インターネット非公開"))
+        }
         None => Line::default(),
     };
     let known = [
-        named(language.of("environment ", "環境 "), &reach.environment),
+        named(language.pick("environment ", "環境 "), &reach.environment),
         facing,
-        named(language.of("owner ", "所有者 "), &reach.owner),
-        named(language.of("role ", "役割 "), &reach.role),
-        named(language.of("data ", "データ "), &reach.data),
+        named(language.pick("owner ", "所有者 "), &reach.owner),
+        named(language.pick("role ", "役割 "), &reach.role),
+        named(language.pick("data ", "データ "), &reach.data),
     ];
     let names = [
-        language.of("environment", "環境"),
-        language.of("exposure to the internet", "インターネットへの公開"),
-        language.of("owner", "所有者"),
-        language.of("role", "役割"),
-        language.of("data", "データ"),
+        language.pick("environment", "環境"),
+        language.pick("exposure to the internet", "インターネットへの公開"),
+        language.pick("owner", "所有者"),
+        language.pick("role", "役割"),
+        language.pick("data", "データ"),
     ];
     let unknown = names
         .into_iter()
         .zip(&known)
         .filter(|(_, line)| line.is_empty());
     let unknown = joined(
-        unknown.map(|(name, _)| Line::of(name)),
-        language.of(", ", "、"),
+        unknown.map(|(name, _)| Line::from_static(name)),
+        language.pick(", ", "、"),
     );
     let known = joined(known, " · ");
     match (known.is_empty(), unknown.is_empty()) {
-        (true, _) => Line::of(language.of(
+        (true, _) => Line::from_static(language.pick(
             "not known: no register or tag tells of environment, exposure, owner, role or data",
             "不明（環境・公開・所有者・役割・データを示す台帳やタグがありません）",
         )),
         (false, true) => known.cite(reach.evidence),
         (false, false) => known
             .cite(reach.evidence)
-            .say(language.of(" (not known: ", "（不明: "))
+            .say(language.pick(" (not known: ", "（不明: "))
             .then(&unknown)
-            .say(language.of(")", "）")),
+            .say(language.pick(")", "）")),
     }
 }

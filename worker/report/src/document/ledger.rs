@@ -21,8 +21,8 @@ pub(super) fn section(report: &Report, language: Language) -> Option<Section> {
         .collect();
     Some(Section {
         part: Part::Ledger,
-        title: language.of("What clears it", "無害とする根拠"),
-        heading: language.of("What clears it", "無害とする根拠"),
+        title: language.pick("What clears it", "無害とする根拠"),
+        heading: language.pick("What clears it", "無害とする根拠"),
         blocks,
     })
 }
@@ -36,17 +36,17 @@ fn told(row: &LedgerRow, language: Language) -> Line {
         .name(&row.subject_type.replace('_', " "))
         .say(")");
     let Some(record) = &row.covered_by else {
-        return line.say(language.of(": NOT COVERED", ": 【記録なし】"));
+        return line.say(language.pick(": NOT COVERED", ": 【記録なし】"));
     };
     let line = line
         .say(": ")
         .name(&record.kind.replace('_', " "))
         .say(" ")
         .name(&record.reference)
-        .say(language.of(", approved by ", "、承認 "))
+        .say(language.pick(", approved by ", "、承認 "))
         .name(&record.approved_by);
     let line = match record.until {
-        Some(until) => line.say(language.of(", until ", "、期限 ")).at(until),
+        Some(until) => line.say(language.pick(", until ", "、期限 ")).at(until),
         None => line,
     };
     line.cite(record.evidence)

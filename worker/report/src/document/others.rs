@@ -18,7 +18,7 @@ const NEAR_HOURS: i64 = 12;
 pub(super) fn line(report: &Report, language: Language) -> Line {
     let reach = &report.reach;
     if reach.other_cases.is_empty() {
-        return Line::of(language.of(
+        return Line::from_static(language.pick(
             "none known that share an actor, target or far end",
             "実行主体・対象・通信相手を共有するケースはありません",
         ));
@@ -50,11 +50,11 @@ pub(super) fn line(report: &Report, language: Language) -> Line {
         _ if near == 0 => told,
         (Language::En, true) => count.say(" or more within 12 h: ").then(&told),
         (Language::En, false) => count.say(" within 12 h: ").then(&told),
-        (Language::Ja, true) => Line::of("前後12時間に ")
+        (Language::Ja, true) => Line::from_static("前後12時間に ")
             .then(&count)
             .say(" 件以上: ")
             .then(&told),
-        (Language::Ja, false) => Line::of("前後12時間に ")
+        (Language::Ja, false) => Line::from_static("前後12時間に ")
             .then(&count)
             .say(" 件: ")
             .then(&told),
@@ -63,21 +63,21 @@ pub(super) fn line(report: &Report, language: Language) -> Line {
 
 fn other(other: &OtherCase, opened_at: DateTime<Utc>, language: Language) -> Line {
     let verdict = match (other.person_verdict, other.verdict) {
-        (Some(verdict), _) => Line::of(language.verdict(verdict))
-            .say(language.of(" by a person's verdict", "（人の判定）")),
-        (None, Some(verdict)) => Line::of(language.verdict(verdict)),
-        (None, None) => Line::of(language.of("no verdict yet", "判定なし")),
+        (Some(verdict), _) => Line::from_static(language.verdict(verdict))
+            .say(language.pick(" by a person's verdict", "（人の判定）")),
+        (None, Some(verdict)) => Line::from_static(language.verdict(verdict)),
+        (None, None) => Line::from_static(language.pick("no verdict yet", "判定なし")),
     };
     let shares = match other.first_shared() {
-        _ if other.same_key => Line::of(language.of("the same finding", "同一の検出")),
-        Some((first, more)) => Line::of(language.of("shares ", "共有: "))
+        _ if other.same_key => Line::from_static(language.pick("the same finding", "同一の検出")),
+        Some((first, more)) => Line::from_static(language.pick("shares ", "共有: "))
             .value(&first)
             .and_more(language, 0, more),
         None => Line::default(),
     };
     let kind = Line::default().foreign(&other.kind, 80);
     let when = Line::default().made(words::apart(language, other.opened_at, opened_at));
-    joined([verdict, kind, when, shares], language.of(", ", "、"))
+    joined([verdict, kind, when, shares], language.pick(", ", "、"))
         .say(" (")
         .foreign(&other.case_id, 40)
         .say(")")

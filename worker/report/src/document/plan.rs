@@ -1,7 +1,7 @@
 //! The plan as it ran: waves, steps with their results, and what reflections learned and changed.
 
-use nightshift_engine::plan::{PlanUpdate, UpdateRecord};
-use nightshift_pipeline::report::{Call, Report, StepEntry};
+use nightshift_engine::plan::{PlanUpdate, PlanUpdateRecord};
+use nightshift_pipeline::report::{Report, StepCall, StepEntry};
 
 use super::{Block, Part, Section, more};
 use crate::Language;
@@ -24,14 +24,14 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
         .flat_map(|step| one(step, language))
         .collect();
     if steps.is_empty() {
-        blocks.push(Block::Text(Line::of(
-            language.of("No step was planned.", "計画された手順はありません。"),
+        blocks.push(Block::Text(Line::from_static(
+            language.pick("No step was planned.", "計画された手順はありません。"),
         )));
     }
     blocks.extend(more(language, MOST_STEPS, steps.len()));
     for insight in report.insights.iter().take(MOST_NOTES) {
         blocks.push(Block::Item(
-            Line::of(language.of("Learned: ", "判明: ")).sentence(insight),
+            Line::from_static(language.pick("Learned: ", "判明: ")).sentence(insight),
         ));
     }
     blocks.extend(more(language, MOST_NOTES, report.insights.len()));
@@ -45,8 +45,8 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     blocks.extend(more(language, MOST_NOTES, report.updates.len()));
     Section {
         part: Part::Plan,
-        title: language.of("Plan as it ran", "実行した計画"),
-        heading: language.of("Plan as it ran", "実行した計画"),
+        title: language.pick("Plan as it ran", "実行した計画"),
+        heading: language.pick("Plan as it ran", "実行した計画"),
         blocks,
     }
 }
@@ -55,9 +55,9 @@ fn one(step: &StepEntry, language: Language) -> Vec<Block> {
     let mut head = Line::default().foreign(&step.id.0, 12).say(" · ");
     if let Some(wave) = step.wave {
         head = head
-            .say(language.of("wave ", "第 "))
+            .say(language.pick("wave ", "第 "))
             .number(wave.into())
-            .say(language.of(" · ", " 波 · "));
+            .say(language.pick(" · ", " 波 · "));
     }
     let head = head
         .say(words::step(language, step.status, step.outcome))
@@ -69,13 +69,14 @@ fn one(step: &StepEntry, language: Language) -> Vec<Block> {
     }
     if let Some(reason) = &step.reason {
         blocks.push(Block::Below(
-            Line::of(language.of("changed by reflection: ", "見直しで変更: ")).sentence(reason),
+            Line::from_static(language.pick("changed by reflection: ", "見直しで変更: "))
+                .sentence(reason),
         ));
     }
     let named = joined(step.calls_made().take(MOST_CALLS).map(call), ", ");
     if !named.is_empty() {
         blocks.push(Block::Below(
-            Line::of(language.of("asked: ", "問い合わせ: "))
+            Line::from_static(language.pick("asked: ", "問い合わせ: "))
                 .then(&named)
                 .and_more(language, MOST_CALLS, step.calls_made().count()),
         ));
@@ -83,7 +84,7 @@ fn one(step: &StepEntry, language: Language) -> Vec<Block> {
     blocks
 }
 
-fn call(call: &Call) -> Line {
+fn call(call: &StepCall) -> Line {
     let line = Line::default().foreign(&call.tool, 60).cite(call.evidence);
     match &call.error {
         Some(error) => line.say(" (").foreign(&error.to_string(), 120).say(")"),
@@ -93,16 +94,17 @@ fn call(call: &Call) -> Line {
 
 /// Returns a plan update: `Reflection 1 cancelled s4 (the owner is known)`, or the requested change and why it was
 /// refused.
-fn update(record: &UpdateRecord, language: Language) -> Line {
+fn update(record: &PlanUpdateRecord, language: Language) -> Line {
     let done = record.refused.is_none();
     let word = |did: &'static str, wanted: &'static str, ja: &'static str, ja_wanted| {
         if done {
-            language.of(did, ja)
+            language.pick(did, ja)
         } else {
-            language.of(wanted, ja_wanted)
+            language.pick(wanted, ja_wanted)
         }
     };
-    let begin = Line::of(language.of("Reflection ", "見直し ")).number(record.reflection.into());
+    let begin =
+        Line::from_static(language.pick("Reflection ", "見直し ")).number(record.reflection.into());
     let line = match &record.update {
         PlanUpdate::AddStep { step, .. } => quoted(
             begin.say(word(" added", " wanted to add", " 追加", " 追加案")),
@@ -123,7 +125,7 @@ fn update(record: &UpdateRecord, language: Language) -> Line {
             if description.is_empty() {
                 line
             } else {
-                quoted(line.say(language.of(" to", " → ")), description, language)
+                quoted(line.say(language.pick(" to", " → ")), description, language)
             }
         }
         PlanUpdate::CancelStep { id, .. } => begin
@@ -141,7 +143,7 @@ fn update(record: &UpdateRecord, language: Language) -> Line {
     };
     match &record.refused {
         Some(why) => line
-            .say(language.of(": REFUSED, ", ": 【却下】"))
+            .say(language.pick(": REFUSED, ", ": 【却下】"))
             .sentence(why),
         None => line,
     }
@@ -150,11 +152,11 @@ fn update(record: &UpdateRecord, language: Language) -> Line {
 /// Returns the quoted description of a step, or a placeholder if none of it may be shown.
 fn quoted(line: Line, description: &str, language: Language) -> Line {
     if description.is_empty() {
-        return line.say(language.of(" a step", " 手順"));
+        return line.say(language.pick(" a step", " 手順"));
     }
-    line.say(language.of(" \u{201c}", "「"))
+    line.say(language.pick(" \u{201c}", "「"))
         .sentence(description)
-        .say(language.of("\u{201d}", "」"))
+        .say(language.pick("\u{201d}", "」"))
 }
 
 #[cfg(test)]
@@ -173,7 +175,7 @@ mod tests {
                 json!({"type": "cancel_step", "id": "s3", "reason": why}),
             ];
             let lines = updates.map(|one| {
-                let record = UpdateRecord {
+                let record = PlanUpdateRecord {
                     reflection: 1,
                     update: serde_json::from_value(one).unwrap(),
                     refused: refused.map(str::to_owned),

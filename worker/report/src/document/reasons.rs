@@ -1,7 +1,7 @@
 //! The reasons for the verdict, what speaks against it or was not checked, and what would decide it.
 
 use nightshift_engine::conclusion::Verdict;
-use nightshift_engine::finding::Stance;
+use nightshift_engine::finding::FindingStance;
 use nightshift_pipeline::report::{FindingEntry, Report};
 
 use super::{Block, Part, Section, assessment, more};
@@ -17,10 +17,10 @@ const MOST_MISSING: usize = 4;
 /// Most further findings.
 const MOST_FURTHER: usize = 20;
 
-const fn other(stance: Stance) -> Stance {
+const fn other(stance: FindingStance) -> FindingStance {
     match stance {
-        Stance::For => Stance::Against,
-        Stance::Against => Stance::For,
+        FindingStance::For => FindingStance::Against,
+        FindingStance::Against => FindingStance::For,
     }
 }
 
@@ -44,9 +44,9 @@ fn split(first: Vec<Block>, second: Vec<Block>, most: usize) -> (Vec<Block>, Vec
 /// Returns a line with the number of bullets that are listed further below.
 fn below(language: Language, left: usize) -> Option<Block> {
     let number = u64::try_from(left).unwrap_or(u64::MAX);
-    let line = Line::of(language.of("… and ", "… ほか "))
+    let line = Line::from_static(language.pick("… and ", "… ほか "))
         .number(number)
-        .say(language.of(
+        .say(language.pick(
             " more, under Further findings",
             " 件（「その他の所見」にあります）",
         ));
@@ -56,11 +56,11 @@ fn below(language: Language, left: usize) -> Option<Block> {
 /// Returns what supports the verdict: clearing records, then findings.
 fn bearing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
     let records = match report.verdict.is_benign() {
-        true => report.told_records(),
+        true => report.grouped_records(),
         false => Vec::new(),
     };
     let cleared = |one| {
-        let word = Line::of(language.of("Cleared: ", "無害の根拠: "));
+        let word = Line::from_static(language.pick("Cleared: ", "無害の根拠: "));
         Block::Item(word.then(&assessment::record(one, language)))
     };
     let records = records.iter().map(cleared).collect();
@@ -72,7 +72,7 @@ fn bearing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
 fn opposing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
     let findings = report.proven(other(report.bearing())).map(bullet).collect();
     let gap = |gap: &String| {
-        Block::Item(Line::of(language.of("Not checked: ", "未確認: ")).sentence(gap))
+        Block::Item(Line::from_static(language.pick("Not checked: ", "未確認: ")).sentence(gap))
     };
     split(
         findings,
@@ -86,22 +86,22 @@ pub(super) fn why(report: &Report, language: Language) -> Section {
     blocks.extend(below(language, left.len()));
     if blocks.is_empty() {
         let none = if report.failed.is_some() {
-            language.of(
+            language.pick(
                 "Nothing was found: the run failed.",
                 "実行が失敗し、何も判明していません。",
             )
         } else {
-            language.of(
+            language.pick(
                 "No finding is borne by evidence.",
                 "証拠に裏付けられた所見はありません。",
             )
         };
-        blocks.push(Block::Item(Line::of(none)));
+        blocks.push(Block::Item(Line::from_static(none)));
     }
     Section {
         part: Part::Why,
-        title: language.of("Why", "根拠"),
-        heading: language.of("Key findings: why", "主な所見: 根拠"),
+        title: language.pick("Why", "根拠"),
+        heading: language.pick("Key findings: why", "主な所見: 根拠"),
         blocks,
     }
 }
@@ -111,16 +111,16 @@ pub(super) fn against(report: &Report, language: Language) -> Section {
     blocks.extend(below(language, left.len()));
     if blocks.is_empty() {
         let nothing = report.nothing_against(language);
-        blocks.push(Block::Item(Line::of(nothing)));
+        blocks.push(Block::Item(Line::from_static(nothing)));
     }
     blocks.push(Block::Labelled(
-        language.of("Coverage", "情報源"),
+        language.pick("Coverage", "情報源"),
         coverage(report, language),
     ));
     Section {
         part: Part::Against,
-        title: language.of("Against, or not checked", "反証・未確認"),
-        heading: language.of(
+        title: language.pick("Against, or not checked", "反証・未確認"),
+        heading: language.pick(
             "Uncertainties: against, or not checked",
             "不確かな点: 反証・未確認",
         ),
@@ -133,7 +133,7 @@ fn coverage(report: &Report, language: Language) -> Line {
     let coverage = &report.coverage;
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     if coverage.wanted == 0 {
-        return Line::of(language.of(
+        return Line::from_static(language.pick(
             "no source was wanted, and none was read",
             "必要な情報源はなく、何も読んでいません",
         ));
@@ -165,9 +165,9 @@ fn coverage(report: &Report, language: Language) -> Line {
     match number(coverage.missing.len().saturating_sub(MOST_MISSING)) {
         0 => line,
         rest => line
-            .say(language.of("; and ", "; ほか "))
+            .say(language.pick("; and ", "; ほか "))
             .number(rest)
-            .say(language.of(" more", " 件")),
+            .say(language.pick(" more", " 件")),
     }
 }
 
@@ -182,12 +182,12 @@ pub(super) fn would_decide(report: &Report, language: Language) -> Option<Sectio
     blocks.extend(more(language, MOST_REASONS, report.would_decide.len()));
     if blocks.is_empty() {
         let not_known = report.not_known_what_decides(language)?;
-        blocks.push(Block::Item(Line::of(not_known)));
+        blocks.push(Block::Item(Line::from_static(not_known)));
     }
     Some(Section {
         part: Part::WouldDecide,
-        title: language.of("What would decide it", "判断を決める材料"),
-        heading: language.of("What would decide it", "判断を決める材料"),
+        title: language.pick("What would decide it", "判断を決める材料"),
+        heading: language.pick("What would decide it", "判断を決める材料"),
         blocks,
     })
 }
@@ -201,8 +201,8 @@ pub(super) fn further(report: &Report, language: Language) -> Option<Section> {
     blocks.extend(more(language, MOST_FURTHER, all));
     (!blocks.is_empty()).then_some(Section {
         part: Part::Further,
-        title: language.of("Further findings", "その他の所見"),
-        heading: language.of("Further findings", "その他の所見"),
+        title: language.pick("Further findings", "その他の所見"),
+        heading: language.pick("Further findings", "その他の所見"),
         blocks,
     })
 }
@@ -217,12 +217,12 @@ pub(super) fn unverified(report: &Report, language: Language) -> Option<Section>
     let mut blocks = Vec::new();
     for finding in unverified.iter().take(MOST_FURTHER) {
         blocks.push(Block::Item(
-            Line::of(language.of("Unverified: ", "未検証: ")).sentence(&finding.claim),
+            Line::from_static(language.pick("Unverified: ", "未検証: ")).sentence(&finding.claim),
         ));
-        let unborne = language.of("its evidence does not bear it", "証拠が裏付けていない");
+        let unborne = language.pick("its evidence does not bear it", "証拠が裏付けていない");
         let problem = finding.problem.as_deref().unwrap_or(unborne);
         blocks.push(Block::Below(
-            Line::of(language.of("problem: ", "問題点: "))
+            Line::from_static(language.pick("problem: ", "問題点: "))
                 .sentence(problem)
                 .cite(finding.evidence.iter().map(|quote| quote.id)),
         ));
@@ -230,8 +230,8 @@ pub(super) fn unverified(report: &Report, language: Language) -> Option<Section>
     blocks.extend(more(language, MOST_FURTHER, unverified.len()));
     (!blocks.is_empty()).then_some(Section {
         part: Part::Unverified,
-        title: language.of("Unverified, counts for nothing", "未検証（判定に使わない）"),
-        heading: language.of("Unverified, counts for nothing", "未検証（判定に使わない）"),
+        title: language.pick("Unverified, counts for nothing", "未検証（判定に使わない）"),
+        heading: language.pick("Unverified, counts for nothing", "未検証（判定に使わない）"),
         blocks,
     })
 }

@@ -38,21 +38,21 @@ pub(super) fn timeline(report: &Report, language: Language) -> Option<Section> {
         .collect();
     Some(Section {
         part: Part::Timeline,
-        title: language.of("Timeline (UTC)", "時系列 (UTC)"),
-        heading: language.of("Timeline (UTC)", "時系列 (UTC)"),
+        title: language.pick("Timeline (UTC)", "時系列 (UTC)"),
+        heading: language.pick("Timeline (UTC)", "時系列 (UTC)"),
         blocks,
     })
 }
 
 /// Returns a note that the logs had more events than the timeline shows.
 fn left_out(report: &Report, language: Language) -> Option<Block> {
-    let line = Line::of(language.of("… and ", "… ほか "))
+    let line = Line::from_static(language.pick("… and ", "… ほか "))
         .count(
             language,
             u64::from(report.timeline_left),
             ["log row", "log rows", "件のログ"],
         )
-        .say(language.of("; the evidence has them", "（証拠にあります）"));
+        .say(language.pick("; the evidence has them", "（証拠にあります）"));
     (report.timeline_left > 0).then_some(Block::Item(line))
 }
 
@@ -65,8 +65,8 @@ pub(super) fn evidence(report: &Report, language: Language) -> Option<Section> {
     blocks.extend(more(language, MOST_EVIDENCE, report.evidence.len()));
     Some(Section {
         part: Part::Evidence,
-        title: language.of("Evidence", "証拠"),
-        heading: language.of("Evidence", "証拠"),
+        title: language.pick("Evidence", "証拠"),
+        heading: language.pick("Evidence", "証拠"),
         blocks,
     })
 }
@@ -84,16 +84,16 @@ fn asked(entry: &EvidenceEntry, language: Language) -> Line {
     };
     let line = match (&entry.error, entry.rows) {
         (Some(error), _) => line
-            .say(language.of(": NO ANSWER, ", ": 【応答なし】"))
+            .say(language.pick(": NO ANSWER, ", ": 【応答なし】"))
             .foreign(&error.to_string(), 200),
         (None, Some(rows)) => line.say(": ").count(language, rows, ["row", "rows", "行"]),
         (None, None) if entry.id == EvidenceId::ALERT => {
-            line.say(language.of(": as it was read", ": 読み取ったまま"))
+            line.say(language.pick(": as it was read", ": 読み取ったまま"))
         }
-        (None, None) => line.say(language.of(": answered", ": 応答あり")),
+        (None, None) => line.say(language.pick(": answered", ": 応答あり")),
     };
     if entry.truncated {
-        line.say(language.of(", cut for its size", "、サイズのため省略あり"))
+        line.say(language.pick(", cut for its size", "、サイズのため省略あり"))
     } else {
         line
     }
@@ -145,7 +145,7 @@ fn scalar(value: &Value) -> String {
 pub(super) fn indicators(report: &Report, language: Language) -> Option<Section> {
     let lines = report.indicators.iter().take(MOST_INDICATORS).map(|one| {
         Block::Item(
-            Line::of(one.role.as_str())
+            Line::from_static(one.role.as_str())
                 .say(" ")
                 .say(one.kind.as_str())
                 .say(": ")
@@ -157,8 +157,8 @@ pub(super) fn indicators(report: &Report, language: Language) -> Option<Section>
         .collect();
     Some(Section {
         part: Part::Indicators,
-        title: language.of("Indicators (defanged)", "指標（無害化表記）"),
-        heading: language.of("Indicators (defanged)", "指標（無害化表記）"),
+        title: language.pick("Indicators (defanged)", "指標（無害化表記）"),
+        heading: language.pick("Indicators (defanged)", "指標（無害化表記）"),
         blocks,
     })
 }

@@ -26,20 +26,20 @@ pub(super) fn section(report: &Report, language: Language) -> Option<Section> {
         return None;
     }
     let title = Line::default().foreign(&alert.title, MOST_TITLE);
-    let mut blocks = vec![Block::Labelled(language.of("Title", "件名"), title)];
+    let mut blocks = vec![Block::Labelled(language.pick("Title", "件名"), title)];
     blocks.extend(description);
     if !advice.is_empty() {
         let product = Line::from_name(&alert.product);
         blocks.push(Block::Text(match language {
-            Language::En => Line::of("What ").then(&product).say(" advises:"),
+            Language::En => Line::from_static("What ").then(&product).say(" advises:"),
             Language::Ja => product.say(" の推奨事項:"),
         }));
         blocks.extend(advice);
     }
     Some(Section {
         part: Part::Vendor,
-        title: language.of("In the vendor's words", "ベンダーの説明"),
-        heading: language.of("In the vendor's words", "ベンダーの説明"),
+        title: language.pick("In the vendor's words", "ベンダーの説明"),
+        heading: language.pick("In the vendor's words", "ベンダーの説明"),
         blocks,
     })
 }

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::{fixture, markdown};
+use crate::{fixture, render_markdown};
 
 #[test]
 #[expect(
@@ -10,7 +10,7 @@ use crate::{fixture, markdown};
     reason = "a whole report, as its reader sees it"
 )]
 fn a_true_positive() {
-    assert_snapshot!(markdown(&fixture::true_positive(), fixture::now()), @r#"
+    assert_snapshot!(render_markdown(&fixture::true_positive(), fixture::now()), @r#"
     # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
 
     ## Summary
@@ -156,7 +156,7 @@ fn a_true_positive() {
 
 #[test]
 fn a_benign_one() {
-    assert_snapshot!(markdown(&fixture::benign(), fixture::now()), @r"
+    assert_snapshot!(render_markdown(&fixture::benign(), fixture::now()), @r"
     # □ No action · Benign true positive · Low [PLAYBOOK] — Port scan from 203.0.113[.]50 on web-server-prod-01 (production-project-12345)
 
     ## Summary
@@ -242,7 +242,7 @@ fn a_benign_one() {
 
 #[test]
 fn an_inconclusive_one_that_a_rule_overrode() {
-    assert_snapshot!(markdown(&fixture::overridden(), fixture::now()), @r"
+    assert_snapshot!(render_markdown(&fixture::overridden(), fixture::now()), @r"
     # ● This shift · Inconclusive, leans benign · High — Anomalous discovery by ci-deploy (production-project-12345)
 
     ## Summary
@@ -340,7 +340,7 @@ fn an_inconclusive_one_that_a_rule_overrode() {
 
 #[test]
 fn the_head_of_a_failed_run() {
-    let file = markdown(&fixture::failed(), fixture::now());
+    let file = render_markdown(&fixture::failed(), fixture::now());
     let head: Vec<&str> = file.lines().take(20).collect();
     assert_snapshot!(head.join("\n"), @r#"
     # ▲ Act now · Not triaged · Inconclusive · High [PARTIAL] — Crypto miner on web-server-prod-01 (production-project-12345)
@@ -369,9 +369,9 @@ fn the_head_of_a_failed_run() {
 fn a_failed_run_that_read_nothing_says_so_and_no_other() {
     let mut report = fixture::failed();
     let nothing = "Everything: no source was read.";
-    assert!(!markdown(&report, fixture::now()).contains(nothing));
+    assert!(!render_markdown(&report, fixture::now()).contains(nothing));
     report.coverage.read = 0;
-    assert!(markdown(&report, fixture::now()).contains(nothing));
+    assert!(render_markdown(&report, fixture::now()).contains(nothing));
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn a_timeline_says_what_it_has_no_room_for() {
     let said = |left| {
         let mut report = fixture::true_positive();
         report.timeline_left = left;
-        markdown(&report, fixture::now())
+        render_markdown(&report, fixture::now())
     };
     assert!(said(27).contains("… and 27 log rows; the evidence has them"));
     assert!(!said(0).contains("log row"));
@@ -387,7 +387,7 @@ fn a_timeline_says_what_it_has_no_room_for() {
 
 #[test]
 fn the_head_of_a_hostile_one() {
-    let file = markdown(&fixture::hostile(), fixture::now());
+    let file = render_markdown(&fixture::hostile(), fixture::now());
     let head: Vec<&str> = file.lines().take(8).collect();
     assert_snapshot!(head.join("\n"), @r#"
     # ▲ Act now · True positive · Critical [PLAYBOOK] [PARTIAL] — &lt;(!)channel&gt; &lt;(at)U1&gt; (at)everyone \[(\~)admin\]…

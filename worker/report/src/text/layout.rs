@@ -26,7 +26,7 @@ pub(super) enum Paint {
 
 impl Paint {
     /// Returns the colour of a header.
-    pub(super) const fn of(urgency: Urgency) -> Self {
+    pub(super) const fn from_urgency(urgency: Urgency) -> Self {
         match urgency {
             Urgency::Now => Self::Alarm,
             Urgency::ThisShift => Self::Warning,
@@ -46,13 +46,13 @@ impl Paint {
 }
 
 /// A page that lines are appended to.
-pub(super) struct Page {
+pub(super) struct TextPage {
     text: String,
     width: usize,
     colour: bool,
 }
 
-impl Page {
+impl TextPage {
     pub(super) const fn new(width: usize, colour: bool) -> Self {
         Self {
             text: String::new(),
@@ -77,7 +77,7 @@ impl Page {
         }
     }
 
-    /// Appends text as [`Page::line`] does, with its first characters, a label, in bold.
+    /// Appends text as [`TextPage::line`] does, with its first characters, a label, in bold.
     pub(super) fn labelled(&mut self, label_chars: usize, first: &str, next: &str, text: &str) {
         let lines = self.wrapped(self.width, first, next, text);
         for (index, line) in lines.iter().enumerate() {

@@ -5,10 +5,10 @@ mod head;
 
 use insta::assert_snapshot;
 
-use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 
 use crate::fixture;
-use crate::text;
+use crate::render_text;
 
 #[test]
 #[expect(
@@ -16,7 +16,7 @@ use crate::text;
     reason = "a whole report, as its reader sees it"
 )]
 fn a_true_positive_at_80_columns() {
-    assert_snapshot!(text(&fixture::true_positive(), &fixture::options(80)), @r#"
+    assert_snapshot!(render_text(&fixture::true_positive(), &fixture::options(80)), @r#"
     ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on
       web-server-prod-01 (production-project-12345)
 
@@ -129,7 +129,7 @@ fn a_true_positive_at_80_columns() {
 
 #[test]
 fn a_benign_one_at_100_columns() {
-    assert_snapshot!(text(&fixture::benign(), &fixture::options(100)), @"
+    assert_snapshot!(render_text(&fixture::benign(), &fixture::options(100)), @"
     □ No action · Benign true positive · Low [PLAYBOOK] — Port scan from 203.0.113[.]50 on
       web-server-prod-01 (production-project-12345)
 
@@ -197,7 +197,7 @@ fn a_benign_one_at_100_columns() {
 
 #[test]
 fn an_inconclusive_one_that_a_rule_overrode_at_100_columns() {
-    assert_snapshot!(text(&fixture::overridden(), &fixture::options(100)), @"
+    assert_snapshot!(render_text(&fixture::overridden(), &fixture::options(100)), @"
     ● This shift · Inconclusive, leans benign · High — Anomalous discovery by ci-deploy
       (production-project-12345)
 
@@ -274,7 +274,7 @@ fn an_inconclusive_one_that_a_rule_overrode_at_100_columns() {
 
 #[test]
 fn a_failed_run_at_80_columns() {
-    assert_snapshot!(text(&fixture::failed(), &fixture::options(80)), @r#"
+    assert_snapshot!(render_text(&fixture::failed(), &fixture::options(80)), @r#"
     ▲ Act now · Not triaged · Inconclusive · High [PARTIAL] — Crypto miner on
       web-server-prod-01 (production-project-12345)
 
@@ -333,7 +333,7 @@ fn a_failed_run_at_80_columns() {
 
 #[test]
 fn the_head_of_a_hostile_one_at_100_columns() {
-    let shown = text(&fixture::hostile(), &fixture::options(100));
+    let shown = render_text(&fixture::hostile(), &fixture::options(100));
     let head: Vec<&str> = shown.lines().take(16).collect();
     assert_snapshot!(head.join("\n"), @r#"
     ▲ Act now · True positive · Critical [PLAYBOOK] [PARTIAL] — <(!)channel> <(at)U1> (at)everyone
@@ -359,7 +359,7 @@ fn the_head_of_a_hostile_one_at_100_columns() {
 fn colour_says_nothing_that_the_words_do_not() {
     for report in [fixture::true_positive(), fixture::failed()] {
         let options = fixture::options(80);
-        let painted = text(
+        let painted = render_text(
             &report,
             &crate::TextOptions {
                 colour: true,
@@ -369,7 +369,7 @@ fn colour_says_nothing_that_the_words_do_not() {
         assert!(painted.starts_with("\u{1b}[1;31m▲ Act now"));
         let (bare, codes) = nightshift_alert::text::strip_hidden(&painted);
         assert!(codes > 40);
-        assert_eq!(bare, text(&report, &options));
+        assert_eq!(bare, render_text(&report, &options));
     }
 }
 
@@ -379,7 +379,7 @@ fn the_readers_own_time_stands_beside_utc() {
         local: chrono::FixedOffset::east_opt(3600),
         ..fixture::options(120)
     };
-    let shown = text(&fixture::true_positive(), &options);
+    let shown = render_text(&fixture::true_positive(), &options);
     assert!(
         shown.contains("2026-11-20 03:02 UTC (04:02 +01:00 here)"),
         "{shown}"
@@ -390,10 +390,14 @@ fn the_readers_own_time_stands_beside_utc() {
 fn a04_a_typed_value_is_not_live_even_where_it_looks_like_a_file() {
     let mut report = fixture::benign();
     report.indicators = vec![
-        Indicator::new(IndicatorKind::Domain, "login.app", Role::Remote),
-        Indicator::new(IndicatorKind::Url, "https://update.zip/x", Role::Related),
+        Indicator::new(IndicatorKind::Domain, "login.app", IndicatorRole::Remote),
+        Indicator::new(
+            IndicatorKind::Url,
+            "https://update.zip/x",
+            IndicatorRole::Related,
+        ),
     ];
-    let shown = text(&report, &fixture::options(120));
+    let shown = render_text(&report, &fixture::options(120));
     assert!(shown.contains("remote domain: login[.]app"), "{shown}");
     assert!(
         shown.contains("related url: hxxps://update[.]zip/x"),

@@ -1,10 +1,10 @@
 //! Alerts that come again: sightings, revisions now and later, what takes another's place, states at the feed, storms.
 
-use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity};
+use nightshift_alert::{ContentHash, Indicator, IndicatorKind, IndicatorRole, Severity};
 use nightshift_engine::conclusion::{Urgency, Verdict};
-use nightshift_pipeline::admission::{Change, SetAside};
+use nightshift_pipeline::admission::{RevisionReason, SetAsideReason};
 use nightshift_pipeline::case::CaseStatus;
-use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::case_workflow::CaseActionKind;
 
 use super::*;
 
@@ -31,10 +31,10 @@ pub(super) fn arrival(second: i64, change: impl FnOnce(&mut Alert)) -> Arrival {
     alert.state.sample = false;
     alert.times.updated = None;
     change(alert);
-    let addresses: Vec<_> = alert.with_role(Role::Actor).collect();
+    let addresses: Vec<_> = alert.with_role(IndicatorRole::Actor).collect();
     let state = &alert.state;
     let content = format!("{} {} {state:?} {addresses:?}", alert.kind, alert.severity);
-    alert.content = Content(content);
+    alert.content = ContentHash(content);
     arrival
 }
 
@@ -42,7 +42,7 @@ pub(super) fn arrival(second: i64, change: impl FnOnce(&mut Alert)) -> Arrival {
 pub(super) fn actor(last: u8) -> impl FnOnce(&mut Alert) {
     move |alert| {
         let address = format!("198.51.100.{last}");
-        let actor = Indicator::new(IndicatorKind::Ip, address, Role::Actor);
+        let actor = Indicator::new(IndicatorKind::Ip, address, IndicatorRole::Actor);
         alert.indicators.push(actor);
     }
 }
@@ -70,7 +70,7 @@ async fn a23_a_concluded_case_is_triaged_again_when_somebody_else_acts(fixture: 
     let again = fixture.take(arrival(10, actor(7))).await;
     assert_eq!(
         again.admission,
-        Admission::Revision(id.clone(), Change::Actor)
+        Admission::Revision(id.clone(), RevisionReason::Actor)
     );
     let view = fixture.store.view(&id.0).await.unwrap();
     assert_eq!(
@@ -78,11 +78,18 @@ async fn a23_a_concluded_case_is_triaged_again_when_somebody_else_acts(fixture: 
         (2, CaseStatus::Queued)
     );
     let claimed = fixture.claim().await;
-    assert!(claimed.alert.knows(IndicatorKind::Ip, "198.51.100.7"));
+    assert!(
+        claimed
+            .alert
+            .has_indicator(IndicatorKind::Ip, "198.51.100.7")
+    );
     assert_eq!((claimed.lease.revision, claimed.events.len()), (2, 0));
     conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
     let same = fixture.take(arrival(20, actor(7))).await;
-    assert_eq!(same.admission, Admission::Sighting(id, Seen::Same));
+    assert_eq!(
+        same.admission,
+        Admission::Sighting(id, SightingReason::Same)
+    );
 }
 
 async fn what_waits_is_replaced_until_its_triage_has_begun(fixture: Fixture) {
@@ -91,10 +98,14 @@ async fn what_waits_is_replaced_until_its_triage_has_begun(fixture: Fixture) {
     let second = fixture.take(arrival(1, actor(7))).await;
     assert_eq!(
         second.admission,
-        Admission::Replaced(id.clone(), Change::Actor)
+        Admission::Replaced(id.clone(), RevisionReason::Actor)
     );
     let claimed = fixture.claim().await;
-    assert!(claimed.alert.knows(IndicatorKind::Ip, "198.51.100.7"));
+    assert!(
+        claimed
+            .alert
+            .has_indicator(IndicatorKind::Ip, "198.51.100.7")
+    );
     assert_eq!(claimed.lease.revision, 1);
     // Given back after it was opened: its journal is about this alert, which must stay.
     let event = opened(&claimed.alert, &id.0);
@@ -107,7 +118,7 @@ async fn what_waits_is_replaced_until_its_triage_has_begun(fixture: Fixture) {
     let third = fixture.take(arrival(2, actor(8))).await;
     assert_eq!(
         third.admission,
-        Admission::Revision(id.clone(), Change::Actor)
+        Admission::Revision(id.clone(), RevisionReason::Actor)
     );
     let view = fixture.store.view(&id.0).await.unwrap();
     assert_eq!((view.row.revision, view.events.len()), (1, 1));
@@ -120,7 +131,7 @@ async fn what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile(fixture:
     let later = fixture.take(arrival(1, actor(7))).await;
     assert_eq!(
         later.admission,
-        Admission::Revision(id.clone(), Change::Actor)
+        Admission::Revision(id.clone(), RevisionReason::Actor)
     );
     let latest = fixture
         .take(arrival(2, |alert| {
@@ -130,12 +141,12 @@ async fn what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile(fixture:
         .await;
     assert_eq!(
         latest.admission,
-        Admission::Replaced(id.clone(), Change::Severity)
+        Admission::Replaced(id.clone(), RevisionReason::Severity)
     );
     let milder = fixture.take(arrival(3, actor(9))).await;
     assert_eq!(
         milder.admission,
-        Admission::Revision(id.clone(), Change::Actor)
+        Admission::Revision(id.clone(), RevisionReason::Actor)
     );
     conclude(&fixture.store, &claimed).await;
     let second = fixture.claim().await;
@@ -144,10 +155,13 @@ async fn what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile(fixture:
         (2, Severity::High)
     );
     for actor in ["198.51.100.7", "198.51.100.8"] {
-        assert!(second.alert.knows(IndicatorKind::Ip, actor), "{actor}");
+        assert!(
+            second.alert.has_indicator(IndicatorKind::Ip, actor),
+            "{actor}"
+        );
     }
     // It is told what was said before, and why that is not the last word: the alert that took another's place is worse.
-    let said = second.again.clone().unwrap();
+    let said = second.previous_run.clone().unwrap();
     assert_eq!(
         (said.revision, said.failed, said.verdict, said.urgency),
         (1, false, Verdict::Inconclusive, Urgency::ThisShift)
@@ -155,10 +169,10 @@ async fn what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile(fixture:
     assert_eq!(said.why.as_deref(), Some("severity"));
     let new: Vec<&str> = said.new.iter().map(|one| one.value.as_str()).collect();
     assert_eq!(new, ["198.51.100.7", "198.51.100.8"]);
-    assert!(claimed.again.is_none());
+    assert!(claimed.previous_run.is_none());
     conclude(&fixture.store, &second).await;
     let third = fixture.claim().await;
-    assert!(third.alert.knows(IndicatorKind::Ip, "198.51.100.9"));
+    assert!(third.alert.has_indicator(IndicatorKind::Ip, "198.51.100.9"));
     conclude(&fixture.store, &third).await;
     assert!(fixture.store.claim(Lane::Any, 9).await.unwrap().is_empty());
     let view = fixture.store.view(&id.0).await.unwrap();
@@ -179,20 +193,29 @@ async fn three_revisions_a_day_and_every_rise_in_severity(fixture: Fixture) {
     };
     for last in 1..=3 {
         let found = again(arrival(60 * i64::from(last), actor(last))).await;
-        assert_eq!(found, Admission::Revision(id.clone(), Change::Actor));
+        assert_eq!(
+            found,
+            Admission::Revision(id.clone(), RevisionReason::Actor)
+        );
     }
     let found = again(arrival(300, actor(4))).await;
-    let too_often = Seen::TooOften(Change::Actor);
+    let too_often = SightingReason::TooOften(RevisionReason::Actor);
     assert_eq!(found, Admission::Sighting(id.clone(), too_often));
     let found = again(arrival(400, |alert| alert.severity = Severity::High)).await;
-    assert_eq!(found, Admission::Revision(id.clone(), Change::Severity));
+    assert_eq!(
+        found,
+        Admission::Revision(id.clone(), RevisionReason::Severity)
+    );
     let day_later = 86_400 + 500;
     let found = again(arrival(day_later, |alert| {
         alert.severity = Severity::High;
         actor(5)(alert);
     }))
     .await;
-    assert_eq!(found, Admission::Revision(id.clone(), Change::Actor));
+    assert_eq!(
+        found,
+        Admission::Revision(id.clone(), RevisionReason::Actor)
+    );
     let view = fixture.store.view(&id.0).await.unwrap();
     assert_eq!(view.sightings[0].note.as_deref(), Some("too_often:actor"));
 }
@@ -207,21 +230,24 @@ async fn older_message_is_judged_for_what_is_new_in_it(fixture: Fixture) {
     };
     let id = case_of(&fixture.take(updated(100, Severity::Medium, 1)).await);
     let severe = fixture.take(updated(99, Severity::Critical, 1)).await;
-    let replaced = Admission::Replaced(id.clone(), Change::Severity);
+    let replaced = Admission::Replaced(id.clone(), RevisionReason::Severity);
     assert_eq!(severe.admission, replaced);
-    let older = Admission::Sighting(id.clone(), Seen::Older);
+    let older = Admission::Sighting(id.clone(), SightingReason::Older);
     let known = fixture.take(updated(99, Severity::Critical, 1)).await;
     assert_eq!(known.admission, older, "the newest is of 100");
     let claimed = fixture.claim().await;
     assert_eq!(claimed.alert.severity, Severity::Critical);
     conclude_as(&fixture.store, &claimed, Verdict::FalsePositive).await;
     let stranger = fixture.take(updated(98, Severity::Low, 2)).await;
-    let revision = Admission::Revision(id, Change::Actor);
+    let revision = Admission::Revision(id, RevisionReason::Actor);
     assert_eq!(stranger.admission, revision);
     let claimed = fixture.claim().await;
     assert_eq!(claimed.alert.severity, Severity::Critical);
     for actor in ["198.51.100.1", "198.51.100.2"] {
-        assert!(claimed.alert.knows(IndicatorKind::Ip, actor), "{actor}");
+        assert!(
+            claimed.alert.has_indicator(IndicatorKind::Ip, actor),
+            "{actor}"
+        );
     }
     let known = fixture.take(updated(98, Severity::Low, 2)).await;
     assert_eq!(known.admission, older);
@@ -246,24 +272,27 @@ async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside(fixture: Fi
             alert.key.id = "another".into();
         }))
         .await;
-    assert_eq!(alone.admission, Admission::SetAside(SetAside::Archived));
+    assert_eq!(
+        alone.admission,
+        Admission::SetAside(SetAsideReason::Archived)
+    );
     assert_eq!(alone.case_id, None);
     let id = fixture.concluded().await;
     let noted = fixture.take(arrival(10, archived)).await;
-    let at_feed = Seen::AtFeed(SetAside::Archived);
+    let at_feed = SightingReason::AtFeed(SetAsideReason::Archived);
     assert_eq!(noted.admission, Admission::Sighting(id.clone(), at_feed));
     let active = fixture.take(arrival(20, |_| {})).await;
     assert_eq!(
         active.admission,
-        Admission::Revision(id.clone(), Change::State)
+        Admission::Revision(id.clone(), RevisionReason::State)
     );
     let active = fixture.take(arrival(30, |_| {})).await;
     assert_eq!(
         active.admission,
-        Admission::Sighting(id.clone(), Seen::Same)
+        Admission::Sighting(id.clone(), SightingReason::Same)
     );
     let passed = fixture.take(arrival(40, |alert| alert.state.passed = true));
-    let at_feed = Seen::AtFeed(SetAside::Passed);
+    let at_feed = SightingReason::AtFeed(SetAsideReason::Passed);
     assert_eq!(
         passed.await.admission,
         Admission::Sighting(id.clone(), at_feed)
@@ -298,7 +327,10 @@ async fn a_storm_is_one_case_with_members(fixture: Fixture) {
         view.members
     );
     let again = fixture.take(nth(30, 22)).await;
-    assert_eq!(again.admission, Admission::Sighting(first, Seen::Same));
+    assert_eq!(
+        again.admission,
+        Admission::Sighting(first, SightingReason::Same)
+    );
     let risen = fixture
         .take(arrival(31, |alert| {
             alert.key.id = "finding 22".into();
@@ -314,9 +346,9 @@ async fn a_storm_is_one_case_with_members(fixture: Fixture) {
         .await;
     assert_eq!(elsewhere.admission, Admission::New);
     // Who is done with the first is not done with what comes now.
-    let closed = super::desk::does(ActKind::Closed, 33);
+    let closed = super::desk::does(CaseActionKind::Closed, 33);
     let first = case_of(&accepted[0]);
-    fixture.store.act(&first.0, closed).await.unwrap();
+    fixture.store.record_action(&first.0, closed).await.unwrap();
     let [second, third] = [1, 2].map(|at| case_of(&accepted[at]));
     let member = Admission::Member(second.clone());
     assert_eq!(fixture.take(nth(34, 41)).await.admission, member);
@@ -328,12 +360,12 @@ async fn a_storm_is_one_case_with_members(fixture: Fixture) {
     assert_eq!(fixture.take(nth(35, 42)).await.admission, member);
     // Nor is what people called a wrong detection, until they agree after all.
     let verdict = Verdict::FalsePositive;
-    let wrong = super::desk::does(ActKind::Disagreed { verdict }, 36);
-    fixture.store.act(&third.0, wrong).await.unwrap();
+    let wrong = super::desk::does(CaseActionKind::Disagreed { verdict }, 36);
+    fixture.store.record_action(&third.0, wrong).await.unwrap();
     let member = Admission::Member(case_of(&accepted[3]));
     assert_eq!(fixture.take(nth(37, 43)).await.admission, member);
-    let agreed = super::desk::does(ActKind::Agreed, 38);
-    fixture.store.act(&third.0, agreed).await.unwrap();
+    let agreed = super::desk::does(CaseActionKind::Agreed, 38);
+    fixture.store.record_action(&third.0, agreed).await.unwrap();
     let member = Admission::Member(third);
     assert_eq!(fixture.take(nth(39, 44)).await.admission, member);
     assert_eq!(fixture.take(nth(900, 50)).await.admission, Admission::New);
@@ -346,7 +378,7 @@ async fn samples_are_no_part_of_a_storm(fixture: Fixture) {
             alert.state.sample = is_sample;
         })
     };
-    let is_new = |one: &Accepted| one.admission == Admission::New;
+    let is_new = |one: &AcceptedAlert| one.admission == Admission::New;
     fixture.take(nth(0, true)).await;
     // In one batch, and in one after another: neither counts a sample.
     let batch = (1..20).map(|number| nth(number, number < 10)).collect();
@@ -363,7 +395,7 @@ async fn samples_are_no_part_of_a_storm(fixture: Fixture) {
 async fn run_always_triages(fixture: Fixture) {
     let asked = |second: i64| {
         let mut arrival = arrival(second, |alert| alert.state.archived = true);
-        arrival.always = true;
+        arrival.on_demand = true;
         arrival
     };
     let first = fixture.take(asked(0)).await;
@@ -371,13 +403,16 @@ async fn run_always_triages(fixture: Fixture) {
     let id = case_of(&first);
     assert_eq!(
         fixture.take(asked(1)).await.admission,
-        Admission::GoOn(id.clone())
+        Admission::Resumed(id.clone())
     );
     for second in 2..9 {
         let claimed = fixture.claim().await;
         conclude(&fixture.store, &claimed).await;
         let again = fixture.take(asked(second)).await.admission;
-        assert_eq!(again, Admission::Revision(id.clone(), Change::Asked));
+        assert_eq!(
+            again,
+            Admission::Revision(id.clone(), RevisionReason::Asked)
+        );
     }
 }
 

@@ -55,11 +55,16 @@ async fn what_waits_runs_and_is_not_shown_is_counted_once(fixture: Fixture) {
     assert_eq!((backlog.running, backlog.outbox), (2, 1));
     assert!(backlog.outbox_oldest_secs > 0.0, "{backlog:?}");
 
-    let due = fixture.store.due("soc", 9).await.unwrap().remove(0);
-    let never = DeliveryError::Never {
+    let due = fixture
+        .store
+        .due_deliveries("soc", 9)
+        .await
+        .unwrap()
+        .remove(0);
+    let never = DeliveryError::Permanent {
         what: "gone".into(),
     };
-    let failed = fixture.store.failed("soc", &due, &never, None);
+    let failed = fixture.store.record_failed("soc", &due, &never, None);
     failed.await.unwrap();
     let backlog = fixture.backlog().await;
     assert_eq!((backlog.outbox, backlog.outbox_oldest_secs), (0, 0.0));

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use nightshift_engine::causes::with_causes;
-use nightshift_pipeline::upkeep::{Kept, Purge};
+use nightshift_engine::error_chain::format_error_chain;
+use nightshift_pipeline::maintenance::{Purge, RetentionClass};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{BlobOptions, Blobs};
+use crate::{BlobOptions, BlobStore};
 
 on_both_stores! {
     a_large_message_is_kept_outside_and_comes_back_whole
@@ -26,9 +26,9 @@ on_both_stores! {
 
 const LEAST: usize = 1000;
 
-fn blobs(folder: &Path) -> Blobs {
+fn blobs(folder: &Path) -> BlobStore {
     let url = format!("file:{}", folder.join("a/b").display());
-    Blobs::open(&BlobOptions {
+    BlobStore::open(&BlobOptions {
         least_bytes: LEAST,
         ..BlobOptions::new(url)
     })
@@ -37,7 +37,7 @@ fn blobs(folder: &Path) -> Blobs {
 
 /// A store that keeps its blobs in this folder.
 async fn with_blobs(fixture: &Fixture, folder: &Path) -> Arc<dyn Store> {
-    let options = Options {
+    let options = StoreOptions {
         blobs: Some(blobs(folder)),
         ..options()
     };
@@ -51,7 +51,7 @@ fn files(folder: &TempDir) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-async fn accept(store: &Arc<dyn Store>, bytes: &[u8]) -> Vec<Accepted> {
+async fn accept(store: &Arc<dyn Store>, bytes: &[u8]) -> Vec<AcceptedAlert> {
     store.accept(arrivals(bytes).into()).await.unwrap()
 }
 
@@ -75,7 +75,7 @@ async fn a_large_message_is_kept_outside_and_comes_back_whole(fixture: Fixture) 
     let large = nonsense(LEAST);
     for bytes in [&large[..], &large[1..]] {
         let letter = accept(&store, bytes).await[0].dead_letter.unwrap();
-        let (letter, kept) = store.letter(letter).await.unwrap().unwrap();
+        let (letter, kept) = store.dead_letter(letter).await.unwrap().unwrap();
         assert_eq!(kept, bytes);
         assert_eq!(letter.size_bytes, bytes.len() as u64);
     }
@@ -124,7 +124,9 @@ async fn the_blob_of_a_message_that_is_gone_is_swept_at_once(fixture: Fixture) {
     accept(&store, &nonsense(LEAST)).await;
     assert_eq!(store.sweep().await.unwrap(), 0);
     assert_eq!(files(&folder).len(), 2);
-    let removed = store.expire(Kept::DeadLetters, at(86_400), 9).await;
+    let removed = store
+        .expire(RetentionClass::DeadLetters, at(86_400), 9)
+        .await;
     assert_eq!(removed.unwrap(), 1);
     assert_eq!(store.sweep().await.unwrap(), 1);
     assert_eq!(files(&folder).len(), 1);
@@ -185,7 +187,10 @@ async fn a_blob_that_may_not_be_removed_keeps_no_other(fixture: Fixture) {
     }
     std::fs::write(folder.path().join("a/b/raw/free"), "bytes").unwrap();
     let failed = store.sweep().await.unwrap_err();
-    assert!(with_causes(&failed).contains("remove blobs"), "{failed}");
+    assert!(
+        format_error_chain(&failed).contains("remove blobs"),
+        "{failed}"
+    );
     assert_eq!(files(&folder), [held]);
     assert_eq!(loose(&fixture).await, 1);
 }
@@ -204,12 +209,14 @@ async fn blobs_are_swept_whatever_else_cannot_be(fixture: Fixture) {
          CREATE TRIGGER poison BEFORE DELETE ON spending FOR EACH ROW EXECUTE FUNCTION poison()"
     })
     .await;
-    let removed = store.expire(Kept::DeadLetters, at(86_400), 9).await;
+    let removed = store
+        .expire(RetentionClass::DeadLetters, at(86_400), 9)
+        .await;
     assert_eq!(removed.unwrap(), 1);
     assert_eq!(store.sweep().await.unwrap(), 1);
     assert_eq!((files(&folder).len(), loose(&fixture).await), (0, 0));
     let failed = store.sweep().await.unwrap_err();
-    assert!(with_causes(&failed).contains("poison"), "{failed}");
+    assert!(format_error_chain(&failed).contains("poison"), "{failed}");
 }
 
 async fn a_message_whose_blob_cannot_be_written_stays_in_the_database(fixture: Fixture) {
@@ -218,7 +225,7 @@ async fn a_message_whose_blob_cannot_be_written_stays_in_the_database(fixture: F
     let store = with_blobs(&fixture, folder.path()).await;
     let large = nonsense(LEAST);
     let letter = accept(&store, &large).await[0].dead_letter.unwrap();
-    let (_, kept) = store.letter(letter).await.unwrap().unwrap();
+    let (_, kept) = store.dead_letter(letter).await.unwrap().unwrap();
     assert_eq!(kept, large);
     assert_eq!(sizes(&fixture).await[0][..2], ["1000", "1000"]);
     assert_eq!(loose(&fixture).await, 1, "it may have been written in part");
@@ -244,7 +251,10 @@ async fn what_was_held_up_for_long_refers_to_no_blob(fixture: Fixture) {
     fixture.execute(&hold).await;
     let refused = store.accept(arrivals(MINER).into()).await.unwrap_err();
     assert!(matches!(refused, StoreError::Database { .. }), "{refused}");
-    assert!(with_causes(&refused).contains("orphan"), "{refused:?}");
+    assert!(
+        format_error_chain(&refused).contains("orphan"),
+        "{refused:?}"
+    );
     assert_eq!(fixture.count("SELECT count(*) FROM cases").await, 0);
     fixture.execute(go_on).await;
     assert_eq!(accept(&store, MINER).await[0].admission, Admission::New);
@@ -267,7 +277,7 @@ async fn parts_of_a_batch_that_is_split_keep_their_messages_themselves(fixture: 
     Arc::make_mut(&mut batch[1].alert).key.id = "another".into();
     let accepted = store.accept(batch.into()).await.unwrap();
     let letter = accepted[0].dead_letter.unwrap();
-    let (_, kept) = store.letter(letter).await.unwrap().unwrap();
+    let (_, kept) = store.dead_letter(letter).await.unwrap().unwrap();
     assert_eq!(kept, MINER);
     assert!(sizes(&fixture).await.iter().all(|row| row[0] == row[1]));
     assert_eq!(loose(&fixture).await, 1, "the one of the whole batch");
@@ -279,12 +289,12 @@ async fn a_blob_that_is_not_there_is_told(fixture: Fixture) {
     let letter = accept(&store, &nonsense(LEAST)).await[0]
         .dead_letter
         .unwrap();
-    let nowhere = fixture.store.letter(letter).await.unwrap_err();
-    let nowhere = with_causes(&nowhere);
+    let nowhere = fixture.store.dead_letter(letter).await.unwrap_err();
+    let nowhere = format_error_chain(&nowhere);
     assert!(nowhere.contains("say in [blobs] url"), "{nowhere}");
     std::fs::remove_file(&files(&folder)[0]).unwrap();
-    let gone = store.letter(letter).await.unwrap_err();
-    let gone = with_causes(&gone);
+    let gone = store.dead_letter(letter).await.unwrap_err();
+    let gone = format_error_chain(&gone);
     assert!(gone.contains("failed to read a blob"), "{gone}");
 }
 
@@ -292,11 +302,16 @@ async fn no_blob_is_forgotten_where_its_folder_is_not_there(fixture: Fixture) {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let store = with_blobs(&fixture, folder.path()).await;
     accept(&store, &nonsense(LEAST)).await;
-    let removed = store.expire(Kept::DeadLetters, at(86_400), 9).await;
+    let removed = store
+        .expire(RetentionClass::DeadLetters, at(86_400), 9)
+        .await;
     assert_eq!(removed.unwrap(), 1);
     let elsewhere = with_blobs(&fixture, other.path()).await;
     let failed = elsewhere.sweep().await.unwrap_err();
-    assert!(with_causes(&failed).contains("is not there"), "{failed}");
+    assert!(
+        format_error_chain(&failed).contains("is not there"),
+        "{failed}"
+    );
     assert_eq!(store.sweep().await.unwrap(), 1, "where it is");
     assert_eq!((files(&folder).len(), loose(&fixture).await), (0, 0));
 }

@@ -1,11 +1,11 @@
 //! Canaries: a way of their own through the store, out of sight of people, and remembered when they came through.
 
 use nightshift_alert::{CANARY_FEED, FeedState, Severity};
-use nightshift_pipeline::admission::SetAside;
+use nightshift_pipeline::admission::SetAsideReason;
 use nightshift_pipeline::canary::CANARY_CLOSER;
 use nightshift_pipeline::case::CaseFilter;
-use nightshift_pipeline::desk::{Act, ActKind, DeskStatus};
-use nightshift_pipeline::muted::NewMute;
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, WorkflowStatus};
+use nightshift_pipeline::mutes::NewMute;
 use nightshift_pipeline::route::Match;
 
 use super::admission::arrival;
@@ -46,13 +46,13 @@ fn all_of(feed: Option<&str>) -> CaseFilter {
 
 impl Fixture {
     async fn close(&self, id: &CaseId, second: i64, by: &str) {
-        let act = Act {
+        let act = CaseAction {
             at: at(second),
             by: by.to_owned(),
-            kind: ActKind::Closed,
+            kind: CaseActionKind::Closed,
             note: String::new(),
         };
-        self.store.act(&id.0, act).await.unwrap();
+        self.store.record_action(&id.0, act).await.unwrap();
     }
 
     async fn conclude_all(&self) {
@@ -81,7 +81,7 @@ async fn a_canary_waits_among_high_cases_and_is_shown_before_milder_ones(fixture
     for claimed in fixture.store.claim(Lane::Any, 10).await.unwrap() {
         conclude(&fixture.store, &claimed).await;
     }
-    let due = fixture.store.due("soc", 1).await.unwrap();
+    let due = fixture.store.due_deliveries("soc", 1).await.unwrap();
     assert_eq!(due[0].case_id, id, "however many reports wait");
 }
 
@@ -106,7 +106,7 @@ async fn no_mute_hides_a_canary_and_no_storm_takes_it(fixture: Fixture) {
     let again = fixture.take(canary(2, 3)).await;
     assert!(matches!(
         again.admission,
-        Admission::Sighting(_, Seen::Same)
+        Admission::Sighting(_, SightingReason::Same)
     ));
     let mut late = canary(2, 99);
     Arc::make_mut(&mut late.alert).state = FeedState {
@@ -114,7 +114,10 @@ async fn no_mute_hides_a_canary_and_no_storm_takes_it(fixture: Fixture) {
         ..FeedState::default()
     };
     let late = fixture.take(late).await;
-    assert_eq!(late.admission, Admission::SetAside(SetAside::Inactive));
+    assert_eq!(
+        late.admission,
+        Admission::SetAside(SetAsideReason::Inactive)
+    );
     assert_eq!(late.case_id, None);
 }
 
@@ -154,7 +157,7 @@ async fn people_do_not_see_canaries_unless_they_ask_for_them(fixture: Fixture) {
     let far = chrono::Duration::days(4_000);
     let day = fixture
         .store
-        .brought(at(0) - far, at(0) + far)
+        .collect_digest(at(0) - far, at(0) + far)
         .await
         .unwrap();
     assert_eq!(day.arrived.len(), 1, "{:?}", day.arrived);
@@ -186,7 +189,7 @@ async fn the_last_canary_is_the_newest_that_came_through(fixture: Fixture) {
     fixture.close(&failed, 410, CANARY_CLOSER).await;
     assert_eq!(fixture.last().await, Some(110), "nor one that failed");
     let open = CaseFilter {
-        desk: Some(DeskStatus::Open),
+        workflow_status: Some(WorkflowStatus::Open),
         ..all_of(Some(CANARY_FEED))
     };
     assert!(fixture.store.list(&open).await.unwrap().is_empty());
@@ -221,14 +224,14 @@ async fn canaries_whose_end_was_not_noted_are_told_with_when_they_were_shown(fix
     }
     assert_eq!(store.open_canaries(10).await.unwrap(), [], "none is shown");
     // The third came too late to be shown, and the fourth is not tried yet.
-    for due in store.due("soc", 10).await.unwrap() {
+    for due in store.due_deliveries("soc", 10).await.unwrap() {
         let Some(number) = ids[..3].iter().position(|id| *id == due.case_id) else {
             continue;
         };
         let remote_id = Some(format!("C1/{number}"));
-        let sent = Some(Sent { remote_id }).filter(|_| number < 2);
-        assert!(store.begin("soc", &due).await.unwrap());
-        store.sent("soc", &due, sent.as_ref()).await.unwrap();
+        let sent = Some(DeliveryReceipt { remote_id }).filter(|_| number < 2);
+        assert!(store.begin_attempt("soc", &due).await.unwrap());
+        store.record_sent("soc", &due, sent.as_ref()).await.unwrap();
     }
     let hours_ago = at(50).to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
     let sql = format!("UPDATE deliveries SET sent_at = '{hours_ago}' WHERE sent_version > 0");

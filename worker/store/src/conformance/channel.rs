@@ -9,10 +9,10 @@ use chrono::NaiveDate;
 use futures_util::future::join_all;
 use nightshift_alert::Severity;
 use nightshift_engine::port::NoMeter;
-use nightshift_pipeline::loops::Delivering;
-use nightshift_pipeline::port::{Destination, Doubt, Due, Outbox};
-use nightshift_pipeline::report::InsteadOf;
-use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
+use nightshift_pipeline::loops::DeliveryLoop;
+use nightshift_pipeline::port::{AmbiguousSend, Destination, Outbox, PendingDelivery};
+use nightshift_pipeline::report::FailoverSources;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -25,23 +25,23 @@ const LATE: usize = 300;
 const PACE: Duration = Duration::from_secs(1);
 
 /// A channel that takes a message a second.
-struct Channel {
+struct PacedDestination {
     store: Arc<dyn Store>,
     posts: Mutex<Vec<(Instant, Severity, CaseId)>>,
     full: CancellationToken,
 }
 
 #[async_trait]
-impl Destination for Channel {
+impl Destination for PacedDestination {
     fn name(&self) -> &'static str {
         "soc"
     }
 
-    fn pace(&self) -> Duration {
+    fn send_interval(&self) -> Duration {
         PACE
     }
 
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, showing: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
         let report = &showing.report;
         let case = CaseId(report.case_id.clone());
         let posted = {
@@ -58,75 +58,96 @@ impl Destination for Channel {
         if posted > REPORTS {
             self.full.cancel();
         }
-        Ok(Sent::default())
+        Ok(DeliveryReceipt::default())
     }
 }
 
 /// An outbox that notes how many reports are read of it at once.
-struct Counted {
+struct CountingOutbox {
     store: Arc<dyn Store>,
     most: AtomicUsize,
 }
 
 #[async_trait]
-impl Outbox for Counted {
-    async fn serve(&self, to: &str, holder: &str, lease: Duration) -> Result<bool, StoreError> {
-        self.store.serve(to, holder, lease).await
+impl Outbox for CountingOutbox {
+    async fn acquire_lease(
+        &self,
+        to: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, StoreError> {
+        self.store.acquire_lease(to, holder, lease).await
     }
 
-    async fn leave(&self, to: &str, holder: &str) -> Result<(), StoreError> {
-        self.store.leave(to, holder).await
+    async fn release_lease(&self, to: &str, holder: &str) -> Result<(), StoreError> {
+        self.store.release_lease(to, holder).await
     }
 
-    async fn due(&self, to: &str, most: usize) -> Result<Vec<Due>, StoreError> {
-        let due = self.store.due(to, most).await?;
+    async fn due_deliveries(
+        &self,
+        to: &str,
+        most: usize,
+    ) -> Result<Vec<PendingDelivery>, StoreError> {
+        let due = self.store.due_deliveries(to, most).await?;
         self.most.fetch_max(due.len(), Ordering::Relaxed);
         Ok(due)
     }
 
-    async fn begin(&self, to: &str, due: &Due) -> Result<bool, StoreError> {
-        self.store.begin(to, due).await
+    async fn begin_attempt(&self, to: &str, due: &PendingDelivery) -> Result<bool, StoreError> {
+        self.store.begin_attempt(to, due).await
     }
 
-    async fn sent(&self, to: &str, due: &Due, sent: Option<&Sent>) -> Result<(), StoreError> {
-        self.store.sent(to, due, sent).await
-    }
-
-    async fn failed(
+    async fn record_sent(
         &self,
         to: &str,
-        due: &Due,
+        due: &PendingDelivery,
+        sent: Option<&DeliveryReceipt>,
+    ) -> Result<(), StoreError> {
+        self.store.record_sent(to, due, sent).await
+    }
+
+    async fn record_failed(
+        &self,
+        to: &str,
+        due: &PendingDelivery,
         error: &DeliveryError,
         retry_in: Option<Duration>,
     ) -> Result<(), StoreError> {
-        self.store.failed(to, due, error, retry_in).await
+        self.store.record_failed(to, due, error, retry_in).await
     }
 
-    async fn unclear(
+    async fn record_ambiguous(
         &self,
         to: &str,
-        due: &Due,
+        due: &PendingDelivery,
         error: &DeliveryError,
-        doubt: Doubt,
+        doubt: AmbiguousSend,
         retry_in: Duration,
     ) -> Result<(), StoreError> {
-        self.store.unclear(to, due, error, doubt, retry_in).await
+        self.store
+            .record_ambiguous(to, due, error, doubt, retry_in)
+            .await
     }
 
-    async fn also(&self, case: &CaseId, to: &str, of: &InsteadOf) -> Result<(), StoreError> {
-        self.store.also(case, to, of).await
+    async fn add_fallback(
+        &self,
+        case: &CaseId,
+        to: &str,
+        of: &FailoverSources,
+    ) -> Result<(), StoreError> {
+        self.store.add_fallback(case, to, of).await
     }
 
-    async fn announce(&self, case: &CaseId, to: &[String]) -> Result<(), StoreError> {
-        self.store.announce(case, to).await
+    async fn enqueue_announcement(&self, case: &CaseId, to: &[String]) -> Result<(), StoreError> {
+        self.store.enqueue_announcement(case, to).await
     }
 
     async fn begin_digest(&self, to: &str, day: NaiveDate) -> Result<Option<bool>, StoreError> {
         self.store.begin_digest(to, day).await
     }
 
-    async fn digest_posted(&self, to: &str, day: NaiveDate) -> Result<(), StoreError> {
-        self.store.digest_posted(to, day).await
+    async fn record_digest_posted(&self, to: &str, day: NaiveDate) -> Result<(), StoreError> {
+        self.store.record_digest_posted(to, day).await
     }
 }
 
@@ -159,21 +180,21 @@ async fn night() -> Fixture {
 async fn a_thousand_reports_for_a_channel_go_the_most_severe_first_and_no_faster_than_it_takes_them()
  {
     let fixture = night().await;
-    let channel = Arc::new(Channel {
+    let channel = Arc::new(PacedDestination {
         store: Arc::clone(&fixture.store),
         posts: Mutex::default(),
         full: CancellationToken::new(),
     });
-    let outbox = Arc::new(Counted {
+    let outbox = Arc::new(CountingOutbox {
         store: Arc::clone(&fixture.store),
         most: AtomicUsize::new(0),
     });
-    let delivering = Delivering {
+    let delivering = DeliveryLoop {
         kind: String::new(),
         outbox: outbox.clone(),
         destination: channel.clone(),
-        handing_on: Arc::new(fixture.handing_on(&[])),
-        wake: fixture.store.clone(),
+        failover: Arc::new(fixture.handing_on(&[])),
+        notifier: fixture.store.clone(),
         meter: Arc::new(NoMeter),
         holder: "one".to_owned(),
         digest: None,

@@ -4,9 +4,9 @@ mod digest;
 
 use chrono::NaiveDate;
 use nightshift_pipeline::case::CaseFilter;
-use nightshift_pipeline::desk::{Act, ActKind, DeskStatus};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, WorkflowStatus};
 use nightshift_pipeline::feedback::NewPersonVerdict;
-use nightshift_pipeline::port::Due;
+use nightshift_pipeline::port::PendingDelivery;
 
 use super::*;
 
@@ -23,8 +23,8 @@ on_both_stores! {
     what_cannot_be_read_holds_up_nothing_else
 }
 
-pub(super) fn does(kind: ActKind, second: i64) -> Act {
-    Act {
+pub(super) fn does(kind: CaseActionKind, second: i64) -> CaseAction {
+    CaseAction {
         at: at(second),
         by: "ana".into(),
         kind,
@@ -32,19 +32,23 @@ pub(super) fn does(kind: ActKind, second: i64) -> Act {
     }
 }
 
-async fn due(fixture: &Fixture) -> Due {
-    let mut due = fixture.store.due("soc", 10).await.unwrap();
+async fn due(fixture: &Fixture) -> PendingDelivery {
+    let mut due = fixture.store.due_deliveries("soc", 10).await.unwrap();
     assert_eq!(due.len(), 1);
     due.remove(0)
 }
 
-async fn show(fixture: &Fixture) -> Due {
+async fn show(fixture: &Fixture) -> PendingDelivery {
     let due = due(fixture).await;
-    assert!(fixture.store.begin("soc", &due).await.unwrap());
-    let sent = Sent {
+    assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
+    let sent = DeliveryReceipt {
         remote_id: Some("C1/1.0".into()),
     };
-    fixture.store.sent("soc", &due, Some(&sent)).await.unwrap();
+    fixture
+        .store
+        .record_sent("soc", &due, Some(&sent))
+        .await
+        .unwrap();
     due
 }
 
@@ -53,48 +57,58 @@ async fn what_people_did_stands_beside_the_case_and_is_shown(fixture: Fixture) {
     let id = case_of(&fixture.accept(MINER).await);
     conclude(store, &fixture.claim().await).await;
     let first = show(&fixture).await;
-    assert!(first.showing.shown.is_none() && !first.showing.minor);
+    assert!(first.payload.delivered.is_none() && !first.payload.is_minor);
     let (found, desk) = store
-        .act(id.0.get(..6).unwrap(), does(ActKind::Acknowledged, 5))
+        .record_action(
+            id.0.get(..6).unwrap(),
+            does(CaseActionKind::Acknowledged, 5),
+        )
         .await
         .unwrap();
     assert_eq!((&found, desk.owner.as_deref()), (&id, Some("ana")));
     // Said again because the answer was lost: it is one act.
     let again = store
-        .act(&id.0, does(ActKind::Acknowledged, 5))
+        .record_action(&id.0, does(CaseActionKind::Acknowledged, 5))
         .await
         .unwrap();
     assert_eq!(again.1.acts.len(), 1);
     let edit = due(&fixture).await;
-    assert!(edit.showing.minor, "nothing new is said");
-    assert_eq!(edit.showing.remote_id.as_deref(), Some("C1/1.0"));
-    assert_eq!(edit.showing.desk, again.1);
-    let shown = edit.showing.shown.as_ref().unwrap();
-    assert_eq!(shown.verdict, edit.showing.report.verdict);
+    assert!(edit.payload.is_minor, "nothing new is said");
+    assert_eq!(edit.payload.remote_id.as_deref(), Some("C1/1.0"));
+    assert_eq!(edit.payload.workflow, again.1);
+    let shown = edit.payload.delivered.as_ref().unwrap();
+    assert_eq!(shown.verdict, edit.payload.report.verdict);
     assert!(shown.is_report());
-    let to = ActKind::Assigned { to: "bo".into() };
-    store.act(&id.0, does(to, 6)).await.unwrap();
-    store.act(&id.0, does(ActKind::Closed, 7)).await.unwrap();
+    let to = CaseActionKind::Assigned { to: "bo".into() };
+    store.record_action(&id.0, does(to, 6)).await.unwrap();
+    store
+        .record_action(&id.0, does(CaseActionKind::Closed, 7))
+        .await
+        .unwrap();
     // What was said before all that comes once more: nothing of it is undone.
-    let shown = due(&fixture).await.showing.version;
-    let late = store.act(&id.0, does(ActKind::Acknowledged, 5)).await;
-    assert_eq!(late.unwrap().1.status, DeskStatus::Closed);
-    assert_eq!(due(&fixture).await.showing.version, shown);
+    let shown = due(&fixture).await.payload.version;
+    let late = store
+        .record_action(&id.0, does(CaseActionKind::Acknowledged, 5))
+        .await;
+    assert_eq!(late.unwrap().1.status, WorkflowStatus::Closed);
+    assert_eq!(due(&fixture).await.payload.version, shown);
     let view = store.view(&id.0).await.unwrap();
-    assert_eq!(view.desk.status, DeskStatus::Closed);
+    assert_eq!(view.workflow.status, WorkflowStatus::Closed);
     assert_eq!(
         (view.row.desk, view.row.owner.as_deref()),
-        (DeskStatus::Closed, Some("bo"))
+        (WorkflowStatus::Closed, Some("bo"))
     );
-    assert_eq!(view.desk.acts.len(), 3);
+    assert_eq!(view.workflow.acts.len(), 3);
     assert_eq!(view.deliveries[0].remote_id.as_deref(), Some("C1/1.0"));
     let open = CaseFilter {
-        desk: Some(DeskStatus::Open),
+        workflow_status: Some(WorkflowStatus::Open),
         limit: 10,
         ..CaseFilter::default()
     };
     assert!(store.list(&open).await.unwrap().is_empty());
-    let none = store.act("nonesuch", does(ActKind::Closed, 8)).await;
+    let none = store
+        .record_action("nonesuch", does(CaseActionKind::Closed, 8))
+        .await;
     assert!(matches!(none, Err(StoreError::NoSuchCase(_))), "{none:?}");
 }
 
@@ -114,15 +128,15 @@ async fn a_verdict_of_a_person_is_an_act_and_is_exported(fixture: Fixture) {
         .add_verdict(&id.0, says(false_positive, 3))
         .await
         .unwrap();
-    let desk = store.view(&id.0).await.unwrap().desk;
+    let desk = store.view(&id.0).await.unwrap().workflow;
     assert_eq!(desk.verdict, false_positive);
     assert!(desk.is_settled());
     assert_eq!(disputed(store).await, std::slice::from_ref(&id));
     let kinds: Vec<_> = desk.acts.into_iter().map(|act| act.kind).collect();
-    let disagreed = ActKind::Disagreed {
+    let disagreed = CaseActionKind::Disagreed {
         verdict: Verdict::FalsePositive,
     };
-    assert_eq!(kinds, [ActKind::Agreed, disagreed]);
+    assert_eq!(kinds, [CaseActionKind::Agreed, disagreed]);
     let all = store.verdicts_after(0, 10).await.unwrap();
     assert_eq!(all.len(), 2);
     assert_eq!(all[1].case_verdict, Some(Verdict::TruePositive));
@@ -158,24 +172,24 @@ async fn f26_counts_are_an_edit_of_what_is_shown_a_minute_later(fixture: Fixture
     fixture.accept(MINER).await;
     fixture.accept(MINER).await;
     assert!(
-        store.due("soc", 10).await.unwrap().is_empty(),
+        store.due_deliveries("soc", 10).await.unwrap().is_empty(),
         "not within the minute"
     );
     fixture
         .execute("UPDATE deliveries SET retry_at = requested_at")
         .await;
     let edit = due(&fixture).await;
-    assert!(edit.showing.minor);
-    assert_eq!(edit.showing.report.alert.sightings, 2, "both in one edit");
+    assert!(edit.payload.is_minor);
+    assert_eq!(edit.payload.report.alert.sightings, 2, "both in one edit");
     // One more while it is sent is the next edit, and does not undo this one.
     fixture.accept(MINER).await;
-    assert!(store.begin("soc", &edit).await.unwrap());
+    assert!(store.begin_attempt("soc", &edit).await.unwrap());
     store
-        .sent("soc", &edit, Some(&Sent::default()))
+        .record_sent("soc", &edit, Some(&DeliveryReceipt::default()))
         .await
         .unwrap();
     assert!(
-        store.due("soc", 10).await.unwrap().is_empty(),
+        store.due_deliveries("soc", 10).await.unwrap().is_empty(),
         "not within the minute"
     );
     let delivery = store
@@ -198,18 +212,21 @@ async fn what_is_only_counted_does_not_hold_up_a_report(fixture: Fixture) {
         .await;
     fixture.accept(DNS).await;
     conclude(store, &fixture.claim().await).await;
-    let due = store.due("soc", 10).await.unwrap();
-    let minor: Vec<bool> = due.iter().map(|one| one.showing.minor).collect();
+    let due = store.due_deliveries("soc", 10).await.unwrap();
+    let minor: Vec<bool> = due.iter().map(|one| one.payload.is_minor).collect();
     assert_eq!(minor, [false, true]);
-    let busy = DeliveryError::Later {
+    let busy = DeliveryError::Transient {
         what: "busy".into(),
         after_secs: None,
     };
-    assert!(store.begin("soc", &due[0]).await.unwrap());
+    assert!(store.begin_attempt("soc", &due[0]).await.unwrap());
     let hour = Some(Duration::from_secs(3_600));
-    store.failed("soc", &due[0], &busy, hour).await.unwrap();
+    store
+        .record_failed("soc", &due[0], &busy, hour)
+        .await
+        .unwrap();
     fixture.accept(DNS).await;
-    let left = store.due("soc", 10).await.unwrap();
+    let left = store.due_deliveries("soc", 10).await.unwrap();
     assert_eq!(
         left.len(),
         1,
@@ -221,62 +238,71 @@ async fn a_case_that_is_looked_into_is_told_and_so_is_its_end(fixture: Fixture) 
     let store = &fixture.store;
     let id = case_of(&fixture.accept(MINER).await);
     let names = ["soc".to_owned()];
-    store.announce(&id, &names).await.unwrap();
+    store.enqueue_announcement(&id, &names).await.unwrap();
     let early = show(&fixture).await;
-    assert!(early.showing.is_early() && !early.showing.minor);
-    assert_eq!(early.showing.report.status, CaseStatus::Queued);
-    assert!(!early.showing.report.title.is_empty());
-    store.announce(&id, &names).await.unwrap();
-    assert!(store.due("soc", 10).await.unwrap().is_empty(), "once");
+    assert!(early.payload.is_early() && !early.payload.is_minor);
+    assert_eq!(early.payload.report.status, CaseStatus::Queued);
+    assert!(!early.payload.report.title.is_empty());
+    store.enqueue_announcement(&id, &names).await.unwrap();
+    assert!(
+        store.due_deliveries("soc", 10).await.unwrap().is_empty(),
+        "once"
+    );
     store.cancel(&id.0, "ana", at(9)).await.unwrap();
     let end = due(&fixture).await;
-    assert!(end.showing.is_early() && !end.showing.minor);
+    assert!(end.payload.is_early() && !end.payload.is_minor);
     assert_eq!(
-        end.showing.report.failed.as_deref(),
+        end.payload.report.failed.as_deref(),
         Some("called off by ana")
     );
     store.retry(&id.0).await.unwrap();
     conclude(store, &fixture.claim().await).await;
     let report = due(&fixture).await;
-    assert!(!report.showing.is_early());
-    assert_eq!(report.showing.remote_id.as_deref(), Some("C1/1.0"));
+    assert!(!report.payload.is_early());
+    assert_eq!(report.payload.remote_id.as_deref(), Some("C1/1.0"));
     assert!(
-        report.showing.earlier().is_none(),
+        report.payload.delivered_report().is_none(),
         "what is shown was no report"
     );
     // What a destination does not want changes nothing of what it shows.
-    assert!(store.begin("soc", &report).await.unwrap());
-    store.sent("soc", &report, None).await.unwrap();
-    store.act(&id.0, does(ActKind::Closed, 10)).await.unwrap();
+    assert!(store.begin_attempt("soc", &report).await.unwrap());
+    store.record_sent("soc", &report, None).await.unwrap();
+    store
+        .record_action(&id.0, does(CaseActionKind::Closed, 10))
+        .await
+        .unwrap();
     let edit = due(&fixture).await;
-    assert!(edit.showing.earlier().is_none());
+    assert!(edit.payload.delivered_report().is_none());
 }
 
 async fn who_read_of_a_case_is_told_how_it_ended_whatever_its_route_says_then(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.accept(MINER).await);
     let names = ["early".to_owned(), "never".to_owned()];
-    store.announce(&id, &names).await.unwrap();
-    let shown = store.due("early", 10).await.unwrap().remove(0);
-    assert!(store.begin("early", &shown).await.unwrap());
-    let sent = Sent::default();
-    store.sent("early", &shown, Some(&sent)).await.unwrap();
-    let unwanted = store.due("never", 10).await.unwrap().remove(0);
-    store.sent("never", &unwanted, None).await.unwrap();
+    store.enqueue_announcement(&id, &names).await.unwrap();
+    let shown = store.due_deliveries("early", 10).await.unwrap().remove(0);
+    assert!(store.begin_attempt("early", &shown).await.unwrap());
+    let sent = DeliveryReceipt::default();
+    store
+        .record_sent("early", &shown, Some(&sent))
+        .await
+        .unwrap();
+    let unwanted = store.due_deliveries("never", 10).await.unwrap().remove(0);
+    store.record_sent("never", &unwanted, None).await.unwrap();
     // The route of its end names "soc" alone.
     conclude(store, &fixture.claim().await).await;
-    let told = store.due("early", 10).await.unwrap();
+    let told = store.due_deliveries("early", 10).await.unwrap();
     assert_eq!(
         told.len(),
         1,
         "it does not stand there as looked into for ever"
     );
-    assert!(!told[0].showing.is_early() && !told[0].showing.minor);
+    assert!(!told[0].payload.is_early() && !told[0].payload.is_minor);
     assert!(
-        store.due("never", 10).await.unwrap().is_empty(),
+        store.due_deliveries("never", 10).await.unwrap().is_empty(),
         "nobody read of it there"
     );
-    assert_eq!(store.due("soc", 10).await.unwrap().len(), 1);
+    assert_eq!(store.due_deliveries("soc", 10).await.unwrap().len(), 1);
 }
 
 async fn f26_what_was_found_is_known_though_nothing_was_sent(fixture: Fixture) {
@@ -284,12 +310,15 @@ async fn f26_what_was_found_is_known_though_nothing_was_sent(fixture: Fixture) {
     fixture.accept(MINER).await;
     conclude(store, &fixture.claim().await).await;
     let mut doubtful = due(&fixture).await;
-    doubtful.showing.remote_id = Some("SEC-1".into());
-    store.sent("soc", &doubtful, None).await.unwrap();
+    doubtful.payload.remote_id = Some("SEC-1".into());
+    store.record_sent("soc", &doubtful, None).await.unwrap();
     let id = doubtful.case_id.0.clone();
-    store.act(&id, does(ActKind::Closed, 5)).await.unwrap();
+    store
+        .record_action(&id, does(CaseActionKind::Closed, 5))
+        .await
+        .unwrap();
     assert_eq!(
-        due(&fixture).await.showing.remote_id.as_deref(),
+        due(&fixture).await.payload.remote_id.as_deref(),
         Some("SEC-1")
     );
 }
@@ -297,21 +326,24 @@ async fn f26_what_was_found_is_known_though_nothing_was_sent(fixture: Fixture) {
 async fn f26_where_an_early_post_may_stand_its_end_is_told(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.accept(MINER).await);
-    store.announce(&id, &["early".to_owned()]).await.unwrap();
-    let early = store.due("early", 10).await.unwrap().remove(0);
-    assert!(store.begin("early", &early).await.unwrap());
+    store
+        .enqueue_announcement(&id, &["early".to_owned()])
+        .await
+        .unwrap();
+    let early = store.due_deliveries("early", 10).await.unwrap().remove(0);
+    assert!(store.begin_attempt("early", &early).await.unwrap());
     // Nobody heard how that ended when the case is called off.
     store.cancel(&id.0, "ana", at(9)).await.unwrap();
-    let told = store.due("early", 10).await.unwrap().remove(0);
+    let told = store.due_deliveries("early", 10).await.unwrap().remove(0);
     assert_eq!((told.in_doubt, told.attempts), (true, 0));
-    assert_eq!(told.showing.report.status, CaseStatus::Cancelled);
-    assert!(!told.showing.minor);
-    assert!(store.begin("early", &told).await.unwrap());
+    assert_eq!(told.payload.report.status, CaseStatus::Cancelled);
+    assert!(!told.payload.is_minor);
+    assert!(store.begin_attempt("early", &told).await.unwrap());
     // Nor then, when it is triaged after all; the route of its end names "soc" alone.
     store.retry(&id.0).await.unwrap();
     conclude(store, &fixture.claim().await).await;
-    let told = store.due("early", 10).await.unwrap().remove(0);
-    assert!(told.in_doubt && !told.showing.is_early() && !told.showing.minor);
+    let told = store.due_deliveries("early", 10).await.unwrap().remove(0);
+    assert!(told.in_doubt && !told.payload.is_early() && !told.payload.is_minor);
 }
 
 async fn a_digest_is_posted_once_and_a_lost_answer_is_known(fixture: Fixture) {
@@ -319,7 +351,7 @@ async fn a_digest_is_posted_once_and_a_lost_answer_is_known(fixture: Fixture) {
     let day = NaiveDate::from_ymd_opt(2026, 11, 20).unwrap();
     assert_eq!(store.begin_digest("soc", day).await.unwrap(), Some(false));
     assert_eq!(store.begin_digest("soc", day).await.unwrap(), Some(true));
-    store.digest_posted("soc", day).await.unwrap();
+    store.record_digest_posted("soc", day).await.unwrap();
     assert_eq!(store.begin_digest("soc", day).await.unwrap(), None);
     let next = day.succ_opt().unwrap();
     assert_eq!(store.begin_digest("soc", next).await.unwrap(), Some(false));

@@ -1,8 +1,10 @@
 //! What people say of cases, and what follows from it in the store.
 
-use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity, TraceContext};
+use nightshift_alert::{
+    ContentHash, Indicator, IndicatorKind, IndicatorRole, Severity, TraceContext,
+};
 use nightshift_engine::port::PastQuery;
-use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::reading::query;
@@ -31,7 +33,7 @@ fn says(verdict: Option<Verdict>, second: i64) -> NewPersonVerdict {
 }
 
 /// The first of them, as that of this account.
-fn of(account: &str, mut batch: Vec<Arrival>) -> Arrival {
+fn first_for_account(account: &str, mut batch: Vec<Arrival>) -> Arrival {
     Arc::make_mut(&mut batch[0].alert).key.account = account.into();
     batch.remove(0)
 }
@@ -40,7 +42,7 @@ fn of(account: &str, mut batch: Vec<Arrival>) -> Arrival {
 fn elsewhere() -> Vec<Arrival> {
     let mut batch = arrivals(DNS);
     Arc::make_mut(&mut batch[0].alert).region = Some("eu-south-2".into());
-    Arc::make_mut(&mut batch[0].alert).content = Content("elsewhere".into());
+    Arc::make_mut(&mut batch[0].alert).content = ContentHash("elsewhere".into());
     batch
 }
 
@@ -51,7 +53,10 @@ async fn f16_what_a_person_says_is_noted_once_though_its_answer_was_lost(fixture
     let said = store.add_verdict(&id, says(None, 2)).await.unwrap();
     assert_eq!(store.add_verdict(&id, says(None, 2)).await.unwrap(), said);
     let view = store.view(&id).await.unwrap();
-    assert_eq!((view.person_verdicts.len(), view.desk.acts.len()), (1, 1));
+    assert_eq!(
+        (view.person_verdicts.len(), view.workflow.acts.len()),
+        (1, 1)
+    );
     store.add_verdict(&id, says(None, 3)).await.unwrap();
     assert_eq!(store.view(&id).await.unwrap().person_verdicts.len(), 2);
 }
@@ -76,7 +81,7 @@ async fn the_newest_verdict_of_a_person_counts(fixture: Fixture) {
     assert_eq!(view.person_verdicts.len(), 2);
     assert_eq!(view.person_verdicts[0], said);
     assert_eq!(view.row.verdict, Some(Verdict::TruePositive), "ours stays");
-    let past = store.similar(&query(&claimed.alert)).await.unwrap();
+    let past = store.similar_cases(&query(&claimed.alert)).await.unwrap();
     assert_eq!(past[0].person_verdict, Some(benign));
     let unknown = store.add_verdict("nobody", says(None, 4)).await;
     assert!(matches!(unknown, Err(StoreError::NoSuchCase(_))));
@@ -88,13 +93,17 @@ async fn decisions_carry_what_they_are_compared_by_and_no_words(fixture: Fixture
     let claimed = fixture.claim().await;
     conclude_as(store, &claimed, Verdict::Inconclusive).await;
     let alert = &claimed.alert;
-    let machines = store.decided(&query(alert)).await.unwrap();
+    let machines = store.last_person_decision(&query(alert)).await.unwrap();
     assert_eq!(machines, None, "a machine's");
     for (verdict, second) in [(Verdict::TruePositive, 5), (Verdict::FalsePositive, 6)] {
         let said = says(Some(verdict), second);
         store.add_verdict(&id, said).await.unwrap();
     }
-    let decision = store.decided(&query(alert)).await.unwrap().unwrap();
+    let decision = store
+        .last_person_decision(&query(alert))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(decision.verdict, Verdict::FalsePositive);
     assert_eq!((decision.at, decision.by.as_str()), (at(6), "ana"));
     assert_eq!(
@@ -102,9 +111,9 @@ async fn decisions_carry_what_they_are_compared_by_and_no_words(fixture: Fixture
         (&alert.kind, &alert.account)
     );
     let with_role = |role| alert.with_role(role).cloned().collect::<Vec<_>>();
-    assert_eq!(decision.actors, with_role(Role::Actor));
-    assert_eq!(decision.targets, with_role(Role::Target));
-    assert_eq!(decision.remotes, with_role(Role::Remote));
+    assert_eq!(decision.actors, with_role(IndicatorRole::Actor));
+    assert_eq!(decision.targets, with_role(IndicatorRole::Target));
+    assert_eq!(decision.remotes, with_role(IndicatorRole::Remote));
     assert_eq!(decision.resources, alert.resources);
     assert_eq!(decision.severity, alert.severity);
     assert!(!decision.actors.is_empty() && !decision.targets.is_empty());
@@ -119,8 +128,14 @@ async fn what_people_decided_about_anything_else_is_not_found(fixture: Fixture) 
     let said = says(Some(Verdict::FalsePositive), 5);
     store.add_verdict(&id, said).await.unwrap();
     let asked = || query(&claimed.alert);
-    assert!(store.decided(&asked()).await.unwrap().is_some());
-    let nobody = Indicator::new(IndicatorKind::Ip, "198.51.100.250", Role::Actor);
+    assert!(
+        store
+            .last_person_decision(&asked())
+            .await
+            .unwrap()
+            .is_some()
+    );
+    let nobody = Indicator::new(IndicatorKind::Ip, "198.51.100.250", IndicatorRole::Actor);
     for (what, other) in [
         (
             "no account",
@@ -158,7 +173,11 @@ async fn what_people_decided_about_anything_else_is_not_found(fixture: Fixture) 
             },
         ),
     ] {
-        assert_eq!(store.decided(&other).await.unwrap(), None, "{what}");
+        assert_eq!(
+            store.last_person_decision(&other).await.unwrap(),
+            None,
+            "{what}"
+        );
     }
 }
 
@@ -176,7 +195,7 @@ async fn triaged(fixture: &Fixture, id: &str, change: impl Fn(&mut Alert)) -> St
 /// What makes it worth another triage.
 fn worse(alert: &mut Alert) {
     alert.severity = Severity::Critical;
-    alert.content = Content("worse".into());
+    alert.content = ContentHash("worse".into());
 }
 
 async fn of_all_decisions_about_an_actor_the_newest_counts(fixture: Fixture) {
@@ -192,7 +211,7 @@ async fn of_all_decisions_about_an_actor_the_newest_counts(fixture: Fixture) {
     let mut asked = query(&alert);
     // One of them is enough, among others.
     asked.actors.truncate(1);
-    let nobody = Indicator::new(IndicatorKind::Ip, "198.51.100.250", Role::Actor);
+    let nobody = Indicator::new(IndicatorKind::Ip, "198.51.100.250", IndicatorRole::Actor);
     asked.actors.insert(0, nobody);
     for (case, verdict, second, newest) in [
         (1, Verdict::BenignTruePositive, 5, 1),
@@ -205,7 +224,7 @@ async fn of_all_decisions_about_an_actor_the_newest_counts(fixture: Fixture) {
     ] {
         let said = says(Some(verdict), second);
         store.add_verdict(&ids[case], said).await.unwrap();
-        let decision = store.decided(&asked).await.unwrap().unwrap();
+        let decision = store.last_person_decision(&asked).await.unwrap().unwrap();
         assert_eq!(decision.case_id, ids[newest], "{second}");
     }
 }
@@ -230,14 +249,20 @@ async fn a_decision_is_found_by_the_account_of_what_was_judged(fixture: Fixture)
     }
     let mut alert = Alert::clone(&arrivals(THEFT).remove(0).alert);
     told(&mut alert);
-    let decision = store.decided(&query(&alert)).await.unwrap().unwrap();
+    let decision = store
+        .last_person_decision(&query(&alert))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(decision.case_id, bad);
 }
 
 /// Leaves nothing but what it was done to, as another type.
 fn of_targets(alert: &mut Alert) {
     alert.kind = "Recon:EC2/Portscan".into();
-    alert.indicators.retain(|one| one.role == Role::Target);
+    alert
+        .indicators
+        .retain(|one| one.role == IndicatorRole::Target);
 }
 
 async fn true_positive_on_any_subject_ends_an_earlier_decision(fixture: Fixture) {
@@ -265,7 +290,11 @@ async fn true_positive_on_any_subject_ends_an_earlier_decision(fixture: Fixture)
     ] {
         let said = says(Some(verdict), second);
         store.add_verdict(case, said).await.unwrap();
-        let decision = store.decided(&query(&alert)).await.unwrap().unwrap();
+        let decision = store
+            .last_person_decision(&query(&alert))
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(decision.case_id, benign, "{second}");
         assert_eq!(decision.ended_at, ended, "{second}");
     }
@@ -279,14 +308,22 @@ async fn decision_over_what_names_no_actor_is_found_by_its_target(fixture: Fixtu
     let mut alert = Alert::clone(&arrivals(THEFT).remove(0).alert);
     of_targets(&mut alert);
     let mut asked = query(&alert);
-    assert_eq!(store.decided(&asked).await.unwrap(), None, "of nobody");
+    assert_eq!(
+        store.last_person_decision(&asked).await.unwrap(),
+        None,
+        "of nobody"
+    );
     asked.actors.clone_from(&alert.indicators);
-    let decision = store.decided(&asked).await.unwrap().unwrap();
+    let decision = store.last_person_decision(&asked).await.unwrap().unwrap();
     assert_eq!((decision.case_id, decision.actors.len()), (id, 0));
     for one in &mut asked.actors {
-        one.role = Role::Actor;
+        one.role = IndicatorRole::Actor;
     }
-    assert_eq!(store.decided(&asked).await.unwrap(), None, "it acts here");
+    assert_eq!(
+        store.last_person_decision(&asked).await.unwrap(),
+        None,
+        "it acts here"
+    );
 }
 
 async fn the_trace_of_a_revision_is_that_of_its_own_message(fixture: Fixture) {
@@ -301,36 +338,43 @@ async fn the_trace_of_a_revision_is_that_of_its_own_message(fixture: Fixture) {
     };
     triaged(&fixture, "0", again).await;
     for (revision, from) in [(1, FIRST), (2, SECOND)] {
-        let trace = fixture.store.came_with(&id, revision).await.unwrap();
+        let trace = fixture.store.trace_context(&id, revision).await.unwrap();
         assert_eq!(trace, came(from));
     }
-    let gone = fixture.store.came_with(&id, 3).await;
+    let gone = fixture.store.trace_context(&id, 3).await;
     assert!(matches!(gone, Err(StoreError::NoSuchCase(_))), "{gone:?}");
 }
 
 async fn a_disputed_case_is_triaged_again_when_anything_changes(fixture: Fixture) {
     for (said, account) in [(None, "first"), (Some(Verdict::TruePositive), "second")] {
         let store = &fixture.store;
-        let id = case_of(&fixture.take(of(account, arrivals(DNS))).await);
+        let id = case_of(
+            &fixture
+                .take(first_for_account(account, arrivals(DNS)))
+                .await,
+        );
         conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
         if said.is_some() {
             store.add_verdict(&id.0, says(said, 3)).await.unwrap();
         }
-        let accepted = [fixture.take(of(account, elsewhere())).await];
+        let accepted = [fixture.take(first_for_account(account, elsewhere())).await];
         assert_eq!(
             accepted[0].admission,
-            Admission::Sighting(id.clone(), Seen::Unchanged)
+            Admission::Sighting(id.clone(), SightingReason::Unchanged)
         );
         let benign = says(Some(Verdict::BenignTruePositive), 4);
         store.add_verdict(&id.0, benign).await.unwrap();
         assert_eq!(
-            fixture.take(of(account, arrivals(DNS))).await.admission,
-            Admission::Sighting(id.clone(), Seen::Same)
+            fixture
+                .take(first_for_account(account, arrivals(DNS)))
+                .await
+                .admission,
+            Admission::Sighting(id.clone(), SightingReason::Same)
         );
-        let accepted = [fixture.take(of(account, elsewhere())).await];
+        let accepted = [fixture.take(first_for_account(account, elsewhere())).await];
         assert_eq!(
             accepted[0].admission,
-            Admission::Revision(id, Change::Disputed)
+            Admission::Revision(id, RevisionReason::Disputed)
         );
         let claimed = fixture.claim().await;
         conclude(store, &claimed).await;

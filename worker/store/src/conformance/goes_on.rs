@@ -1,9 +1,9 @@
 //! Sightings that go on after what their case triages: a record clears all of it, or nothing.
 
-use nightshift_alert::{IndicatorKind, Role, Severity, Times};
+use nightshift_alert::{EventTimes, IndicatorKind, IndicatorRole, Severity};
 use nightshift_engine::exoneration::Exoneration;
 use nightshift_engine::ledger_row::{CoveredBy, LedgerRow};
-use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::admission::{arrival, happens_at};
@@ -43,16 +43,16 @@ fn change(until: Option<i64>) -> Exoneration {
         reference: "CHG-41".into(),
         statement: "change CHG-41 on payments-ledger".into(),
         detection_wrong: false,
-        scope: nightshift_engine::exoneration::Scope::default(),
+        scope: nightshift_engine::exoneration::RecordScope::default(),
         slack_mins: 0,
-        extent: nightshift_engine::exoneration::Extent::default(),
+        extent: nightshift_engine::exoneration::RecordExtent::default(),
         evidence: None,
     }
 }
 
 impl Fixture {
     /// Concludes it by these records.
-    async fn clear(&self, claimed: &Claimed, verdict: Verdict, until: &[Option<i64>]) {
+    async fn clear(&self, claimed: &ClaimedCase, verdict: Verdict, until: &[Option<i64>]) {
         conclude_with(&self.store, claimed, |closing| {
             closing.conclusion.verdict = verdict;
             closing.report.exonerations = until.iter().copied().map(change).collect();
@@ -64,7 +64,10 @@ impl Fixture {
     async fn sights(&self, arrival: Arrival) {
         let found = self.take(arrival).await.admission;
         assert!(
-            matches!(found, Admission::Sighting(_, Seen::Same | Seen::Unchanged)),
+            matches!(
+                found,
+                Admission::Sighting(_, SightingReason::Same | SightingReason::Unchanged)
+            ),
             "{found:?}"
         );
     }
@@ -88,7 +91,10 @@ async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: 
     store.cancel(&id.0, "ana", at(2_000)).await.unwrap();
     fixture.sights(lasts(1_999)).await;
     let found = fixture.take(lasts(2_001)).await.admission;
-    assert_eq!(found, Admission::Revision(id, Change::NoLongerCleared));
+    assert_eq!(
+        found,
+        Admission::Revision(id, RevisionReason::NoLongerCleared)
+    );
     let claimed = fixture.claim().await;
     assert_eq!(claimed.alert.times.last_seen, Some(at(2_001)));
     conclude(store, &claimed).await;
@@ -104,7 +110,7 @@ async fn case_cleared_by_adjoining_records_holds_until_the_last_ends(fixture: Fi
         closing.report.ledger = vec![LedgerRow {
             subject_type: "bucket".into(),
             subject: "payments-ledger".into(),
-            role: Role::Target,
+            role: IndicatorRole::Target,
             place: "E0:/indicators/0".into(),
             trust: nightshift_engine::tool::Trust::Platform,
             required: true,
@@ -117,7 +123,10 @@ async fn case_cleared_by_adjoining_records_holds_until_the_last_ends(fixture: Fi
     fixture.sights(lasts(1_000)).await;
     fixture.sights(lasts(2_000)).await;
     let found = fixture.take(lasts(2_001)).await.admission;
-    assert_eq!(found, Admission::Revision(id, Change::NoLongerCleared));
+    assert_eq!(
+        found,
+        Admission::Revision(id, RevisionReason::NoLongerCleared)
+    );
 }
 
 async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fixture) {
@@ -133,7 +142,7 @@ async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fix
     let active = fixture.take(arrival(2_500, happens_at(1_500))).await;
     assert_eq!(
         active.admission,
-        Admission::Replaced(id.clone(), Change::State)
+        Admission::Replaced(id.clone(), RevisionReason::State)
     );
     let sample = |alert: &mut Alert| {
         happens_at(2_600)(alert);
@@ -177,11 +186,11 @@ async fn what_nobody_knows_the_time_of_gets_none(fixture: Fixture) {
     let id = case_of(&fixture.take(lasts(1_000)).await);
     fixture.sights(lasts(2_000)).await;
     let timeless = arrival(2_100, |alert| {
-        alert.times = Times::default();
+        alert.times = EventTimes::default();
         alert.severity = Severity::High;
     });
     let found = fixture.take(timeless).await.admission;
-    assert_eq!(found, Admission::Replaced(id, Change::Severity));
+    assert_eq!(found, Admission::Replaced(id, RevisionReason::Severity));
     let claimed = fixture.claim().await;
     assert_eq!(claimed.alert.times.window(), None);
 }
@@ -200,13 +209,13 @@ async fn what_was_seen_too_often_is_cleared_with_what_comes_after_it(fixture: Fi
         fixture.execute(&sql).await;
     }
     let too_often = fixture.take(lasts(3_000)).await.admission;
-    let seen = Seen::TooOften(Change::NoLongerCleared);
+    let seen = SightingReason::TooOften(RevisionReason::NoLongerCleared);
     assert_eq!(too_often, Admission::Sighting(id.clone(), seen));
     fixture
         .execute("DELETE FROM alerts WHERE revision >= 100")
         .await;
     let found = fixture.take(arrival(5_000, happens_at(1_600))).await;
-    let again = Admission::Revision(id.clone(), Change::NoLongerCleared);
+    let again = Admission::Revision(id.clone(), RevisionReason::NoLongerCleared);
     assert_eq!(found.admission, again, "nobody asked for 3,000");
     let claimed = fixture.claim().await;
     let window = Some((at(1_600), at(3_000)));
@@ -225,7 +234,10 @@ async fn what_went_on_while_it_was_cleared_is_triaged_again(fixture: Fixture) {
     for (revision, went_on, until) in [(1, 3_000, 2_000), (2, 4_000, 3_999), (3, 5_000, 5_000)] {
         let claimed = fixture.claim().await;
         assert_eq!(claimed.lease.revision, revision);
-        let why = claimed.again.as_ref().and_then(|again| again.why.clone());
+        let why = claimed
+            .previous_run
+            .as_ref()
+            .and_then(|again| again.why.clone());
         let because = (revision > 1).then(|| "no_longer_cleared".to_owned());
         assert_eq!(why, because);
         fixture.sights(lasts(went_on)).await;
@@ -309,7 +321,10 @@ async fn what_waits_behind_what_went_on_comes_once(fixture: Fixture) {
         alert.severity = Severity::High;
     };
     let waits = fixture.take(arrival(3_100, severe)).await.admission;
-    assert_eq!(waits, Admission::Revision(id.clone(), Change::Severity));
+    assert_eq!(
+        waits,
+        Admission::Revision(id.clone(), RevisionReason::Severity)
+    );
     let ends = [Some(2_000)];
     fixture
         .clear(&claimed, Verdict::BenignTruePositive, &ends)

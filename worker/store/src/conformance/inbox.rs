@@ -15,7 +15,10 @@ async fn a_known_key_is_a_sighting_and_a_new_one_a_case(fixture: Fixture) {
     assert_eq!(fixture.accept(DNS).await.admission, Admission::New);
     let again = fixture.accept(DNS).await;
     let id = case_of(&again);
-    assert_eq!(again.admission, Admission::Sighting(id.clone(), Seen::Same));
+    assert_eq!(
+        again.admission,
+        Admission::Sighting(id.clone(), SightingReason::Same)
+    );
     assert_eq!(fixture.accept(MINER).await.admission, Admission::New);
     let view = fixture.store.view(&id.0).await.unwrap();
     assert_eq!((view.row.sightings, view.sightings.len()), (1, 1));
@@ -25,17 +28,22 @@ async fn a_known_key_is_a_sighting_and_a_new_one_a_case(fixture: Fixture) {
 async fn an_unreadable_message_is_a_dead_letter_with_its_bytes_and_a_case(fixture: Fixture) {
     let bytes = b"\xff{ not json";
     let accepted = fixture.accept(bytes).await;
-    let letters = fixture.store.letters(10).await.unwrap();
+    let letters = fixture.store.dead_letters(10).await.unwrap();
     assert_eq!(letters.len(), 1);
     assert_eq!(letters[0].case_id, accepted.case_id);
-    let (letter, kept) = fixture.store.letter(letters[0].id).await.unwrap().unwrap();
+    let (letter, kept) = fixture
+        .store
+        .dead_letter(letters[0].id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((kept.as_slice(), letter.size_bytes), (&bytes[..], 11));
     let again = fixture.accept(b"more nonsense").await;
     assert_eq!(
         again.case_id, accepted.case_id,
         "one case per source and hour"
     );
-    assert_eq!(fixture.store.letters(10).await.unwrap().len(), 2);
+    assert_eq!(fixture.store.dead_letters(10).await.unwrap().len(), 2);
 }
 
 async fn a_batch_is_split_down_to_the_alert_that_cannot_be_stored(fixture: Fixture) {
@@ -61,15 +69,20 @@ async fn a_batch_is_split_down_to_the_alert_that_cannot_be_stored(fixture: Fixtu
     let ids: Vec<_> = accepted.iter().map(|one| one.key.clone()).collect();
     assert_eq!(ids.len(), 9);
     assert!(ids[8].ends_with("finding 8"), "in their order: {ids:?}");
-    let letters = fixture.store.letters(10).await.unwrap();
+    let letters = fixture.store.dead_letters(10).await.unwrap();
     assert_eq!(letters.len(), 1);
     assert_eq!(accepted[5].dead_letter, Some(letters[0].id));
     assert!(letters[0].error.contains("cannot be stored"), "{letters:?}");
-    let (_, kept) = fixture.store.letter(letters[0].id).await.unwrap().unwrap();
+    let (_, kept) = fixture
+        .store
+        .dead_letter(letters[0].id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(kept, raw);
     assert_eq!(fixture.count("SELECT count(*) FROM cases").await, 9);
     let mut asked = batch[5].clone();
-    asked.always = true;
+    asked.on_demand = true;
     let error = fixture.store.accept(Arc::new([asked])).await.unwrap_err();
     assert!(matches!(error, StoreError::Refused { .. }), "{error}");
 }
@@ -98,9 +111,9 @@ async fn a_batch_with_all_that_may_happen_is_as_if_they_came_one_by_one(fixture:
         arrivals(b"nonsense").remove(0),
         arrivals(b"more nonsense").remove(0),
     ];
-    let words = |accepted: &[Accepted]| -> Vec<String> {
-        let word = |one: &Accepted| {
-            let why = one.admission.why().unwrap_or_default();
+    let words = |accepted: &[AcceptedAlert]| -> Vec<String> {
+        let word = |one: &AcceptedAlert| {
+            let why = one.admission.reason().unwrap_or_default();
             format!("{} {why}", one.admission.as_str())
         };
         accepted.iter().map(word).collect()

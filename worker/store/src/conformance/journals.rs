@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeZone, Utc};
 use nightshift_alert::{Alert, ReadOptions};
-use nightshift_engine::event::{AnalystKind, Event, EventBody, JOURNAL_VERSION, Opened, Outcome};
-use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::event::{
+    AnalystKind, CaseSetup, CommandOutcome, Event, EventBody, JOURNAL_VERSION,
+};
+use nightshift_engine::limits::{Cost, TriageLimits};
 use nightshift_engine::tool::ToolOutput;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::intake::{Arrival, read_message};
-use nightshift_pipeline::port::{Claimed, Closing, Message};
-use nightshift_pipeline::report::{Sender, build as build_report};
+use nightshift_pipeline::port::{CaseClosure, ClaimedCase, Message};
+use nightshift_pipeline::report::{ReportProducer, build as build_report};
 use serde_json::json;
 
 pub(crate) const DNS: &[u8] =
@@ -39,7 +41,7 @@ pub(crate) fn arrivals(bytes: &[u8]) -> Vec<Arrival> {
 pub(crate) fn opened(alert: &Alert, case_id: &str) -> Event {
     Event::new(
         at(1),
-        EventBody::Opened(Box::new(Opened {
+        EventBody::Opened(Box::new(CaseSetup {
             version: JOURNAL_VERSION,
             case_id: case_id.into(),
             revision: 1,
@@ -47,21 +49,21 @@ pub(crate) fn opened(alert: &Alert, case_id: &str) -> Event {
             profile: "default".into(),
             analyst: AnalystKind::Playbook,
             models: Vec::new(),
-            limits: Limits::default(),
+            limits: TriageLimits::default(),
             reserve: Cost::default(),
             tools: Arc::new([]),
             actions: Arc::new([]),
-            conduct: nightshift_engine::strategy::Conduct::default(),
+            options: nightshift_engine::strategy::TriageOptions::default(),
             delimiter: String::new(),
             pseudonym_key: String::new(),
-            prompts: String::new(),
-            again: None,
+            prompts_hash: String::new(),
+            previous_run: None,
         })),
     )
 }
 
 /// The journal of a case that looked at earlier cases and ended in a plain conclusion.
-pub(crate) fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
+pub(crate) fn whole_journal(claimed: &ClaimedCase) -> (Vec<Event>, CaseClosure) {
     let mut events = vec![
         opened(&claimed.alert, &claimed.lease.case_id.0),
         Event::new(
@@ -94,15 +96,20 @@ pub(crate) fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
     };
     started_and_finished(
         nightshift_engine::event::CommandId::past_cases(),
-        Outcome::Called(ToolOutput::of(json!({"cases": [], "found": 0}))),
+        CommandOutcome::Called(ToolOutput::from_body(json!({"cases": [], "found": 0}))),
     );
     let conclusion =
-        nightshift_engine::conclude::conclusion(&nightshift_engine::fold::fold(&events)).unwrap();
+        nightshift_engine::conclude::draw_conclusion(&nightshift_engine::fold::fold(&events))
+            .unwrap();
     let last = Event::new(at(4), EventBody::Concluded(Box::new(conclusion.clone())));
     let mut all = events.clone();
     all.push(last.clone());
-    let report = build_report(&nightshift_engine::fold::fold(&all), &Sender::default()).unwrap();
-    let closing = Closing {
+    let report = build_report(
+        &nightshift_engine::fold::fold(&all),
+        &ReportProducer::default(),
+    )
+    .unwrap();
+    let closing = CaseClosure {
         events: vec![last],
         charge: Charge::default(),
         status: CaseStatus::Concluded,

@@ -59,7 +59,7 @@ async fn f02_a_worker_whose_lease_is_gone_writes_nothing(fixture: Fixture) {
 }
 
 /// Claims everything, and loses the leases of these.
-async fn crash(fixture: &Fixture, which: impl Fn(&Claimed) -> bool) -> Vec<Claimed> {
+async fn crash(fixture: &Fixture, which: impl Fn(&ClaimedCase) -> bool) -> Vec<ClaimedCase> {
     let claimed = fixture.store.claim(Lane::Any, 9).await.unwrap();
     for one in &claimed {
         if which(one) {
@@ -76,7 +76,7 @@ async fn f05_suspects_run_one_at_a_time_in_a_worker_and_others_beside_them(fixtu
         fixture.accept(bytes).await;
     }
     let key = arrivals(DNS)[0].alert.key.clone();
-    let dns = |one: &Claimed| one.alert.key == key;
+    let dns = |one: &ClaimedCase| one.alert.key == key;
     let quiet = crash(&fixture, |one| !dns(one)).await;
     assert_eq!(quiet.len(), 3);
     crash(&fixture, |one| !dns(one)).await;
@@ -126,7 +126,7 @@ async fn f05_crashes_are_counted_by_triage_and_apart_from_what_is_given_back(fix
     assert_eq!((claimed.crashes, claimed.lease.epoch), (1, 5));
     conclude(&fixture.store, &claimed).await;
     let mut again = arrivals(MINER).remove(0);
-    again.always = true;
+    again.on_demand = true;
     assert_eq!(fixture.take(again).await.case_id, accepted.case_id);
     assert_eq!(fixture.claim().await.crashes, 0, "another triage");
 }

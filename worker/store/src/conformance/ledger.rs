@@ -1,6 +1,6 @@
 //! The ledger: every accepted alert stands in it once, in one place, and the place is true.
 
-use nightshift_alert::{Class, Severity};
+use nightshift_alert::{FindingClass, Severity};
 use nightshift_pipeline::admission::Mute;
 use nightshift_pipeline::route::Match;
 use proptest::prelude::*;
@@ -16,8 +16,8 @@ on_both_stores! {
 
 /// What may happen to a store.
 #[derive(Debug, Clone)]
-enum Happens {
-    Arrive(Vec<Came>),
+enum StoreEvent {
+    Arrive(Vec<AlertArrival>),
     Triage(usize),
     Cancel,
     Retry,
@@ -25,31 +25,33 @@ enum Happens {
 
 /// An alert that comes.
 #[derive(Debug, Clone)]
-struct Came {
+struct AlertArrival {
     key: u8,
     severity: usize,
     content: u8,
     kind: u8,
 }
 
-fn came() -> impl Strategy<Value = Came> {
-    (0..12_u8, 0..5_usize, 0..4_u8, 0..12_u8).prop_map(|(key, severity, content, kind)| Came {
-        key,
-        severity,
-        content,
-        kind,
+fn came() -> impl Strategy<Value = AlertArrival> {
+    (0..12_u8, 0..5_usize, 0..4_u8, 0..12_u8).prop_map(|(key, severity, content, kind)| {
+        AlertArrival {
+            key,
+            severity,
+            content,
+            kind,
+        }
     })
 }
 
-fn happens() -> impl Strategy<Value = Happens> {
+fn happens() -> impl Strategy<Value = StoreEvent> {
     prop_oneof![
-        3 => prop::collection::vec(came(), 1..8).prop_map(Happens::Arrive),
-        1 => (0..4_usize).prop_map(Happens::Triage),
-        1 => prop_oneof![Just(Happens::Cancel), Just(Happens::Retry)],
+        3 => prop::collection::vec(came(), 1..8).prop_map(StoreEvent::Arrive),
+        1 => (0..4_usize).prop_map(StoreEvent::Triage),
+        1 => prop_oneof![Just(StoreEvent::Cancel), Just(StoreEvent::Retry)],
     ]
 }
 
-fn to_arrival(came: &Came, second: i64) -> Arrival {
+fn to_arrival(came: &AlertArrival, second: i64) -> Arrival {
     if came.kind == 0 {
         return arrivals(b"nonsense").remove(0);
     }
@@ -59,7 +61,7 @@ fn to_arrival(came: &Came, second: i64) -> Arrival {
         alert.action = Some(format!("action {}", came.content));
         alert.state.archived = came.kind == 1;
         if came.kind == 2 {
-            alert.class = Class::Vulnerability;
+            alert.class = FindingClass::Vulnerability;
         }
         alert.account = Some(if came.kind == 3 { "muted" } else { "other" }.to_owned());
     })
@@ -154,13 +156,13 @@ async fn play(
     fixture: &Fixture,
     store: &Arc<dyn Store>,
     round: usize,
-    story: Vec<Happens>,
+    story: Vec<StoreEvent>,
 ) -> usize {
     let (mut second, mut total) = (0, 0);
     for one in story {
         second += 1;
         match one {
-            Happens::Arrive(batch) => {
+            StoreEvent::Arrive(batch) => {
                 let mut batch: Vec<_> = batch.iter().map(|one| to_arrival(one, second)).collect();
                 for arrival in &mut batch {
                     Arc::make_mut(&mut arrival.alert).key.account = format!("round {round}");
@@ -174,24 +176,24 @@ async fn play(
                     assert_eq!(accepted.case_id.is_none(), is_hidden, "{accepted:?}");
                 }
             }
-            Happens::Cancel => {
+            StoreEvent::Cancel => {
                 for row in listed(store, CaseStatus::Queued).await {
                     store.cancel(&row.id.0, "ana", at(second)).await.unwrap();
                 }
             }
-            Happens::Retry => {
+            StoreEvent::Retry => {
                 for row in listed(store, CaseStatus::Cancelled).await {
                     store.retry(&row.id.0).await.unwrap();
                 }
             }
-            Happens::Triage(most) => {
+            StoreEvent::Triage(most) => {
                 for claimed in store.claim(Lane::Any, most).await.unwrap() {
                     conclude_as(store, &claimed, Verdict::TruePositive).await;
                 }
             }
         }
     }
-    let places = fixture.store.places(at(-86_400)).await.unwrap();
+    let places = fixture.store.ledger_counts(at(-86_400)).await.unwrap();
     let sum: u64 = places.iter().map(|place| place.alerts).sum();
     assert_eq!(
         i64::try_from(sum),
@@ -202,7 +204,7 @@ async fn play(
 
 async fn what_came_long_ago_is_not_counted_again_and_again(fixture: Fixture) {
     fixture.accept(DNS).await;
-    let places = async |since| fixture.store.places(at(since)).await.unwrap();
+    let places = async |since| fixture.store.ledger_counts(at(since)).await.unwrap();
     assert_eq!(places(0).await.len(), 1);
     assert!(places(1).await.is_empty(), "it came before");
 }

@@ -2,7 +2,7 @@
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::case::CaseRow;
-use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
 use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::*;
@@ -126,7 +126,7 @@ fn grave(status: Option<CaseStatus>, verdict: Option<Verdict>) -> CaseFilter {
         status,
         verdict,
         severity_at_least: Some(Severity::High),
-        desk: Some(DeskStatus::Open),
+        workflow_status: Some(WorkflowStatus::Open),
         without_samples: true,
         ..most(10)
     }
@@ -150,7 +150,7 @@ async fn a_severity_is_the_one_that_the_row_shows(fixture: Fixture) {
     conclude_at(&fixture, &claimed, Severity::High).await;
     assert_eq!(shown(Severity::High).await, std::slice::from_ref(&raised));
     let found = grave(Some(CaseStatus::Concluded), Some(Verdict::TruePositive));
-    assert!(found.is_grave());
+    assert!(found.is_high_priority());
     assert_eq!(list(&fixture, found).await, std::slice::from_ref(&raised));
     // As sent it is critical; that counts again as soon as it waits for another triage.
     let lowered = case_of(&fixture.accept(THEFT).await);
@@ -165,7 +165,7 @@ async fn a_severity_is_the_one_that_the_row_shows(fixture: Fixture) {
     assert_eq!(list(&fixture, waits).await, [lowered]);
 }
 
-async fn conclude_at(fixture: &Fixture, claimed: &Claimed, severity: Severity) {
+async fn conclude_at(fixture: &Fixture, claimed: &ClaimedCase, severity: Severity) {
     conclude_with(&fixture.store, claimed, |closing| {
         closing.conclusion.verdict = Verdict::TruePositive;
         closing.conclusion.assessed_severity = severity;
@@ -179,7 +179,7 @@ async fn samples_are_left_out_of_what_is_grave(fixture: Fixture) {
     let sample = case_of(&fixture.take(sample).await);
     let theft = case_of(&fixture.accept(THEFT).await);
     let waits = grave(Some(CaseStatus::Queued), None);
-    assert!(waits.is_grave());
+    assert!(waits.is_high_priority());
     assert_eq!(list(&fixture, waits.clone()).await, [theft]);
     let all = CaseFilter {
         without_samples: false,

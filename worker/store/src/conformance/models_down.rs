@@ -1,8 +1,8 @@
 //! What waits for a model while all are down, and what is triaged again when they are back (F21).
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::admission::Change;
-use nightshift_pipeline::case::Waited;
+use nightshift_pipeline::admission::RevisionReason;
+use nightshift_pipeline::case::OutageWait;
 
 use super::admission::{actor, arrival};
 use super::canaries::canary;
@@ -19,7 +19,7 @@ on_both_stores! {
     f21_news_that_take_the_place_of_a_second_look_say_why_it_is_triaged
 }
 
-const WAITED: Waited = Waited {
+const WAITED: OutageWait = OutageWait {
     urgent: Duration::from_secs(120),
     others: Duration::from_secs(900),
 };
@@ -34,13 +34,13 @@ impl Fixture {
     }
 
     async fn waited(&self, lane: Lane) -> Vec<CaseId> {
-        let claimed = self.store.claim_waited(lane, 9, WAITED).await.unwrap();
+        let claimed = self.store.claim_overdue(lane, 9, WAITED).await.unwrap();
         claimed.into_iter().map(|one| one.lease.case_id).collect()
     }
 }
 
 /// Concludes a case as rules do that a model ought to look at.
-async fn conclude_without_model(fixture: &Fixture, claimed: &Claimed) {
+async fn conclude_without_model(fixture: &Fixture, claimed: &ClaimedCase) {
     conclude_with(&fixture.store, claimed, |closing| {
         closing.wants_model = true
     })
@@ -58,11 +58,11 @@ async fn f21_only_what_waited_long_enough_is_taken(fixture: Fixture) {
     }
     assert_eq!(fixture.waited(Lane::Urgent).await, [urgent]);
     assert_eq!(fixture.waited(Lane::Any).await, [low]);
-    let zero = Waited {
+    let zero = OutageWait {
         urgent: Duration::ZERO,
         others: Duration::ZERO,
     };
-    let rest = fixture.store.claim_waited(Lane::Any, 9, zero).await;
+    let rest = fixture.store.claim_overdue(Lane::Any, 9, zero).await;
     let rest = rest.unwrap().into_iter().map(|one| one.lease.case_id);
     let rest: Vec<_> = rest.collect();
     assert_eq!(rest, [critical, medium], "in the order of every claim");
@@ -74,7 +74,7 @@ async fn f21_a_canary_waits_for_no_model(fixture: Fixture) {
         let id = case_of(&fixture.take(canary(0, number)).await);
         let crashed = format!("UPDATE cases SET crashes = {crashes} WHERE feed = 'canary'");
         fixture.execute(&crashed).await;
-        let claimed = fixture.store.claim_waited(Lane::Urgent, 9, WAITED).await;
+        let claimed = fixture.store.claim_overdue(Lane::Urgent, 9, WAITED).await;
         let claimed = claimed.unwrap();
         assert_eq!(claimed.len(), 1, "{crashes}");
         assert_eq!(claimed[0].lease.case_id, id);
@@ -100,7 +100,7 @@ async fn f21_a_case_whose_models_come_and_go_waits_since_the_first_time(fixture:
     fixture.let_wait(&id, 130).await;
     // They were back for a moment.
     store.release(&fixture.claim().await.lease).await.unwrap();
-    let claimed = store.claim_waited(Lane::Any, 9, WAITED).await.unwrap();
+    let claimed = store.claim_overdue(Lane::Any, 9, WAITED).await.unwrap();
     assert_eq!(claimed.len(), 1);
     conclude(store, &claimed[0]).await;
     store.retry(&id.0).await.unwrap();
@@ -124,7 +124,7 @@ async fn f21_giving_back_burns_neither_attempt_nor_crash_nor_journal(fixture: Fi
     store.release(&first.lease).await.unwrap();
     for _ in 0..9 {
         fixture.let_wait(&id, 130).await;
-        let claimed = store.claim_waited(Lane::Any, 9, WAITED).await;
+        let claimed = store.claim_overdue(Lane::Any, 9, WAITED).await;
         let claimed = claimed.unwrap().remove(0);
         assert_eq!(claimed.crashes, 0);
         assert_eq!(claimed.events, events);
@@ -148,18 +148,18 @@ async fn f21_what_wanted_a_model_is_triaged_again_once_and_the_most_severe_first
     }
     assert!(store.claim(Lane::Any, 9).await.unwrap().is_empty());
     for id in [&critical, &low] {
-        assert_eq!(store.again_with_models(1).await.unwrap(), 1);
+        assert_eq!(store.requeue_degraded(1).await.unwrap(), 1);
         let claimed = fixture.claim().await;
         assert_eq!(claimed.lease.case_id, *id);
         assert_eq!((claimed.lease.revision, claimed.events.len()), (2, 0));
         assert_eq!(claimed.crashes, 0);
         conclude(store, &claimed).await;
     }
-    assert_eq!(store.again_with_models(9).await.unwrap(), 0);
-    let due = store.due("soc", 9).await.unwrap();
+    assert_eq!(store.requeue_degraded(9).await.unwrap(), 0);
+    let due = store.due_deliveries("soc", 9).await.unwrap();
     let version = |id: &CaseId| {
         let found = due.iter().find(|one| one.case_id == *id);
-        found.map(|one| one.showing.version)
+        found.map(|one| one.payload.version)
     };
     assert_eq!((version(&critical), version(&plain)), (Some(2), Some(1)));
     let times = "SELECT count(DISTINCT received_at) FROM alerts";
@@ -171,7 +171,7 @@ async fn f21_a_model_that_was_missing_is_no_revision_of_the_day(fixture: Fixture
     for _ in 0..5 {
         let claimed = fixture.claim().await;
         conclude_without_model(&fixture, &claimed).await;
-        assert_eq!(fixture.store.again_with_models(9).await.unwrap(), 1);
+        assert_eq!(fixture.store.requeue_degraded(9).await.unwrap(), 1);
     }
     let claimed = fixture.claim().await;
     conclude_without_model(&fixture, &claimed).await;
@@ -184,7 +184,7 @@ async fn f21_a_model_that_was_missing_is_no_revision_of_the_day(fixture: Fixture
         matches!(&accepted.admission, Admission::Revision(case, _) if *case == id),
         "{accepted:?}"
     );
-    let left = fixture.store.again_with_models(9).await.unwrap();
+    let left = fixture.store.requeue_degraded(9).await.unwrap();
     assert_eq!(left, 0, "the new revision has a model, if there is one");
 }
 
@@ -196,16 +196,19 @@ async fn f21_news_that_take_the_place_of_a_second_look_say_why_it_is_triaged(fix
         if asked {
             store.retry(&id.0).await.unwrap();
         } else {
-            assert_eq!(store.again_with_models(9).await.unwrap(), 1);
+            assert_eq!(store.requeue_degraded(9).await.unwrap(), 1);
         }
         let other = arrival(i64::from(last), |alert| {
             alert.key.id = "finding 1".into();
             actor(last)(alert);
         });
         let replaced = fixture.take(other).await.admission;
-        assert_eq!(replaced, Admission::Replaced(id.clone(), Change::Actor));
+        assert_eq!(
+            replaced,
+            Admission::Replaced(id.clone(), RevisionReason::Actor)
+        );
         let claimed = fixture.claim().await;
-        let again = claimed.again.as_ref().unwrap();
+        let again = claimed.previous_run.as_ref().unwrap();
         assert_eq!(again.why.as_deref(), Some("actor"));
         assert!(!again.new.is_empty());
         store.release(&claimed.lease).await.unwrap();

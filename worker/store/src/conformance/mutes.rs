@@ -3,7 +3,7 @@
 use nightshift_alert::Severity;
 use nightshift_pipeline::admission::Mute;
 use nightshift_pipeline::digest::MOST_COUNTED;
-use nightshift_pipeline::muted::NewMute;
+use nightshift_pipeline::mutes::NewMute;
 use nightshift_pipeline::route::Match;
 
 use super::admission::arrival;
@@ -81,7 +81,7 @@ async fn what_another_configuration_mutes_is_no_business_of_the_one_before(fixtu
     let mut after = options();
     after.admission.mutes = vec![dns(Severity::Medium).named("resolver")];
     let before = fixture.store.clone();
-    let after = before.set_to(after.lease, after.admission);
+    let after = before.with_settings(after.lease, after.admission);
     for (store, expected) in [
         (&after, Admission::Muted("resolver".into())),
         (&before, Admission::New),

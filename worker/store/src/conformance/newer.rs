@@ -1,8 +1,8 @@
 //! What the next version wrote, in a rolling upgrade: this version leaves it to that one, and loses nothing (F32).
 
-use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
-use nightshift_pipeline::admission::Change;
-use nightshift_pipeline::muted::NewMute;
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole, Severity};
+use nightshift_pipeline::admission::RevisionReason;
+use nightshift_pipeline::mutes::NewMute;
 use nightshift_pipeline::route::Match;
 
 use super::admission::arrival;
@@ -85,7 +85,14 @@ async fn f32_a_report_that_cannot_be_read_waits_for_who_can(fixture: Fixture) {
         .put("conclusions", "report", "status", r#""dreamt""#)
         .await;
     for _ in 0..2 {
-        assert!(fixture.store.due("soc", 10).await.unwrap().is_empty());
+        assert!(
+            fixture
+                .store
+                .due_deliveries("soc", 10)
+                .await
+                .unwrap()
+                .is_empty()
+        );
     }
     let row = fixture
         .texts("SELECT error, sent_version, attempts FROM deliveries WHERE NOT given_up AND retry_at > requested_at")
@@ -100,7 +107,7 @@ async fn f32_a_report_that_cannot_be_read_waits_for_who_can(fixture: Fixture) {
              UPDATE deliveries SET retry_at = NULL",
         )
         .await;
-    let due = fixture.store.due("soc", 10).await.unwrap();
+    let due = fixture.store.due_deliveries("soc", 10).await.unwrap();
     assert_eq!((due.len(), &due[0].case_id), (1, &id));
 }
 
@@ -108,11 +115,11 @@ async fn f32_a_reason_that_cannot_be_read_holds_up_no_report(fixture: Fixture) {
     let accepted = fixture.accept(MINER).await;
     conclude(&fixture.store, &fixture.claim().await).await;
     let (id, store) = (case_of(&accepted), &fixture.store);
-    store.also(&id, "mail", &refused(1)).await.unwrap();
+    store.add_fallback(&id, "mail", &refused(1)).await.unwrap();
     let moon = r#"{"why": "moon_phase", "revision": 1}"#;
     fixture.put("deliveries", "instead_of", "moon", moon).await;
-    let due = store.due("mail", 9).await.unwrap().remove(0);
-    let told = due.showing.report.instead_of;
+    let due = store.due_deliveries("mail", 9).await.unwrap().remove(0);
+    let told = due.payload.report.instead_of;
     assert_eq!(told, refused(1), "what can be read is told");
 }
 
@@ -133,24 +140,24 @@ async fn f32_an_alert_whose_case_cannot_be_read_is_compared_as_far_as_it_can_be(
     let accepted = fixture.store.accept(batch.into()).await.unwrap();
     assert_eq!(
         accepted[0].admission,
-        Admission::Sighting(id.clone(), Seen::Same)
+        Admission::Sighting(id.clone(), SightingReason::Same)
     );
     assert_eq!(accepted[1].admission, Admission::New);
     let actor = arrival(3, |alert| {
-        let actor = Indicator::new(IndicatorKind::Ip, "198.51.100.7", Role::Actor);
+        let actor = Indicator::new(IndicatorKind::Ip, "198.51.100.7", IndicatorRole::Actor);
         alert.indicators.push(actor);
     });
     let accepted = fixture.take(actor).await;
     assert_eq!(
         accepted.admission,
-        Admission::Revision(id.clone(), Change::Actor)
+        Admission::Revision(id.clone(), RevisionReason::Actor)
     );
     unread().await;
     let severe = arrival(4, |alert| alert.severity = Severity::High);
     let accepted = fixture.take(severe).await;
     assert_eq!(
         accepted.admission,
-        Admission::Replaced(id, Change::Severity)
+        Admission::Replaced(id, RevisionReason::Severity)
     );
     assert_eq!(fixture.letters().await, 0);
 }
@@ -168,13 +175,16 @@ async fn f32_what_waits_and_what_is_a_member_is_compared_as_far_as_it_can_be(fix
     let accepted = fixture.take(severe()).await;
     assert_eq!(
         accepted.admission,
-        Admission::Revision(id.clone(), Change::Severity)
+        Admission::Revision(id.clone(), RevisionReason::Severity)
     );
     fixture
         .put("pending_revisions", "alert", "provider", r#""moon""#)
         .await;
     let accepted = fixture.take(severe()).await;
-    assert_eq!(accepted.admission, Admission::Sighting(id, Seen::Same));
+    assert_eq!(
+        accepted.admission,
+        Admission::Sighting(id, SightingReason::Same)
+    );
 
     let mut stormy = options();
     stormy.admission.storm_cases = 1;
@@ -190,7 +200,7 @@ async fn f32_what_waits_and_what_is_a_member_is_compared_as_far_as_it_can_be(fix
     let accepted = store.accept(member().into()).await.unwrap();
     assert_eq!(
         accepted[0].admission,
-        Admission::Sighting(first.clone(), Seen::Same)
+        Admission::Sighting(first.clone(), SightingReason::Same)
     );
     assert_eq!(fixture.letters().await, 0);
 }
@@ -201,15 +211,18 @@ async fn f32_an_alert_of_whose_case_nothing_can_be_read_is_looked_at(fixture: Fi
     let accepted = fixture.take(arrival(1, |_| {})).await;
     assert_eq!(
         accepted.admission,
-        Admission::Replaced(id.clone(), Change::Type)
+        Admission::Replaced(id.clone(), RevisionReason::Type)
     );
     let accepted = fixture.take(arrival(2, |_| {})).await;
-    assert_eq!(accepted.admission, Admission::Sighting(id, Seen::Same));
+    assert_eq!(
+        accepted.admission,
+        Admission::Sighting(id, SightingReason::Same)
+    );
     assert_eq!(fixture.letters().await, 0);
 }
 
 /// A triage that runs, and behind it an alert that this version cannot read.
-async fn before_what_cannot_be_read(fixture: &Fixture) -> Claimed {
+async fn before_what_cannot_be_read(fixture: &Fixture) -> ClaimedCase {
     fixture.take(arrival(0, |_| {})).await;
     let claimed = fixture.claim().await;
     let event = opened(&claimed.alert, &claimed.lease.case_id.0);
@@ -222,7 +235,7 @@ async fn before_what_cannot_be_read(fixture: &Fixture) -> Claimed {
     let severe = arrival(1, |alert| {
         alert.severity = Severity::High;
         alert.title = "worse".into();
-        let actor = Indicator::new(IndicatorKind::Ip, "198.51.100.7", Role::Actor);
+        let actor = Indicator::new(IndicatorKind::Ip, "198.51.100.7", IndicatorRole::Actor);
         alert.indicators.push(actor);
     });
     let accepted = fixture.take(severe).await;
@@ -263,7 +276,11 @@ async fn waits_for_a_newer_one(fixture: &Fixture, id: &CaseId) {
     let claimed = fixture.claim().await;
     assert_eq!((&claimed.lease.case_id, claimed.lease.revision), (id, 2));
     assert_eq!(claimed.crashes, 0);
-    assert!(claimed.alert.knows(IndicatorKind::Ip, "198.51.100.7"));
+    assert!(
+        claimed
+            .alert
+            .has_indicator(IndicatorKind::Ip, "198.51.100.7")
+    );
 }
 
 async fn f32_what_ends_is_told_whatever_waits_behind_it(fixture: Fixture) {
@@ -271,7 +288,7 @@ async fn f32_what_ends_is_told_whatever_waits_behind_it(fixture: Fixture) {
     let (_, closing) = whole_journal(&claimed);
     let store = &fixture.store;
     store.conclude(&claimed.lease, &closing).await.unwrap();
-    assert_eq!(store.due("soc", 10).await.unwrap().len(), 1);
+    assert_eq!(store.due_deliveries("soc", 10).await.unwrap().len(), 1);
     waits_for_a_newer_one(&fixture, &claimed.lease.case_id).await;
 }
 

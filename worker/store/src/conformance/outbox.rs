@@ -1,8 +1,8 @@
 //! Deliveries: wished, tried, shown.
 
 use nightshift_pipeline::case::DeliveryRow;
-use nightshift_pipeline::port::{Doubt, Due};
-use nightshift_pipeline::report::{InsteadOf, Missed, NotShown};
+use nightshift_pipeline::port::{AmbiguousSend, PendingDelivery};
+use nightshift_pipeline::report::{FailoverReason, FailoverSource, FailoverSources};
 
 use super::*;
 
@@ -19,23 +19,23 @@ on_both_stores! {
 }
 
 fn never() -> DeliveryError {
-    DeliveryError::Never {
+    DeliveryError::Permanent {
         what: "channel_not_found".into(),
     }
 }
 
 /// That `soc` refused the report of this triage.
-pub(super) fn refused(revision: u32) -> InsteadOf {
+pub(super) fn refused(revision: u32) -> FailoverSources {
     refused_by("soc", revision)
 }
 
-fn refused_by(name: &str, revision: u32) -> InsteadOf {
-    let why = NotShown::Refused;
-    InsteadOf::from([(name.to_owned(), Missed { why, revision })])
+fn refused_by(name: &str, revision: u32) -> FailoverSources {
+    let why = FailoverReason::Refused;
+    FailoverSources::from([(name.to_owned(), FailoverSource { why, revision })])
 }
 
 fn busy() -> DeliveryError {
-    DeliveryError::Later {
+    DeliveryError::Transient {
         what: "busy".into(),
         after_secs: None,
     }
@@ -43,8 +43,8 @@ fn busy() -> DeliveryError {
 
 impl Fixture {
     /// The report that is due.
-    async fn due(&self) -> Due {
-        let mut due = self.store.due("soc", 10).await.unwrap();
+    async fn due(&self) -> PendingDelivery {
+        let mut due = self.store.due_deliveries("soc", 10).await.unwrap();
         assert_eq!(due.len(), 1);
         due.remove(0)
     }
@@ -58,7 +58,7 @@ impl Fixture {
     /// A new version is wished: the case was triaged again.
     async fn concluded_again(&self) {
         let mut again = arrivals(MINER).remove(0);
-        again.always = true;
+        again.on_demand = true;
         self.take(again).await;
         conclude(&self.store, &self.claim().await).await;
     }
@@ -71,15 +71,18 @@ impl Fixture {
 async fn one_process_at_a_time_serves_a_destination(fixture: Fixture) {
     let (store, lease) = (&fixture.store, Duration::from_secs(30));
     let other = fixture.another(options()).await;
-    assert!(store.serve("soc", "one", lease).await.unwrap());
-    assert!(!other.serve("soc", "two", lease).await.unwrap());
-    assert!(other.serve("tickets", "two", lease).await.unwrap());
-    assert!(store.serve("soc", "one", lease).await.unwrap(), "it stays");
-    other.leave("soc", "two").await.unwrap();
-    assert!(!other.serve("soc", "two", lease).await.unwrap());
-    store.leave("soc", "one").await.unwrap();
-    assert!(other.serve("soc", "two", lease).await.unwrap());
-    assert!(!store.serve("soc", "one", lease).await.unwrap());
+    assert!(store.acquire_lease("soc", "one", lease).await.unwrap());
+    assert!(!other.acquire_lease("soc", "two", lease).await.unwrap());
+    assert!(other.acquire_lease("tickets", "two", lease).await.unwrap());
+    assert!(
+        store.acquire_lease("soc", "one", lease).await.unwrap(),
+        "it stays"
+    );
+    other.release_lease("soc", "two").await.unwrap();
+    assert!(!other.acquire_lease("soc", "two", lease).await.unwrap());
+    store.release_lease("soc", "one").await.unwrap();
+    assert!(other.acquire_lease("soc", "two", lease).await.unwrap());
+    assert!(!store.acquire_lease("soc", "one", lease).await.unwrap());
     let past = if fixture.is_sqlite() {
         "0"
     } else {
@@ -88,44 +91,51 @@ async fn one_process_at_a_time_serves_a_destination(fixture: Fixture) {
     let sql = format!("UPDATE destination_leases SET lease_until = {past}");
     fixture.execute(&sql).await;
     assert!(
-        store.serve("soc", "one", lease).await.unwrap(),
+        store.acquire_lease("soc", "one", lease).await.unwrap(),
         "its time is over"
     );
-    assert!(!other.serve("soc", "two", lease).await.unwrap());
+    assert!(!other.acquire_lease("soc", "two", lease).await.unwrap());
 }
 
 async fn f26_a_try_of_which_nothing_was_heard_leaves_its_report_in_doubt(fixture: Fixture) {
     fixture.concluded_case().await;
     let due = fixture.due().await;
-    assert_eq!((due.in_doubt, due.begun_ago), (false, Duration::ZERO));
-    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    assert_eq!((due.in_doubt, due.attempt_age), (false, Duration::ZERO));
+    assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
     // Its process dies here.
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempts), (true, 1));
-    assert!(due.begun_ago < Duration::from_secs(60));
-    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    assert!(due.attempt_age < Duration::from_secs(60));
+    assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
     fixture
         .store
-        .failed("soc", &due, &busy(), Some(Duration::ZERO))
+        .record_failed("soc", &due, &busy(), Some(Duration::ZERO))
         .await
         .unwrap();
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempts), (false, 2));
-    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
     // A new triage does not make certain what is not.
     fixture.concluded_again().await;
     let due = fixture.due().await;
     assert_eq!(
-        (due.in_doubt, due.showing.version, due.attempts),
+        (due.in_doubt, due.payload.version, due.attempts),
         (true, 2, 0)
     );
-    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
     fixture
         .store
-        .sent("soc", &due, Some(&Sent::default()))
+        .record_sent("soc", &due, Some(&DeliveryReceipt::default()))
         .await
         .unwrap();
-    assert!(fixture.store.due("soc", 10).await.unwrap().is_empty());
+    assert!(
+        fixture
+            .store
+            .due_deliveries("soc", 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     fixture.concluded_again().await;
     assert!(!fixture.due().await.in_doubt);
 }
@@ -134,26 +144,35 @@ async fn f02_a_process_that_was_frozen_before_it_began_sends_nothing(fixture: Fi
     fixture.concluded_case().await;
     let frozen = fixture.due().await;
     let other = fixture.another(options()).await;
-    assert!(other.begin("soc", &frozen).await.unwrap());
+    assert!(other.begin_attempt("soc", &frozen).await.unwrap());
     let store = &fixture.store;
-    assert!(!store.begin("soc", &frozen).await.unwrap(), "it is tried");
+    assert!(
+        !store.begin_attempt("soc", &frozen).await.unwrap(),
+        "it is tried"
+    );
     other
-        .sent("soc", &frozen, Some(&Sent::default()))
+        .record_sent("soc", &frozen, Some(&DeliveryReceipt::default()))
         .await
         .unwrap();
-    assert!(!store.begin("soc", &frozen).await.unwrap(), "it is shown");
+    assert!(
+        !store.begin_attempt("soc", &frozen).await.unwrap(),
+        "it is shown"
+    );
     fixture.concluded_again().await;
-    assert!(!store.begin("soc", &frozen).await.unwrap(), "it is old");
+    assert!(
+        !store.begin_attempt("soc", &frozen).await.unwrap(),
+        "it is old"
+    );
     let due = fixture.due().await;
-    assert!(other.begin("soc", &due).await.unwrap());
+    assert!(other.begin_attempt("soc", &due).await.unwrap());
     other
-        .failed("soc", &due, &busy(), Some(Duration::ZERO))
+        .record_failed("soc", &due, &busy(), Some(Duration::ZERO))
         .await
         .unwrap();
     let second = fixture.due().await;
-    assert!(other.begin("soc", &second).await.unwrap());
+    assert!(other.begin_attempt("soc", &second).await.unwrap());
     store
-        .failed("soc", &due, &busy(), Some(Duration::ZERO))
+        .record_failed("soc", &due, &busy(), Some(Duration::ZERO))
         .await
         .unwrap();
     let due = fixture.due().await;
@@ -165,30 +184,39 @@ async fn f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt(fixtu
     fixture.concluded_case().await;
     let due = fixture.due().await;
     let store = &fixture.store;
-    assert!(store.begin("soc", &due).await.unwrap());
+    assert!(store.begin_attempt("soc", &due).await.unwrap());
     let later = Duration::from_secs(3_600);
     store
-        .unclear("soc", &due, &busy(), Doubt::AnswerLost, later)
+        .record_ambiguous("soc", &due, &busy(), AmbiguousSend::AnswerLost, later)
         .await
         .unwrap();
-    assert!(store.due("soc", 10).await.unwrap().is_empty());
+    assert!(store.due_deliveries("soc", 10).await.unwrap().is_empty());
     store
-        .unclear("soc", &due, &busy(), Doubt::NotTold, Duration::ZERO)
+        .record_ambiguous(
+            "soc",
+            &due,
+            &busy(),
+            AmbiguousSend::LookupInconclusive,
+            Duration::ZERO,
+        )
         .await
         .unwrap();
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempts), (true, 1));
     // It is in doubt for longer each time that is looked at, and anew where it was tried once more.
     let store = &fixture.store;
-    while fixture.due().await.begun_ago < Duration::from_millis(50) {}
-    for (doubt, is_new) in [(Doubt::NotTold, false), (Doubt::AnswerLost, true)] {
+    while fixture.due().await.attempt_age < Duration::from_millis(50) {}
+    for (doubt, is_new) in [
+        (AmbiguousSend::LookupInconclusive, false),
+        (AmbiguousSend::AnswerLost, true),
+    ] {
         let before = fixture.due().await;
         store
-            .unclear("soc", &before, &busy(), doubt, Duration::ZERO)
+            .record_ambiguous("soc", &before, &busy(), doubt, Duration::ZERO)
             .await
             .unwrap();
-        let after = fixture.due().await.begun_ago;
-        assert_eq!(after < before.begun_ago, is_new, "{doubt:?}: {after:?}");
+        let after = fixture.due().await.attempt_age;
+        assert_eq!(after < before.attempt_age, is_new, "{doubt:?}: {after:?}");
     }
     let row = fixture.deliveries(&due.case_id).await.remove(0);
     assert_eq!((row.in_doubt, row.given_up), (true, false));
@@ -199,39 +227,45 @@ async fn f26_what_a_look_up_found_is_known_though_its_edit_failed(fixture: Fixtu
     fixture.concluded_case().await;
     let store = &fixture.store;
     let due = fixture.due().await;
-    assert!(store.begin("soc", &due).await.unwrap());
+    assert!(store.begin_attempt("soc", &due).await.unwrap());
     // Its process dies here, and the next one finds what it posted.
     let mut due = fixture.due().await;
-    due.showing.remote_id = Some("C1/1.2".to_owned());
-    assert!(store.begin("soc", &due).await.unwrap());
+    due.payload.remote_id = Some("C1/1.2".to_owned());
+    assert!(store.begin_attempt("soc", &due).await.unwrap());
     let at_once = Some(Duration::ZERO);
-    store.failed("soc", &due, &busy(), at_once).await.unwrap();
+    store
+        .record_failed("soc", &due, &busy(), at_once)
+        .await
+        .unwrap();
     let due = fixture.due().await;
-    assert_eq!(due.showing.remote_id.as_deref(), Some("C1/1.2"));
-    let partly = DeliveryError::Partly {
+    assert_eq!(due.payload.remote_id.as_deref(), Some("C1/1.2"));
+    let partly = DeliveryError::Partial {
         what: "the rest follows".into(),
         remote_id: "C1/3.4".into(),
         after_secs: None,
     };
-    assert!(store.begin("soc", &due).await.unwrap());
-    store.failed("soc", &due, &partly, at_once).await.unwrap();
+    assert!(store.begin_attempt("soc", &due).await.unwrap());
+    store
+        .record_failed("soc", &due, &partly, at_once)
+        .await
+        .unwrap();
     let due = fixture.due().await;
-    assert_eq!(due.showing.remote_id.as_deref(), Some("C1/3.4"));
+    assert_eq!(due.payload.remote_id.as_deref(), Some("C1/3.4"));
 }
 
 async fn what_becomes_of_an_old_version_does_not_put_off_a_new_one(fixture: Fixture) {
     fixture.concluded_case().await;
     let old = fixture.due().await;
-    assert!(fixture.store.begin("soc", &old).await.unwrap());
+    assert!(fixture.store.begin_attempt("soc", &old).await.unwrap());
     fixture.concluded_again().await;
     fixture
         .store
-        .failed("soc", &old, &never(), None)
+        .record_failed("soc", &old, &never(), None)
         .await
         .unwrap();
     let due = fixture.due().await;
     assert_eq!(
-        (due.showing.version, due.attempts, due.in_doubt),
+        (due.payload.version, due.attempts, due.in_doubt),
         (2, 0, false)
     );
 }
@@ -240,106 +274,131 @@ async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixtur
     let id = fixture.concluded_case().await;
     let due = fixture.due().await;
     let store = &fixture.store;
-    assert!(store.begin("soc", &due).await.unwrap());
-    store.failed("soc", &due, &never(), None).await.unwrap();
-    assert!(store.due("soc", 10).await.unwrap().is_empty());
+    assert!(store.begin_attempt("soc", &due).await.unwrap());
+    store
+        .record_failed("soc", &due, &never(), None)
+        .await
+        .unwrap();
+    assert!(store.due_deliveries("soc", 10).await.unwrap().is_empty());
     let row = fixture.deliveries(&id).await.remove(0);
     assert_eq!((row.given_up, row.sent, row.attempts), (true, 0, 1));
     assert_eq!(row.error.as_deref(), Some("channel_not_found"));
     for _ in 0..2 {
-        store.also(&id, "mail", &refused(1)).await.unwrap();
-        store.also(&id, "soc", &refused(1)).await.unwrap();
+        store.add_fallback(&id, "mail", &refused(1)).await.unwrap();
+        store.add_fallback(&id, "soc", &refused(1)).await.unwrap();
     }
-    let elsewhere = store.due("mail", 10).await.unwrap();
-    assert_eq!((elsewhere.len(), elsewhere[0].showing.version), (1, 1));
-    assert_eq!(elsewhere[0].showing.report.instead_of, refused(1));
-    assert!(store.due("soc", 10).await.unwrap().is_empty());
+    let elsewhere = store.due_deliveries("mail", 10).await.unwrap();
+    assert_eq!((elsewhere.len(), elsewhere[0].payload.version), (1, 1));
+    assert_eq!(elsewhere[0].payload.report.instead_of, refused(1));
+    assert!(store.due_deliveries("soc", 10).await.unwrap().is_empty());
     store
-        .sent("mail", &elsewhere[0], Some(&Sent::default()))
+        .record_sent("mail", &elsewhere[0], Some(&DeliveryReceipt::default()))
         .await
         .unwrap();
-    store.also(&id, "mail", &refused(1)).await.unwrap();
-    assert!(store.due("mail", 10).await.unwrap().is_empty());
+    store.add_fallback(&id, "mail", &refused(1)).await.unwrap();
+    assert!(store.due_deliveries("mail", 10).await.unwrap().is_empty());
     let nobody = CaseId("none".into());
-    store.also(&nobody, "mail", &refused(1)).await.unwrap();
-    assert!(store.due("mail", 10).await.unwrap().is_empty());
+    store
+        .add_fallback(&nobody, "mail", &refused(1))
+        .await
+        .unwrap();
+    assert!(store.due_deliveries("mail", 10).await.unwrap().is_empty());
     // The next report that is refused goes there, too, and once.
     fixture.concluded_again().await;
-    let second = store.due("mail", 10).await.unwrap();
-    assert_eq!(second[0].showing.report.instead_of, InsteadOf::new());
+    let second = store.due_deliveries("mail", 10).await.unwrap();
+    assert_eq!(second[0].payload.report.instead_of, FailoverSources::new());
     for _ in 0..2 {
-        store.also(&id, "mail", &refused(1)).await.unwrap();
+        store.add_fallback(&id, "mail", &refused(1)).await.unwrap();
     }
-    let second = store.due("mail", 10).await.unwrap();
-    assert_eq!((second.len(), second[0].showing.version), (1, 3));
-    assert!(!second[0].showing.minor);
-    assert_eq!(second[0].showing.report.instead_of, refused(1));
+    let second = store.due_deliveries("mail", 10).await.unwrap();
+    assert_eq!((second.len(), second[0].payload.version), (1, 3));
+    assert!(!second[0].payload.is_minor);
+    assert_eq!(second[0].payload.report.instead_of, refused(1));
 }
 
 async fn f28_who_is_shown_a_report_anyway_is_told_once_who_is_not(fixture: Fixture) {
     let id = fixture.concluded_case().await;
     let store = &fixture.store;
     let due = fixture.due().await;
-    let sent = Sent {
+    let sent = DeliveryReceipt {
         remote_id: Some("r1".into()),
     };
-    store.sent("soc", &due, Some(&sent)).await.unwrap();
+    store.record_sent("soc", &due, Some(&sent)).await.unwrap();
     for name in ["tickets", "pager"] {
         for _ in 0..2 {
             let by = refused_by(name, 1);
-            store.also(&id, "soc", &by).await.unwrap();
+            store.add_fallback(&id, "soc", &by).await.unwrap();
         }
     }
     // What was refused of another triage is not this report.
     let other = refused_by("other", 7);
-    store.also(&id, "soc", &other).await.unwrap();
+    store.add_fallback(&id, "soc", &other).await.unwrap();
     let due = fixture.due().await;
-    assert_eq!((due.showing.version, due.showing.minor), (4, true));
+    assert_eq!((due.payload.version, due.payload.is_minor), (4, true));
     let mut both = refused_by("pager", 1);
     both.extend(refused_by("tickets", 1));
-    assert_eq!(due.showing.report.instead_of, both);
-    store.sent("soc", &due, Some(&sent)).await.unwrap();
-    store.also(&id, "soc", &both).await.unwrap();
-    assert!(store.due("soc", 10).await.unwrap().is_empty());
+    assert_eq!(due.payload.report.instead_of, both);
+    store.record_sent("soc", &due, Some(&sent)).await.unwrap();
+    store.add_fallback(&id, "soc", &both).await.unwrap();
+    assert!(store.due_deliveries("soc", 10).await.unwrap().is_empty());
 }
 
 async fn a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once(fixture: Fixture) {
     fixture.accept(MINER).await;
     let claimed = fixture.claim().await;
     conclude(&fixture.store, &claimed).await;
-    let due = fixture.store.due("soc", 10).await.unwrap();
+    let due = fixture.store.due_deliveries("soc", 10).await.unwrap();
     assert_eq!(due.len(), 1);
-    assert_eq!(due[0].showing.report.case_id, claimed.lease.case_id.0);
-    assert!(fixture.store.due("elsewhere", 10).await.unwrap().is_empty());
+    assert_eq!(due[0].payload.report.case_id, claimed.lease.case_id.0);
+    assert!(
+        fixture
+            .store
+            .due_deliveries("elsewhere", 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let busy = busy();
     let retry = Some(Duration::from_secs(3_600));
     fixture
         .store
-        .failed("soc", &due[0], &busy, retry)
+        .record_failed("soc", &due[0], &busy, retry)
         .await
         .unwrap();
     assert!(
-        fixture.store.due("soc", 10).await.unwrap().is_empty(),
+        fixture
+            .store
+            .due_deliveries("soc", 10)
+            .await
+            .unwrap()
+            .is_empty(),
         "not before its time"
     );
-    let second = Due {
+    let second = PendingDelivery {
         attempts: 1,
         ..due[0].clone()
     };
     fixture
         .store
-        .failed("soc", &second, &busy, Some(Duration::ZERO))
+        .record_failed("soc", &second, &busy, Some(Duration::ZERO))
         .await
         .unwrap();
-    let due = fixture.store.due("soc", 10).await.unwrap();
+    let due = fixture.store.due_deliveries("soc", 10).await.unwrap();
     assert_eq!(due[0].attempts, 2);
-    let sent = Sent {
+    let sent = DeliveryReceipt {
         remote_id: Some("r1".into()),
     };
     fixture
         .store
-        .sent("soc", &due[0], Some(&sent))
+        .record_sent("soc", &due[0], Some(&sent))
         .await
         .unwrap();
-    assert!(fixture.store.due("soc", 10).await.unwrap().is_empty());
+    assert!(
+        fixture
+            .store
+            .due_deliveries("soc", 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }

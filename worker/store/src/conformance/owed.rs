@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::case::DeliveryRow;
-use nightshift_pipeline::desk::ActKind;
-use nightshift_pipeline::loops::{GivenUp, GivingUp};
-use nightshift_pipeline::port::{Due, Owed};
-use nightshift_pipeline::report::{Missed, NotShown};
+use nightshift_pipeline::case_workflow::CaseActionKind;
+use nightshift_pipeline::loops::{GiveUpOutcome, GiveUpTask};
+use nightshift_pipeline::port::{DestinationBacklog, PendingDelivery};
+use nightshift_pipeline::report::{FailoverReason, FailoverSource};
 
 use super::admission::arrival;
 use super::desk::does;
 use super::outbox::refused;
-use super::refused::Other;
+use super::refused::FallbackDestination;
 use super::*;
 
 on_both_stores! {
@@ -27,20 +27,22 @@ on_both_stores! {
 
 impl Fixture {
     async fn owed(&self) -> Vec<(String, u64)> {
-        let owed = self.store.owed().await.unwrap().into_iter();
+        let owed = self.store.backlogs().await.unwrap().into_iter();
         owed.map(|one| (one.destination, one.reports)).collect()
     }
 
-    fn giving_up(&self, otherwise: &[&'static str]) -> GivingUp {
-        let all = otherwise.iter().map(|&name| Arc::new(Other::new(name)));
+    fn giving_up(&self, otherwise: &[&'static str]) -> GiveUpTask {
+        let all = otherwise
+            .iter()
+            .map(|&name| Arc::new(FallbackDestination::new(name)));
         self.giving_up_to(&all.collect::<Vec<_>>())
     }
 
-    fn giving_up_to(&self, otherwise: &[Arc<Other>]) -> GivingUp {
-        GivingUp {
+    fn giving_up_to(&self, otherwise: &[Arc<FallbackDestination>]) -> GiveUpTask {
+        GiveUpTask {
             outbox: self.store.clone(),
-            owing: self.store.clone(),
-            handing_on: self.handing_on(otherwise),
+            outbox_admin: self.store.clone(),
+            failover: self.handing_on(otherwise),
             holder: "by hand".into(),
         }
     }
@@ -54,13 +56,17 @@ impl Fixture {
     /// The same alert, triaged again.
     pub(super) async fn ends_again(&self) {
         let mut again = arrivals(MINER).remove(0);
-        again.always = true;
+        again.on_demand = true;
         self.take(again).await;
         conclude(&self.store, &self.claim().await).await;
     }
 
-    async fn first_due(&self) -> Due {
-        self.store.due("soc", 10).await.unwrap().remove(0)
+    async fn first_due(&self) -> PendingDelivery {
+        self.store
+            .due_deliveries("soc", 10)
+            .await
+            .unwrap()
+            .remove(0)
     }
 
     pub(super) async fn delivery(&self, id: &CaseId, to: &str) -> DeliveryRow {
@@ -69,12 +75,12 @@ impl Fixture {
     }
 }
 
-fn given_up(reports: u64, handed_on: &[(&str, u64)]) -> GivenUp {
+fn given_up(reports: u64, handed_on: &[(&str, u64)]) -> GiveUpOutcome {
     let handed_on = handed_on.iter();
     let handed_on: BTreeMap<_, _> = handed_on.map(|&(to, count)| (to.into(), count)).collect();
-    GivenUp {
+    GiveUpOutcome {
         reports,
-        handed_on,
+        failed_over: handed_on,
         is_served: false,
     }
 }
@@ -83,7 +89,7 @@ async fn what_is_owed_is_told_by_destination_as_the_backlog_counts_it(fixture: F
     let store = &fixture.store;
     assert_eq!(fixture.owed().await, []);
     let id = fixture.ended(MINER).await;
-    store.also(&id, "mail", &refused(1)).await.unwrap();
+    store.add_fallback(&id, "mail", &refused(1)).await.unwrap();
     let since = "2026-01-02T03:04:05.000000Z";
     let sql = format!("UPDATE deliveries SET requested_at = '{since}' WHERE destination = 'soc'");
     fixture.execute(&sql).await;
@@ -93,19 +99,22 @@ async fn what_is_owed_is_told_by_destination_as_the_backlog_counts_it(fixture: F
     assert_eq!(owed, of(1, 2));
     let backlog = fixture.backlog().await;
     assert_eq!(backlog.outbox, 3);
-    let soc: Owed = store.owed().await.unwrap().remove(1);
+    let soc: DestinationBacklog = store.backlogs().await.unwrap().remove(1);
     assert_eq!(soc.since, since.parse::<DateTime<Utc>>().unwrap());
     assert_eq!(
-        store.owed_to("soc", 1).await.unwrap(),
+        store.undelivered_cases("soc", 1).await.unwrap(),
         std::slice::from_ref(&id)
     );
     // What only counts is not owed, and neither is what is shown.
-    let due = store.due("mail", 1).await.unwrap().remove(0);
+    let due = store.due_deliveries("mail", 1).await.unwrap().remove(0);
     store
-        .sent("mail", &due, Some(&Sent::default()))
+        .record_sent("mail", &due, Some(&DeliveryReceipt::default()))
         .await
         .unwrap();
-    store.act(&id.0, does(ActKind::Closed, 5)).await.unwrap();
+    store
+        .record_action(&id.0, does(CaseActionKind::Closed, 5))
+        .await
+        .unwrap();
     assert_eq!(fixture.owed().await, [("soc".to_owned(), 2)]);
     assert_eq!(fixture.backlog().await.outbox, 2);
 }
@@ -117,21 +126,21 @@ async fn what_is_given_up_goes_to_the_otherwise_of_its_route(fixture: Fixture) {
     let done = giving_up.give_up("soc").await.unwrap();
     assert_eq!(done, given_up(1, &[("mail", 1)]));
     assert_eq!(fixture.owed().await, [("mail".to_owned(), 1)]);
-    let due = store.due("mail", 9).await.unwrap();
+    let due = store.due_deliveries("mail", 9).await.unwrap();
     assert_eq!(due.len(), 1);
-    let why = NotShown::Removed;
-    let missed = ("soc".to_owned(), Missed { why, revision: 1 });
-    assert_eq!(due[0].showing.report.instead_of, [missed].into());
+    let why = FailoverReason::Removed;
+    let missed = ("soc".to_owned(), FailoverSource { why, revision: 1 });
+    assert_eq!(due[0].payload.report.instead_of, [missed].into());
     let row = fixture.delivery(&id, "soc").await;
     assert_eq!((row.given_up, row.sent), (true, 0));
     assert!(row.error.unwrap().contains("given up by hand"));
     // Nobody serves it now, and nothing is left.
     let lease = Duration::from_secs(30);
-    assert!(store.serve("soc", "somebody", lease).await.unwrap());
-    store.leave("soc", "somebody").await.unwrap();
+    assert!(store.acquire_lease("soc", "somebody", lease).await.unwrap());
+    store.release_lease("soc", "somebody").await.unwrap();
     assert_eq!(
         giving_up.give_up("soc").await.unwrap(),
-        GivenUp::default(),
+        GiveUpOutcome::default(),
         "once"
     );
     // The chain goes on behind a name that stands in it, and ends.
@@ -145,7 +154,7 @@ async fn what_is_given_up_goes_to_the_otherwise_of_its_route(fixture: Fixture) {
 
 async fn what_is_given_up_goes_to_the_first_that_wants_it(fixture: Fixture) {
     let id = fixture.ended(MINER).await;
-    let chain = ["pager", "mail"].map(|name| Arc::new(Other::new(name)));
+    let chain = ["pager", "mail"].map(|name| Arc::new(FallbackDestination::new(name)));
     chain[0].wants_nothing();
     let done = fixture.giving_up_to(&chain).give_up("soc").await.unwrap();
     assert_eq!(done, given_up(1, &[("mail", 1)]));
@@ -157,13 +166,23 @@ async fn who_serves_a_destination_keeps_it(fixture: Fixture) {
     fixture.ended(MINER).await;
     let worker = fixture.another(options()).await;
     let lease = Duration::from_secs(30);
-    assert!(worker.serve("soc", "a worker", lease).await.unwrap());
+    assert!(
+        worker
+            .acquire_lease("soc", "a worker", lease)
+            .await
+            .unwrap()
+    );
     let giving_up = fixture.giving_up(&[]);
     let done = giving_up.give_up("soc").await.unwrap();
     assert_eq!((done.reports, done.is_served), (0, true));
     assert_eq!(fixture.owed().await, [("soc".to_owned(), 1)]);
-    assert!(worker.serve("soc", "a worker", lease).await.unwrap());
-    worker.leave("soc", "a worker").await.unwrap();
+    assert!(
+        worker
+            .acquire_lease("soc", "a worker", lease)
+            .await
+            .unwrap()
+    );
+    worker.release_lease("soc", "a worker").await.unwrap();
     assert_eq!(giving_up.give_up("soc").await.unwrap(), given_up(1, &[]));
 }
 
@@ -173,10 +192,10 @@ async fn f26_what_is_given_up_while_in_doubt_stays_so_and_comes_back_by_its_rout
     let store = &fixture.store;
     let id = case_of(&fixture.accept(MINER).await);
     let names = ["soc".to_owned(), "early".to_owned()];
-    store.announce(&id, &names).await.unwrap();
+    store.enqueue_announcement(&id, &names).await.unwrap();
     for name in ["soc", "early"] {
-        let due = store.due(name, 1).await.unwrap().remove(0);
-        assert!(store.begin(name, &due).await.unwrap());
+        let due = store.due_deliveries(name, 1).await.unwrap().remove(0);
+        assert!(store.begin_attempt(name, &due).await.unwrap());
         let done = fixture.giving_up(&[]).give_up(name).await.unwrap();
         assert_eq!(done, given_up(1, &[]));
     }
@@ -194,12 +213,12 @@ async fn a_case_that_was_shown_at_what_is_gone_owes_it_nothing_when_it_ends_agai
 ) {
     let store = &fixture.store;
     let id = fixture.ended(MINER).await;
-    store.also(&id, "gone", &refused(1)).await.unwrap();
-    let due = store.due("gone", 1).await.unwrap().remove(0);
-    let sent = Sent {
+    store.add_fallback(&id, "gone", &refused(1)).await.unwrap();
+    let due = store.due_deliveries("gone", 1).await.unwrap().remove(0);
+    let sent = DeliveryReceipt {
         remote_id: Some("SEC-1".into()),
     };
-    store.sent("gone", &due, Some(&sent)).await.unwrap();
+    store.record_sent("gone", &due, Some(&sent)).await.unwrap();
     fixture.ends_again().await;
     let owed = |to: &str| (to.to_owned(), 1);
     assert_eq!(fixture.owed().await, [owed("gone"), owed("soc")]);
@@ -224,7 +243,11 @@ async fn more_than_one_round_is_given_up(fixture: Fixture) {
     let names = ["gone".to_owned()];
     for one in &accepted {
         let id = case_of(one);
-        fixture.store.announce(&id, &names).await.unwrap();
+        fixture
+            .store
+            .enqueue_announcement(&id, &names)
+            .await
+            .unwrap();
     }
     assert_eq!(fixture.owed().await, [("gone".to_owned(), MANY)]);
     let done = fixture.giving_up(&["mail"]).give_up("gone").await.unwrap();

@@ -2,7 +2,7 @@
 
 use nightshift_alert::{IndicatorKind, Severity};
 use nightshift_engine::event::EventBody;
-use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::admission::RevisionReason;
 
 use super::admission::{actor, arrival};
 use super::*;
@@ -25,13 +25,13 @@ async fn status(fixture: &Fixture, id: &CaseId) -> (u32, CaseStatus) {
 }
 
 async fn places(fixture: &Fixture) -> Vec<(String, String, u64)> {
-    let places = fixture.store.places(at(0)).await.unwrap();
+    let places = fixture.store.ledger_counts(at(0)).await.unwrap();
     let places = places.into_iter();
     places.map(|one| (one.place, one.why, one.alerts)).collect()
 }
 
 /// Claims the case and writes the beginning of its journal.
-async fn begin(fixture: &Fixture) -> Claimed {
+async fn begin(fixture: &Fixture) -> ClaimedCase {
     let claimed = fixture.claim().await;
     let event = opened(&claimed.alert, &claimed.lease.case_id.0);
     let append = fixture.store.append(
@@ -55,12 +55,12 @@ async fn a_case_that_is_over_is_run_again_with_the_alert_that_it_has(fixture: Fi
     let again = fixture.claim().await;
     assert_eq!(again.alert, first.alert);
     assert_eq!((again.lease.revision, again.events.len()), (2, 0));
-    let said = again.again.as_ref().unwrap();
+    let said = again.previous_run.as_ref().unwrap();
     assert_eq!((said.revision, said.why.as_deref()), (1, Some("asked")));
     assert!(said.new.is_empty());
     conclude(&fixture.store, &again).await;
-    let due = fixture.store.due("soc", 9).await.unwrap();
-    assert_eq!((due.len(), due[0].showing.version), (1, 2));
+    let due = fixture.store.due_deliveries("soc", 9).await.unwrap();
+    assert_eq!((due.len(), due[0].payload.version), (1, 2));
     let why = "SELECT coalesce(reason, '') FROM alerts ORDER BY revision";
     assert_eq!(fixture.texts(why).await, [[""], ["asked"]]);
 }
@@ -203,26 +203,36 @@ async fn whose_triage_was_called_off_is_not_cleared_by_the_one_before(fixture: F
             }
         })
     };
-    let unchanged = Admission::Sighting(id.clone(), Seen::Unchanged);
+    let unchanged = Admission::Sighting(id.clone(), SightingReason::Unchanged);
     // The same alert once more, called off: what was said of it stands.
     store.retry(&id.0).await.unwrap();
     store.cancel(&id.0, "ana", at(5)).await.unwrap();
     assert_eq!(fixture.take(milder(6, None)).await.admission, unchanged);
     // A stranger, called off, and once more.
     let stranger = fixture.take(arrival(10, actor(7))).await.admission;
-    assert_eq!(stranger, Admission::Revision(id.clone(), Change::Actor));
+    assert_eq!(
+        stranger,
+        Admission::Revision(id.clone(), RevisionReason::Actor)
+    );
     store.cancel(&id.0, "ana", at(11)).await.unwrap();
     store.retry(&id.0).await.unwrap();
     store.cancel(&id.0, "ana", at(12)).await.unwrap();
     let same = fixture.take(arrival(13, actor(7))).await.admission;
-    assert_eq!(same, Admission::Sighting(id.clone(), Seen::Same));
+    assert_eq!(same, Admission::Sighting(id.clone(), SightingReason::Same));
     let again = fixture.take(milder(14, Some(7))).await.admission;
-    assert_eq!(again, Admission::Revision(id.clone(), Change::Inconclusive));
+    assert_eq!(
+        again,
+        Admission::Revision(id.clone(), RevisionReason::Inconclusive)
+    );
     let claimed = fixture.claim().await;
-    assert!(claimed.alert.knows(IndicatorKind::Ip, "198.51.100.7"));
+    assert!(
+        claimed
+            .alert
+            .has_indicator(IndicatorKind::Ip, "198.51.100.7")
+    );
     conclude_as(store, &claimed, Verdict::BenignTruePositive).await;
     let known = fixture.take(milder(20, Some(7))).await.admission;
-    assert_eq!(known, Admission::Sighting(id, Seen::Same));
+    assert_eq!(known, Admission::Sighting(id, SightingReason::Same));
 }
 
 async fn a_dead_letter_is_read_again_once_and_stays_listed(fixture: Fixture) {
@@ -230,19 +240,28 @@ async fn a_dead_letter_is_read_again_once_and_stays_listed(fixture: Fixture) {
         fixture.accept(bytes).await;
     }
     let store = &fixture.store;
-    let all = store.unread(None, 9).await.unwrap();
+    let all = store.unretried_dead_letters(None, 9).await.unwrap();
     assert_eq!(all.len(), 3);
     assert!(all.is_sorted());
-    assert_eq!(store.unread(None, 1).await.unwrap(), all[..1]);
-    assert_eq!(store.unread(Some(all[0]), 9).await.unwrap(), all[1..]);
-    assert!(store.settle_letter(all[1], at(9)).await.unwrap());
-    assert!(!store.settle_letter(all[1], at(9)).await.unwrap());
-    assert!(!store.settle_letter(999, at(9)).await.unwrap());
-    assert_eq!(store.unread(None, 9).await.unwrap(), [all[0], all[2]]);
-    let retried: Vec<_> = store.letters(9).await.unwrap();
+    assert_eq!(
+        store.unretried_dead_letters(None, 1).await.unwrap(),
+        all[..1]
+    );
+    assert_eq!(
+        store.unretried_dead_letters(Some(all[0]), 9).await.unwrap(),
+        all[1..]
+    );
+    assert!(store.mark_dead_letter_retried(all[1], at(9)).await.unwrap());
+    assert!(!store.mark_dead_letter_retried(all[1], at(9)).await.unwrap());
+    assert!(!store.mark_dead_letter_retried(999, at(9)).await.unwrap());
+    assert_eq!(
+        store.unretried_dead_letters(None, 9).await.unwrap(),
+        [all[0], all[2]]
+    );
+    let retried: Vec<_> = store.dead_letters(9).await.unwrap();
     let retried: Vec<_> = retried.iter().map(|one| one.retried_at).collect();
     assert_eq!(retried, [None, Some(at(9)), None], "and it stays listed");
-    let (letter, bytes) = store.letter(all[1]).await.unwrap().unwrap();
+    let (letter, bytes) = store.dead_letter(all[1]).await.unwrap().unwrap();
     assert_eq!(
         (letter.retried_at, bytes.as_slice()),
         (Some(at(9)), &b"two"[..])

@@ -1,6 +1,6 @@
 //! Reading: lists, one case, earlier cases.
 
-use nightshift_alert::Role;
+use nightshift_alert::IndicatorRole;
 use nightshift_engine::port::PastQuery;
 
 use super::*;
@@ -20,7 +20,7 @@ pub(super) fn query(alert: &Alert) -> PastQuery {
         kind: alert.kind.clone(),
         account: alert.account.clone(),
         indicators: alert.indicators.clone(),
-        actors: alert.with_role(Role::Actor).cloned().collect(),
+        actors: alert.with_role(IndicatorRole::Actor).cloned().collect(),
         since: None,
         limit: 20,
     }
@@ -38,13 +38,13 @@ async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one(fixture: Fi
     assert_eq!(
         fixture
             .store
-            .similar(&of_case(case_of(&first), &alert))
+            .similar_cases(&of_case(case_of(&first), &alert))
             .await
             .unwrap(),
         []
     );
     alert.key.id = "another".into();
-    let found = fixture.store.similar(&query(&alert)).await.unwrap();
+    let found = fixture.store.similar_cases(&query(&alert)).await.unwrap();
     assert_eq!(found.len(), 1);
     assert!(!found[0].same_key && !found[0].shared.is_empty());
     assert_eq!(found[0].verdict, Some(Verdict::Inconclusive));
@@ -59,7 +59,7 @@ async fn an_earlier_case_whose_triage_failed_has_no_verdict(fixture: Fixture) {
     fail(store, &claimed).await;
     let query = query(&claimed.alert);
     let said = async || {
-        let found = store.similar(&query).await.unwrap().remove(0);
+        let found = store.similar_cases(&query).await.unwrap().remove(0);
         (found.status, found.verdict)
     };
     assert_eq!(said().await, ("failed".to_owned(), None));
@@ -88,7 +88,7 @@ async fn of_many_cases_that_share_a_value_the_newest_are_found(fixture: Fixture)
         limit: 10,
         ..query(&alert)
     };
-    let found = fixture.store.similar(&query).await.unwrap();
+    let found = fixture.store.similar_cases(&query).await.unwrap();
     let keys: Vec<_> = found.iter().map(|case| case.key.clone()).collect();
     let newest: Vec<_> = (MANY - 10..MANY)
         .rev()
@@ -100,7 +100,7 @@ async fn of_many_cases_that_share_a_value_the_newest_are_found(fixture: Fixture)
         limit: 100,
         ..query
     };
-    assert_eq!(fixture.store.similar(&more).await.unwrap().len(), 60);
+    assert_eq!(fixture.store.similar_cases(&more).await.unwrap().len(), 60);
 }
 
 fn alert_key(alert: &Alert, second: i64) -> String {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::port::DueRecheck;
 
 use super::admission::{arrival, happens_at};
@@ -88,7 +88,9 @@ async fn case_that_is_triaged_again_is_not_due(fixture: Fixture) {
     let due = fixture.only_recheck(5_000).await;
     let store = &fixture.store;
     store.retry(&id.0).await.unwrap();
-    let queued = store.queue_recheck(&due, Change::RecordEnded, None).await;
+    let queued = store
+        .queue_recheck(&due, RevisionReason::RecordEnded, None)
+        .await;
     assert!(!queued.unwrap(), "it waits for its triage already");
     store.note_recheck(&due, at(1), Some(at(1))).await.unwrap();
     assert!(fixture.rechecks(900_000).await.is_empty());
@@ -109,7 +111,7 @@ async fn case_that_is_not_covered_is_queued_once_with_its_reason(fixture: Fixtur
     let store = &fixture.store;
     for is_first in [true, false] {
         let queued = store
-            .queue_recheck(&due, Change::NewActs, Some(at(4_000)))
+            .queue_recheck(&due, RevisionReason::NewActs, Some(at(4_000)))
             .await;
         assert_eq!(queued.unwrap(), is_first);
     }
@@ -117,7 +119,7 @@ async fn case_that_is_not_covered_is_queued_once_with_its_reason(fixture: Fixtur
     assert_eq!((&claimed.lease.case_id, claimed.lease.revision), (&id, 2));
     assert_eq!(claimed.alert.times.first_seen, due.alert.times.first_seen);
     assert_eq!(last_event(&claimed.alert), Some(at(4_000)));
-    let again = claimed.again.as_ref().unwrap();
+    let again = claimed.previous_run.as_ref().unwrap();
     assert_eq!(again.why.as_deref(), Some("new_acts"));
     assert_eq!(again.verdict, Verdict::BenignTruePositive);
     conclude(store, &claimed).await;
@@ -131,7 +133,7 @@ async fn case_that_people_closed_is_opened_when_it_is_not_covered(fixture: Fixtu
     let due = fixture.only_recheck(5_000).await;
     let queued = fixture
         .store
-        .queue_recheck(&due, Change::RecordEnded, None)
+        .queue_recheck(&due, RevisionReason::RecordEnded, None)
         .await;
     assert!(queued.unwrap());
     is_reopened(&fixture, &id).await;

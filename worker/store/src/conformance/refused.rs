@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use nightshift_engine::port::NoMeter;
-use nightshift_pipeline::loops::{Delivering, HandingOn};
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
+use nightshift_pipeline::loops::{DeliveryLoop, Failover};
 use nightshift_pipeline::port::Destination;
-use nightshift_pipeline::report::{Missed, NotShown};
+use nightshift_pipeline::report::{FailoverReason, FailoverSource};
 use nightshift_pipeline::route::{Route, Routes};
-use nightshift_pipeline::showing::Showing;
 use tokio_util::sync::CancellationToken;
 
 use super::outbox::refused;
@@ -23,13 +23,13 @@ on_both_stores! {
 }
 
 /// A destination that takes over what another one refuses, where it wants that.
-pub(super) struct Other {
+pub(super) struct FallbackDestination {
     name: &'static str,
     wants: AtomicBool,
     refuses: AtomicBool,
 }
 
-impl Other {
+impl FallbackDestination {
     pub(super) const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -44,30 +44,30 @@ impl Other {
 }
 
 #[async_trait]
-impl Destination for Other {
+impl Destination for FallbackDestination {
     fn name(&self) -> &str {
         self.name
     }
 
-    fn wants(&self, _: &Showing) -> bool {
+    fn wants(&self, _: &DeliveryPayload) -> bool {
         self.wants.load(Ordering::Relaxed)
     }
 
-    async fn deliver(&self, _: &Showing) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, _: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
         if !self.refuses.load(Ordering::Relaxed) {
-            return Ok(Sent::default());
+            return Ok(DeliveryReceipt::default());
         }
         let what = "the key is wrong".to_owned();
-        Err(DeliveryError::Never { what })
+        Err(DeliveryError::Permanent { what })
     }
 }
 
 impl Fixture {
     /// Hands on to these, one after the other.
-    pub(super) fn handing_on(&self, otherwise: &[Arc<Other>]) -> HandingOn {
+    pub(super) fn handing_on(&self, otherwise: &[Arc<FallbackDestination>]) -> Failover {
         let names = otherwise.iter().map(|one| one.name.to_owned());
         let all = otherwise.iter().cloned();
-        HandingOn {
+        Failover {
             outbox: self.store.clone(),
             cases: self.store.clone(),
             routes: Routes {
@@ -83,25 +83,29 @@ impl Fixture {
 }
 
 #[derive(Default)]
-struct Closed {
+struct LostAnswerDestination {
     posts: AtomicUsize,
 }
 
 #[async_trait]
-impl Destination for Closed {
+impl Destination for LostAnswerDestination {
     fn name(&self) -> &'static str {
         "soc"
     }
 
-    async fn find(&self, _: &Showing, _: Duration) -> Result<Option<String>, DeliveryError> {
+    async fn find(
+        &self,
+        _: &DeliveryPayload,
+        _: Duration,
+    ) -> Result<Option<String>, DeliveryError> {
         let what = "the token was revoked".to_owned();
-        Err(DeliveryError::Never { what })
+        Err(DeliveryError::Permanent { what })
     }
 
-    async fn deliver(&self, _: &Showing) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, _: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
         self.posts.fetch_add(1, Ordering::Relaxed);
         let what = "the answer was lost".to_owned();
-        Err(DeliveryError::Unclear { what })
+        Err(DeliveryError::Ambiguous { what })
     }
 }
 
@@ -109,12 +113,12 @@ async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fix
     let accepted = fixture.accept(MINER).await;
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);
-    let channel = Arc::new(Closed::default());
-    let archive = Arc::new(Other::new("archive"));
+    let channel = Arc::new(LostAnswerDestination::default());
+    let archive = Arc::new(FallbackDestination::new("archive"));
     let delivering = delivering(&fixture, channel.clone(), &[archive]);
     let (ids, stop) = ([id.clone()], CancellationToken::new());
     for _ in 0..3 {
-        let tried = delivering.show_cases(&ids, &stop).await.unwrap();
+        let tried = delivering.deliver_cases(&ids, &stop).await.unwrap();
         assert_eq!(tried, Some(1));
         fixture
             .execute("UPDATE deliveries SET retry_at = requested_at WHERE destination = 'soc'")
@@ -128,30 +132,35 @@ async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fix
         .map(|row| (row.destination.as_str(), row.wanted, row.in_doubt))
         .collect();
     assert_eq!(told, [("archive", 1, false), ("soc", 1, true)]);
-    let due = fixture.store.due("archive", 9).await.unwrap().remove(0);
-    let why = NotShown::NotKnown;
-    let missed = ("soc".to_owned(), Missed { why, revision: 1 });
-    assert_eq!(due.showing.report.instead_of, [missed].into());
+    let due = fixture
+        .store
+        .due_deliveries("archive", 9)
+        .await
+        .unwrap()
+        .remove(0);
+    let why = FailoverReason::NotKnown;
+    let missed = ("soc".to_owned(), FailoverSource { why, revision: 1 });
+    assert_eq!(due.payload.report.instead_of, [missed].into());
 }
 
 /// Refuses whatever it is shown until its key is mended.
 #[derive(Default)]
-struct Locked {
+struct RevokedKeyDestination {
     is_mended: AtomicBool,
 }
 
 #[async_trait]
-impl Destination for Locked {
+impl Destination for RevokedKeyDestination {
     fn name(&self) -> &'static str {
         "soc"
     }
 
-    async fn deliver(&self, _: &Showing) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, _: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError> {
         if self.is_mended.load(Ordering::Relaxed) {
-            return Ok(Sent { remote_id: None });
+            return Ok(DeliveryReceipt { remote_id: None });
         }
         let what = "the token was revoked".to_owned();
-        Err(DeliveryError::Never { what })
+        Err(DeliveryError::Permanent { what })
     }
 }
 
@@ -161,18 +170,24 @@ async fn f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_c
     let accepted = fixture.accept(MINER).await;
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);
-    let channel = Arc::new(Locked::default());
+    let channel = Arc::new(RevokedKeyDestination::default());
     let delivering = delivering(&fixture, channel.clone(), &[]);
     let (ids, stop) = ([id.clone()], CancellationToken::new());
-    assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    assert_eq!(
+        delivering.deliver_cases(&ids, &stop).await.unwrap(),
+        Some(1)
+    );
     assert_eq!(fixture.store.backlog().await.unwrap().outbox, 1);
-    let at_once = delivering.show_cases(&ids, &stop).await.unwrap();
+    let at_once = delivering.deliver_cases(&ids, &stop).await.unwrap();
     assert_eq!(at_once, Some(0), "it waits a minute");
     channel.is_mended.store(true, Ordering::Relaxed);
     fixture
         .execute("UPDATE deliveries SET retry_at = requested_at")
         .await;
-    assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    assert_eq!(
+        delivering.deliver_cases(&ids, &stop).await.unwrap(),
+        Some(1)
+    );
     let rows = fixture.store.view(&id.0).await.unwrap().deliveries;
     let soc = rows.iter().find(|row| row.destination == "soc").unwrap();
     assert_eq!((soc.sent, soc.given_up, &soc.error), (1, false, &None));
@@ -184,13 +199,16 @@ async fn f28_what_is_refused_goes_to_the_first_that_wants_it_and_stays_owed_wher
     let accepted = fixture.accept(MINER).await;
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);
-    let chain = ["pager", "archive"].map(|name| Arc::new(Other::new(name)));
-    let delivering = delivering(&fixture, Arc::new(Locked::default()), &chain);
+    let chain = ["pager", "archive"].map(|name| Arc::new(FallbackDestination::new(name)));
+    let delivering = delivering(&fixture, Arc::new(RevokedKeyDestination::default()), &chain);
     let (ids, stop) = ([id.clone()], CancellationToken::new());
     for other in &chain {
         other.wants_nothing();
     }
-    assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    assert_eq!(
+        delivering.deliver_cases(&ids, &stop).await.unwrap(),
+        Some(1)
+    );
     let rows = fixture.store.view(&id.0).await.unwrap().deliveries;
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!((rows[0].sent, rows[0].given_up), (0, false));
@@ -200,34 +218,49 @@ async fn f28_what_is_refused_goes_to_the_first_that_wants_it_and_stays_owed_wher
     fixture
         .execute("UPDATE deliveries SET retry_at = requested_at")
         .await;
-    assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    assert_eq!(
+        delivering.deliver_cases(&ids, &stop).await.unwrap(),
+        Some(1)
+    );
     assert!(fixture.delivery(&id, "soc").await.given_up);
-    let due = fixture.store.due("archive", 9).await.unwrap();
+    let due = fixture.store.due_deliveries("archive", 9).await.unwrap();
     assert_eq!(due.len(), 1);
-    assert_eq!(due[0].showing.report.instead_of, refused(1));
-    assert!(fixture.store.due("pager", 9).await.unwrap().is_empty());
+    assert_eq!(due[0].payload.report.instead_of, refused(1));
+    assert!(
+        fixture
+            .store
+            .due_deliveries("pager", 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 async fn f28_who_refused_one_report_is_asked_to_take_the_next(fixture: Fixture) {
     let accepted = fixture.accept(MINER).await;
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);
-    let chain = ["tickets", "pager"].map(|name| Arc::new(Other::new(name)));
+    let chain = ["tickets", "pager"].map(|name| Arc::new(FallbackDestination::new(name)));
     chain[0].refuses.store(true, Ordering::Relaxed);
     let (ids, stop) = ([id.clone()], CancellationToken::new());
-    let locked: Arc<dyn Destination> = Arc::new(Locked::default());
+    let locked: Arc<dyn Destination> = Arc::new(RevokedKeyDestination::default());
     let others = chain
         .iter()
         .map(|one| Arc::clone(one) as Arc<dyn Destination>);
     let all = std::iter::once(locked).chain(others);
     let all: Vec<_> = all.map(|one| delivering(&fixture, one, &chain)).collect();
     for one in &all[..2] {
-        assert_eq!(one.show_cases(&ids, &stop).await.unwrap(), Some(1));
+        assert_eq!(one.deliver_cases(&ids, &stop).await.unwrap(), Some(1));
     }
-    let due = fixture.store.due("pager", 9).await.unwrap().remove(0);
-    let names: Vec<_> = due.showing.report.instead_of.keys().collect();
+    let due = fixture
+        .store
+        .due_deliveries("pager", 9)
+        .await
+        .unwrap()
+        .remove(0);
+    let names: Vec<_> = due.payload.report.instead_of.keys().collect();
     assert_eq!(names, ["soc", "tickets"], "all who never got it");
-    assert_eq!(all[2].show_cases(&ids, &stop).await.unwrap(), Some(1));
+    assert_eq!(all[2].deliver_cases(&ids, &stop).await.unwrap(), Some(1));
     assert!(fixture.delivery(&id, "tickets").await.given_up);
     assert_eq!(fixture.delivery(&id, "pager").await.sent, 1);
     // The pager is told once, and of nothing after that.
@@ -240,7 +273,7 @@ async fn f28_who_refused_one_report_is_asked_to_take_the_next(fixture: Fixture) 
         .await;
     fixture.ends_again().await;
     for one in &all {
-        assert_eq!(one.show_cases(&ids, &stop).await.unwrap(), Some(1));
+        assert_eq!(one.deliver_cases(&ids, &stop).await.unwrap(), Some(1));
     }
     let tickets = fixture.delivery(&id, "tickets").await;
     assert_eq!((tickets.given_up, tickets.sent), (false, 2));
@@ -250,14 +283,14 @@ async fn f28_who_refused_one_report_is_asked_to_take_the_next(fixture: Fixture) 
 fn delivering(
     fixture: &Fixture,
     destination: Arc<dyn Destination>,
-    otherwise: &[Arc<Other>],
-) -> Delivering {
-    Delivering {
+    otherwise: &[Arc<FallbackDestination>],
+) -> DeliveryLoop {
+    DeliveryLoop {
         kind: String::new(),
         outbox: fixture.store.clone(),
         destination,
-        handing_on: Arc::new(fixture.handing_on(otherwise)),
-        wake: fixture.store.clone(),
+        failover: Arc::new(fixture.handing_on(otherwise)),
+        notifier: fixture.store.clone(),
         meter: Arc::new(NoMeter),
         holder: "one".to_owned(),
         digest: None,

@@ -1,8 +1,8 @@
 //! Cases that people are done with, and of which something new comes.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::admission::Change;
-use nightshift_pipeline::desk::{ActKind, Desk, DeskStatus};
+use nightshift_pipeline::admission::RevisionReason;
+use nightshift_pipeline::case_workflow::{CaseActionKind, CaseWorkflow, WorkflowStatus};
 use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::admission::arrival;
@@ -25,18 +25,24 @@ fn severe(second: i64, severity: Severity) -> Arrival {
     arrival(second, |alert| alert.severity = severity)
 }
 
-pub(super) async fn desk_of(fixture: &Fixture, id: &CaseId) -> (Desk, DeskStatus, Option<String>) {
+pub(super) async fn desk_of(
+    fixture: &Fixture,
+    id: &CaseId,
+) -> (CaseWorkflow, WorkflowStatus, Option<String>) {
     let view = fixture.store.view(&id.0).await.unwrap();
-    (view.desk, view.row.desk, view.row.owner)
+    (view.workflow, view.row.desk, view.row.owner)
 }
 
 pub(super) async fn close(fixture: &Fixture, id: &CaseId) {
-    for (kind, second) in [(ActKind::Acknowledged, 5), (ActKind::Closed, 6)] {
+    for (kind, second) in [
+        (CaseActionKind::Acknowledged, 5),
+        (CaseActionKind::Closed, 6),
+    ] {
         let act = does(kind, second);
-        fixture.store.act(&id.0, act).await.unwrap();
+        fixture.store.record_action(&id.0, act).await.unwrap();
     }
     let (desk, column, _) = desk_of(fixture, id).await;
-    assert!(desk.is_settled() && column == DeskStatus::Closed);
+    assert!(desk.is_settled() && column == WorkflowStatus::Closed);
 }
 
 pub(super) async fn is_reopened(fixture: &Fixture, id: &CaseId) {
@@ -44,10 +50,13 @@ pub(super) async fn is_reopened(fixture: &Fixture, id: &CaseId) {
     assert!(!desk.is_settled(), "{desk:?}");
     assert_eq!(
         (desk.status, desk.owner.as_deref()),
-        (DeskStatus::Open, None)
+        (WorkflowStatus::Open, None)
     );
-    assert_eq!((column, owner), (DeskStatus::Open, None));
-    let reopened = desk.acts.iter().filter(|act| act.kind == ActKind::Reopened);
+    assert_eq!((column, owner), (WorkflowStatus::Open, None));
+    let reopened = desk
+        .acts
+        .iter()
+        .filter(|act| act.kind == CaseActionKind::Reopened);
     let by: Vec<&str> = reopened.map(|act| act.by.as_str()).collect();
     assert_eq!(by, ["test"], "once");
 }
@@ -64,13 +73,13 @@ async fn what_is_closed_is_open_again_when_it_gets_worse(fixture: Fixture) {
     is_reopened(&fixture, &id).await;
     conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
     is_reopened(&fixture, &id).await;
-    let due = store.due("soc", 10).await.unwrap().remove(0);
-    assert!(!due.showing.desk.is_settled() && !due.showing.minor);
-    let digest = store.brought(at(-1), at(86_400)).await.unwrap();
+    let due = store.due_deliveries("soc", 10).await.unwrap().remove(0);
+    assert!(!due.payload.workflow.is_settled() && !due.payload.is_minor);
+    let digest = store.collect_digest(at(-1), at(86_400)).await.unwrap();
     let open: Vec<_> = digest.open.into_iter().map(|case| case.case_id).collect();
     assert_eq!(open, [id.0.as_str()]);
-    let closed = does(ActKind::Closed, 20);
-    let (_, desk) = store.act(&id.0, closed).await.unwrap();
+    let closed = does(CaseActionKind::Closed, 20);
+    let (_, desk) = store.record_action(&id.0, closed).await.unwrap();
     assert!(desk.is_settled(), "they are done with that too");
 }
 
@@ -110,7 +119,10 @@ async fn what_waits_behind_a_closed_case_opens_it_when_its_turn_comes(fixture: F
         alert.kind = "Other:EC2/Type".into();
     });
     let behind = fixture.take(milder).await.admission;
-    assert_eq!(behind, Admission::Revision(id.clone(), Change::Type));
+    assert_eq!(
+        behind,
+        Admission::Revision(id.clone(), RevisionReason::Type)
+    );
     let claimed = fixture.claim().await;
     let is_settled = desk_of(&fixture, &id).await.0.is_settled();
     assert!(is_settled, "they are done with what runs");
@@ -134,16 +146,19 @@ async fn what_is_closed_before_its_report_is_open_with_it(fixture: Fixture) {
         let id = case_of(&fixture.take(of(0, Severity::Medium)).await);
         conclude_as(store, &fixture.claim().await, Verdict::Inconclusive).await;
         let worse = fixture.take(of(4, Severity::High)).await.admission;
-        assert_eq!(worse, Admission::Revision(id.clone(), Change::Severity));
+        assert_eq!(
+            worse,
+            Admission::Revision(id.clone(), RevisionReason::Severity)
+        );
         let claimed = fixture.claim().await;
         close(&fixture, &id).await;
         conclude_as(store, &claimed, verdict).await;
         if is_open {
             is_reopened(&fixture, &id).await;
-            let due = store.due("soc", 100).await.unwrap();
-            let ours = due.iter().find(|due| due.showing.report.case_id == id.0);
-            let showing = &ours.unwrap().showing;
-            assert!(!showing.desk.is_settled() && !showing.minor);
+            let due = store.due_deliveries("soc", 100).await.unwrap();
+            let ours = due.iter().find(|due| due.payload.report.case_id == id.0);
+            let showing = &ours.unwrap().payload;
+            assert!(!showing.workflow.is_settled() && !showing.is_minor);
         } else {
             assert!(desk_of(&fixture, &id).await.0.is_settled(), "{verdict:?}");
         }
@@ -168,7 +183,7 @@ async fn whoever_runs_a_closed_case_again_does_not_open_it(fixture: Fixture) {
     store.retry(&id.0).await.unwrap();
     conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
     let mut asked = severe(10, Severity::High);
-    asked.always = true;
+    asked.on_demand = true;
     fixture.take(asked).await;
     assert!(desk_of(&fixture, &id).await.0.is_settled());
 }
@@ -177,7 +192,7 @@ async fn a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off
     let store = &fixture.store;
     let id = case_of(&fixture.take(severe(0, Severity::High)).await);
     let waits = async || {
-        let digest = store.brought(at(-1), at(86_400)).await.unwrap();
+        let digest = store.collect_digest(at(-1), at(86_400)).await.unwrap();
         let open = digest.open.into_iter();
         open.map(|case| (case.case_id, case.verdict))
             .collect::<Vec<_>>()
@@ -197,7 +212,7 @@ async fn a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off
     };
     let rows = store.list(&all).await.unwrap();
     assert_eq!(
-        rows[0].called_off(),
+        rows[0].cancelled_verdict(),
         Some("True positive (run again called off)")
     );
     close(&fixture, &id).await;
@@ -220,12 +235,12 @@ async fn a_triage_that_failed_leaves_no_verdict_where_running_again_was_called_o
         ..CaseFilter::default()
     };
     let said = async || {
-        let open = store.brought(at(-1), at(86_400)).await.unwrap().open;
+        let open = store.collect_digest(at(-1), at(86_400)).await.unwrap().open;
         let row = store.list(&all).await.unwrap().remove(0);
         let seen = store.view(&id.0).await.unwrap().row;
         assert_eq!(
-            (seen.verdict, seen.called_off()),
-            (row.verdict, row.called_off())
+            (seen.verdict, seen.cancelled_verdict()),
+            (row.verdict, row.cancelled_verdict())
         );
         let inconclusive = CaseFilter {
             verdict: Some(Verdict::Inconclusive),
@@ -234,7 +249,7 @@ async fn a_triage_that_failed_leaves_no_verdict_where_running_again_was_called_o
         };
         (
             open.iter().map(|case| case.verdict).collect::<Vec<_>>(),
-            (row.status, row.verdict, row.called_off()),
+            (row.status, row.verdict, row.cancelled_verdict()),
             store.list(&inconclusive).await.unwrap().len(),
         )
     };

@@ -36,7 +36,7 @@ impl TestDatabase {
         let sql = format!("CREATE DATABASE {name} TEMPLATE {model}");
         client.batch_execute(&sql).await.unwrap();
         Self {
-            url: of(&admin, &name),
+            url: database_url(&admin, &name),
             admin,
             name,
         }
@@ -106,7 +106,7 @@ fn server() -> Option<String> {
 }
 
 /// The address of another database of the same server.
-fn of(admin: &str, name: &str) -> String {
+fn database_url(admin: &str, name: &str) -> String {
     let mut url = url::Url::parse(admin).unwrap();
     url.set_path(name);
     url.into()
@@ -136,7 +136,7 @@ async fn model() -> Option<String> {
                 client.batch_execute(&sql).await.unwrap();
             }
             drop(
-                PostgresStore::open(&of(&admin, &making), options())
+                PostgresStore::open(&database_url(&admin, &making), options())
                     .await
                     .unwrap(),
             );

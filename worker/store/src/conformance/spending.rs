@@ -2,7 +2,7 @@
 
 use nightshift_engine::event::{CommandId, Event, EventBody};
 use nightshift_engine::limits::Cost;
-use nightshift_pipeline::budget::DaySpent;
+use nightshift_pipeline::budget::DaySpend;
 
 use super::*;
 
@@ -42,7 +42,7 @@ async fn charges_add_up_by_case_and_day_while_the_case_runs(fixture: Fixture) {
         .append(&first.lease, &events, charge(false, 1.5))
         .await
         .unwrap();
-    let sum = DaySpent {
+    let sum = DaySpend {
         urgent_usd: 0.75,
         other_usd: 1.5,
     };
@@ -50,13 +50,13 @@ async fn charges_add_up_by_case_and_day_while_the_case_runs(fixture: Fixture) {
     closing.charge = charge(false, 0.5);
     store.conclude(&first.lease, &closing).await.unwrap();
     let other = fixture.another(options()).await;
-    let sum = DaySpent {
+    let sum = DaySpend {
         other_usd: 2.0,
         ..sum
     };
     assert_eq!(other.spent_on(day()).await.unwrap(), sum);
     let next = day().succ_opt().unwrap();
-    assert_eq!(other.spent_on(next).await.unwrap(), DaySpent::default());
+    assert_eq!(other.spent_on(next).await.unwrap(), DaySpend::default());
     let view = store.view(&first.lease.case_id.0).await.unwrap();
     assert!((view.row.usd - 2.0).abs() < 1e-9, "{}", view.row.usd);
 }
@@ -73,7 +73,7 @@ async fn what_is_not_written_is_not_charged(fixture: Fixture) {
     assert!(matches!(result, Err(StoreError::LeaseLost)));
     assert_eq!(
         fixture.store.spent_on(day()).await.unwrap(),
-        DaySpent::default()
+        DaySpend::default()
     );
 }
 
@@ -120,7 +120,7 @@ async fn g7_what_runs_when_its_case_is_called_off_is_charged_with_its_reserve(fi
     let append = store.append(lease, &events, charge(true, 0.75));
     append.await.unwrap();
     store.cancel(&id.0, "ana", at(9)).await.unwrap();
-    let sum = DaySpent {
+    let sum = DaySpend {
         urgent_usd: 1.375,
         other_usd: 0.0,
     };

@@ -8,7 +8,7 @@ on_both_stores! {
 }
 
 /// A message of its own for each event.
-fn of(event: &str, message: &[u8]) -> Arrival {
+fn arrival_for_account(event: &str, message: &[u8]) -> Arrival {
     let mut arrival = arrivals(message).remove(0);
     Arc::make_mut(&mut arrival.alert).key.account = event.into();
     arrival
@@ -16,7 +16,7 @@ fn of(event: &str, message: &[u8]) -> Arrival {
 
 /// Opens the most urgent case, gives it back, and lets another version write into its journal.
 async fn with_event(fixture: &Fixture, event: &str) -> nightshift_pipeline::case::CaseId {
-    let id = case_of(&fixture.take(of(event, MINER)).await);
+    let id = case_of(&fixture.take(arrival_for_account(event, MINER)).await);
     let claimed = fixture.store.claim_one(&id).await.unwrap().unwrap();
     let first = opened(&claimed.alert, &id.0);
     fixture
@@ -39,7 +39,7 @@ const NEWER: &str = r#"{"at":"2026-03-02T02:00:00Z","event":"claimed","epoch":2,
 async fn f32_a_case_that_cannot_be_folded_waits_and_the_others_go_on(fixture: Fixture) {
     for event in [UNKNOWN, NEWER, "[]"] {
         let id = with_event(&fixture, event).await;
-        fixture.take(of(event, DNS)).await;
+        fixture.take(arrival_for_account(event, DNS)).await;
         // It is the most urgent one, and there is room for one only.
         let claimed = fixture.claim().await;
         assert_ne!(claimed.lease.case_id, id, "{event}");

@@ -18,11 +18,11 @@ impl Fixture {
     async fn migrate_further(&self) {
         let next = Migration::unapplied("V2__regions", NEXT).unwrap();
         match &self.ground {
-            Ground::Sqlite(folder) => {
+            TestBackend::Sqlite(folder) => {
                 let runner = crate::sqlite::runner_with(next);
                 runner.run(&mut sqlite(folder)).unwrap();
             }
-            Ground::Postgres(database) => {
+            TestBackend::Postgres(database) => {
                 let runner = crate::postgres::runner_with(next);
                 let mut client = database.client().await;
                 runner.run_async(&mut client).await.unwrap();
@@ -53,7 +53,10 @@ async fn f32_worker_goes_on_beside_the_next_version(fixture: Fixture) {
     triage_one(&fixture.store, THEFT).await;
     let filled = "SELECT count(*) FROM cases WHERE status = 'concluded' AND region = 'unknown'";
     assert_eq!(fixture.count(filled).await, 3);
-    assert_eq!(fixture.store.due("soc", 9).await.unwrap().len(), 3);
+    assert_eq!(
+        fixture.store.due_deliveries("soc", 9).await.unwrap().len(),
+        3
+    );
 }
 
 async fn f32_worker_starts_on_the_schema_of_the_next_version(fixture: Fixture) {

@@ -1,6 +1,6 @@
 //! What grows old, and what somebody has to have removed.
 
-use nightshift_pipeline::upkeep::{Kept, Purge};
+use nightshift_pipeline::maintenance::{Purge, RetentionClass};
 
 use super::admission::arrival;
 use super::*;
@@ -50,30 +50,87 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
     history(&fixture).await;
     let store = &fixture.store;
     let (future, past) = (at(86_400), at(-86_400));
-    for kind in Kept::ALL {
+    for kind in RetentionClass::ALL {
         assert_eq!(store.expire(kind, past, 100).await.unwrap(), 0, "{kind:?}");
     }
-    assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 2);
-    assert_eq!(store.expire(Kept::Raw, future, 100).await.unwrap(), 3);
+    assert_eq!(
+        store.expire(RetentionClass::Raw, future, 2).await.unwrap(),
+        2
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Raw, future, 100)
+            .await
+            .unwrap(),
+        3
+    );
     assert_eq!(
         rows(&fixture, "raw_messages").await,
         1,
         "that of the dead letter"
     );
-    assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 2);
-    assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 1);
-    assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 2)
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 2)
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 2)
+            .await
+            .unwrap(),
+        0
+    );
     assert_eq!(rows(&fixture, "journal").await, 0);
     assert_eq!(rows(&fixture, "conclusions").await, 3);
-    assert_eq!(store.expire(Kept::Cases, future, 2).await.unwrap(), 2);
-    assert_eq!(store.expire(Kept::Cases, future, 2).await.unwrap(), 1);
-    assert_eq!(store.expire(Kept::Cases, future, 2).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, future, 2)
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, future, 2)
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, future, 2)
+            .await
+            .unwrap(),
+        0
+    );
     assert_eq!(rows(&fixture, "cases").await, 2, "those that wait");
     let orphans = "SELECT count(*) FROM indicators WHERE case_id NOT IN (SELECT id FROM cases)";
     assert_eq!(fixture.count(orphans).await, 0);
-    assert_eq!(store.expire(Kept::DeadLetters, future, 9).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .expire(RetentionClass::DeadLetters, future, 9)
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(rows(&fixture, "raw_messages").await, 0);
-    assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Hidden, future, 9)
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(rows(&fixture, "arrivals").await, 2);
 }
 
@@ -88,9 +145,21 @@ async fn messages_go_at_the_latest_with_what_came_of_them(fixture: Fixture) {
     store.accept(Arc::new([waits, hidden])).await.unwrap();
     assert_eq!(rows(&fixture, "raw_messages").await, 7);
     let future = at(86_400);
-    assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 2);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Hidden, future, 9)
+            .await
+            .unwrap(),
+        2
+    );
     assert_eq!(rows(&fixture, "raw_messages").await, 6);
-    assert_eq!(store.expire(Kept::Cases, future, 9).await.unwrap(), 3);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, future, 9)
+            .await
+            .unwrap(),
+        3
+    );
     let left = "SELECT count(*) FROM raw_messages WHERE id IN (SELECT raw_id FROM arrivals)";
     let left = (
         fixture.count(left).await,
@@ -112,13 +181,29 @@ async fn what_grew_old_goes_however_many_dead_letters_came_before_it(fixture: Fi
     }
     let future = at(86_400);
     // Each statement looks at ten or twenty.
-    assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 2);
+    assert_eq!(
+        store.expire(RetentionClass::Raw, future, 2).await.unwrap(),
+        2
+    );
     let now = arrival(1, |alert| alert.key.id = "late".into());
     fixture.take(now).await;
-    assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 1);
-    assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 0);
-    assert_eq!(store.expire(Kept::Raw, future, 1).await.unwrap(), 1, "anew");
-    assert_eq!(store.expire(Kept::Raw, future, 1).await.unwrap(), 0);
+    assert_eq!(
+        store.expire(RetentionClass::Raw, future, 2).await.unwrap(),
+        1
+    );
+    assert_eq!(
+        store.expire(RetentionClass::Raw, future, 2).await.unwrap(),
+        0
+    );
+    assert_eq!(
+        store.expire(RetentionClass::Raw, future, 1).await.unwrap(),
+        1,
+        "anew"
+    );
+    assert_eq!(
+        store.expire(RetentionClass::Raw, future, 1).await.unwrap(),
+        0
+    );
     assert_eq!(rows(&fixture, "raw_messages").await, 50);
 }
 
@@ -126,7 +211,13 @@ async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
     let ids = history(&fixture).await;
     let store = &fixture.store;
     let future = at(86_400);
-    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 3);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 9)
+            .await
+            .unwrap(),
+        3
+    );
     let looked_at =
         "SELECT count(*) FROM cases WHERE status = 'concluded' AND journals_removed_to < revision";
     assert_eq!(
@@ -138,13 +229,25 @@ async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
     let claimed = store.claim_one(&ids[1]).await.unwrap().unwrap();
     conclude(store, &claimed).await;
     assert_eq!(rows(&fixture, "journal").await, 5);
-    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 9)
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(rows(&fixture, "journal").await, 0);
     // One that nobody can tell from the others by its journal.
     fixture
         .execute("UPDATE cases SET journals_removed_to = 0")
         .await;
-    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 3);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 9)
+            .await
+            .unwrap(),
+        3
+    );
 }
 
 /// Triages the case once more, up to this revision.
@@ -171,14 +274,44 @@ async fn journals_of_earlier_triages_go_while_their_case_goes_on(fixture: Fixtur
     let append = store.append(&runs.lease, &event, Charge::default());
     append.await.unwrap();
     let future = at(86_400);
-    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 2);
-    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 1);
-    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 9)
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 9)
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 9)
+            .await
+            .unwrap(),
+        0
+    );
     let left = "SELECT revision, count(*) FROM journal GROUP BY revision ORDER BY revision";
     assert_eq!(fixture.texts(left).await, [["3", "5"], ["4", "1"]]);
-    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 9)
+            .await
+            .unwrap(),
+        0
+    );
     conclude(store, &runs).await;
-    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Journals, future, 9)
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(rows(&fixture, "journal").await, 0);
 }
 
@@ -202,10 +335,22 @@ async fn what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays(fixt
     fixture.execute(&judged).await;
     store.retry(&id.0).await.unwrap();
     let runs = store.claim_one(&id).await.unwrap().unwrap();
-    let said = runs.again.as_ref().map(|again| again.revision);
+    let said = runs.previous_run.as_ref().map(|again| again.revision);
     assert_eq!(said, Some(4), "what was said last");
-    assert_eq!(store.expire(Kept::Cases, at(DAY), 9).await.unwrap(), 1);
-    assert_eq!(store.expire(Kept::Cases, at(DAY), 9).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, at(DAY), 9)
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, at(DAY), 9)
+            .await
+            .unwrap(),
+        0
+    );
     let left = "SELECT revision FROM conclusions ORDER BY revision";
     assert_eq!(fixture.texts(left).await, [["2"], ["4"]]);
     let journals = "SELECT DISTINCT revision FROM journal WHERE revision < 5 ORDER BY revision";
@@ -217,15 +362,33 @@ async fn what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays(fixt
     for table in ["arrivals", "sightings", "raw_messages"] {
         assert_eq!(rows(&fixture, table).await, 2, "{table}");
     }
-    assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 1);
-    assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, at(9 * DAY), 9)
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, at(9 * DAY), 9)
+            .await
+            .unwrap(),
+        0
+    );
     assert_eq!(rows(&fixture, "arrivals").await, 1, "by which it is found");
     assert_eq!(rows(&fixture, "raw_messages").await, 1, "with what came");
     assert_eq!(rows(&fixture, "sightings").await, 0);
     conclude(store, &runs).await;
     let counted = store.view(&id.0).await.unwrap().row.sightings;
     assert_eq!(counted, 4, "as often as it came");
-    assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .expire(RetentionClass::Cases, at(9 * DAY), 9)
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(rows(&fixture, "cases").await, 0);
 }
 
@@ -271,7 +434,7 @@ async fn what_is_kept_for_no_time_that_anybody_sets_is_swept(fixture: Fixture) {
     fixture.execute(old).await;
     fixture.store.sweep().await.unwrap();
     let again = fixture.store.spent_on(first).await.unwrap();
-    assert!((again.usd() - 2.0 * before.usd()).abs() < 1e-9);
+    assert!((again.total_usd() - 2.0 * before.total_usd()).abs() < 1e-9);
     if !fixture.is_sqlite() {
         assert_eq!(rows(&fixture, "batches").await, 1, "that of today");
     }
@@ -322,7 +485,7 @@ async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {
     }
     let everything = before(86_400);
     assert_eq!(purge(&fixture, &everything).await, 5);
-    assert_eq!(store.kept(&everything).await.unwrap(), 0);
+    assert_eq!(store.count_kept_cases(&everything).await.unwrap(), 0);
     for table in [
         "raw_messages",
         "cases",
@@ -383,7 +546,7 @@ async fn g2_what_goes_on_is_not_removed_because_it_began_before_a_day(fixture: F
     let waits = case_of(&fixture.take(old(13 - 400 * DAY, "waits")).await);
     fixture.take(old(0, "is seen again")).await;
     let mut again = old(0, "comes again");
-    again.always = true;
+    again.on_demand = true;
     fixture.take(again).await;
     let runs = store.claim_one(&waits).await.unwrap().unwrap();
     fixture.take(old(0, "young")).await;
@@ -404,7 +567,7 @@ async fn g2_what_goes_on_is_not_removed_because_it_began_before_a_day(fixture: F
     for (key, id) in kept.iter().zip(["seen", "comes", "waits", "young"]) {
         assert!(key.contains(id), "{kept:?}");
     }
-    assert_eq!(store.kept(&what).await.unwrap(), 3);
+    assert_eq!(store.count_kept_cases(&what).await.unwrap(), 3);
     assert_eq!(
         rows(&fixture, "raw_messages").await,
         7,
@@ -423,7 +586,7 @@ async fn the_schema_says_which_migrations_it_has(fixture: Fixture) {
 }
 
 async fn what_grows_old_does_by_the_clock_of_the_database_too(fixture: Fixture) {
-    let earlier = async |now| fixture.store.earlier_of(now).await.unwrap();
+    let earlier = async |now| fixture.store.retention_time(now).await.unwrap();
     assert_eq!(earlier(at(0)).await, at(0));
     let ahead = at(40_000_000_000);
     assert_eq!(earlier(ahead).await == ahead, fixture.is_sqlite());

@@ -24,8 +24,8 @@ impl PostgresStore {
     /// See [`nightshift_pipeline::port::Cases::again_with_models`].
     pub(super) async fn queue_for_models(&self, most: usize) -> Result<u64, StoreError> {
         let doing = "queue cases for models";
-        let queued = self.count(doing, WITH_MODELS, [&limit(most)]).await?;
-        self.bell.ring();
+        let queued = self.retry_count(doing, WITH_MODELS, [&limit(most)]).await?;
+        self.bell.notify();
         Ok(queued)
     }
 }

@@ -6,7 +6,7 @@ use nightshift_alert::Severity;
 use nightshift_pipeline::case::Backlog;
 
 use super::database::Session;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{count, get_severity};
 
 /// Each half by an index of its own: of `IN` the planner cannot see that they hold all of it, and it reads the whole table.
@@ -28,7 +28,7 @@ const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, cas
      ) AS wished";
 
 /// How many cases wait or run.
-pub(super) async fn waiting(session: &Session) -> Result<BTreeMap<Severity, u64>, Failure> {
+pub(super) async fn waiting(session: &Session) -> Result<BTreeMap<Severity, u64>, PostgresFailure> {
     let rows = session.rows(WAITING, []).await?;
     rows.iter()
         .map(|row| Ok((get_severity(row, 0)?, count(row, 1)?)))
@@ -36,7 +36,7 @@ pub(super) async fn waiting(session: &Session) -> Result<BTreeMap<Severity, u64>
 }
 
 /// How much there is to do.
-pub(super) async fn read(session: &Session) -> Result<Backlog, Failure> {
+pub(super) async fn read(session: &Session) -> Result<Backlog, PostgresFailure> {
     let row = session.row(BACKLOG, []).await?;
     row.map_or(Ok(Backlog::default()), |row| {
         Ok(Backlog {

@@ -15,12 +15,12 @@ const FORGET: &str = "DELETE FROM orphaned_blobs WHERE key = ANY($1)";
 
 impl PostgresStore {
     pub(super) async fn announce(&self, keys: Vec<String>) -> Result<(), StoreError> {
-        let noted = self.change("note blobs", ANNOUNCE, [&keys]);
+        let noted = self.retry_change("note blobs", ANNOUNCE, [&keys]);
         noted.await.map(|_| ())
     }
 
     pub(super) async fn loose(&self, most: usize) -> Result<Vec<String>, StoreError> {
-        self.look("look for blobs", |session| async move {
+        self.retry_read("look for blobs", |session| async move {
             let rows = session.rows(LOOSE, [&limit(most)]).await?;
             rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
         })
@@ -28,7 +28,7 @@ impl PostgresStore {
     }
 
     pub(super) async fn forget(&self, keys: Vec<String>) -> Result<(), StoreError> {
-        let forgotten = self.change("note that blobs are gone", FORGET, [&keys]);
+        let forgotten = self.retry_change("note that blobs are gone", FORGET, [&keys]);
         forgotten.await.map(|_| ())
     }
 }

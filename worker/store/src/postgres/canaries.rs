@@ -26,7 +26,7 @@ const OPEN: &str = "SELECT cases.id, min(deliveries.sent_at) \
 #[async_trait]
 impl Canaries for PostgresStore {
     async fn last_canary(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        self.look("look for the last canary", |session| async move {
+        self.retry_read("look for the last canary", |session| async move {
             let row = session.row(LAST, [&CANARY_CLOSER]).await?;
             row.map(|row| Ok(row.try_get(0)?)).transpose()
         })
@@ -34,7 +34,7 @@ impl Canaries for PostgresStore {
     }
 
     async fn open_canaries(&self, most: usize) -> Result<Vec<(CaseId, DateTime<Utc>)>, StoreError> {
-        self.look("look for open canaries", |session| async move {
+        self.retry_read("look for open canaries", |session| async move {
             let rows = session.rows(OPEN, [&limit(most)]).await?;
             let one = |row: &tokio_postgres::Row| Ok((CaseId(row.try_get(0)?), row.try_get(1)?));
             rows.iter().map(one).collect()

@@ -8,34 +8,34 @@ use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, Waited,
+    Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, OutageWait,
 };
 use nightshift_pipeline::export::JournalLine;
-use nightshift_pipeline::port::{Cases, Claimed, Closing, StoreError};
+use nightshift_pipeline::port::{CaseClosure, Cases, ClaimedCase, StoreError};
 
 use super::PostgresStore;
 use super::{backlog, list, read};
 
 #[async_trait]
 impl Cases for PostgresStore {
-    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
         self.claim_best(lane, most, None).await
     }
 
-    async fn claim_waited(
+    async fn claim_overdue(
         &self,
         lane: Lane,
         most: usize,
-        waited: Waited,
-    ) -> Result<Vec<Claimed>, StoreError> {
+        waited: OutageWait,
+    ) -> Result<Vec<ClaimedCase>, StoreError> {
         self.claim_best(lane, most, Some(waited)).await
     }
 
-    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError> {
+    async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
         self.queue_for_models(most).await
     }
 
-    async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+    async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         self.claim_this(id).await
     }
 
@@ -44,7 +44,7 @@ impl Cases for PostgresStore {
     }
 
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
-        self.give_back(lease).await
+        self.release_lease(lease).await
     }
 
     async fn append(
@@ -56,12 +56,12 @@ impl Cases for PostgresStore {
         self.write(lease, events, charge).await
     }
 
-    async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
+    async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
         self.end(lease, closing).await
     }
 
     async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
-        self.run_again(id).await
+        self.retriage(id).await
     }
 
     async fn cancel(
@@ -69,19 +69,19 @@ impl Cases for PostgresStore {
         id: &str,
         who: &str,
         at: DateTime<Utc>,
-    ) -> Result<CalledOff, StoreError> {
-        self.call_off(id, who, at).await
+    ) -> Result<Cancellation, StoreError> {
+        self.cancel_triage(id, who, at).await
     }
 
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
-        self.look("list cases", |session| async move {
+        self.retry_read("list cases", |session| async move {
             list::list(&session, filter).await
         })
         .await
     }
 
     async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
-        self.look("read a case", |session| async move {
+        self.retry_read("read a case", |session| async move {
             Box::pin(read::view(&session, id)).await
         })
         .await
@@ -92,21 +92,21 @@ impl Cases for PostgresStore {
         id: &CaseId,
         revision: Option<u32>,
     ) -> Result<Vec<JournalLine>, StoreError> {
-        self.look("read a journal", |session| async move {
+        self.retry_read("read a journal", |session| async move {
             read::journal(&session, id, revision).await
         })
         .await
     }
 
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
-        self.look("count waiting cases", |session| async move {
+        self.retry_read("count waiting cases", |session| async move {
             backlog::waiting(&session).await
         })
         .await
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
-        self.look("count what there is to do", |session| async move {
+        self.retry_read("count what there is to do", |session| async move {
             backlog::read(&session).await
         })
         .await

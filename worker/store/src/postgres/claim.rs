@@ -9,15 +9,15 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::event::{Event, JOURNAL_VERSION};
 use nightshift_engine::journal::read_event;
-use nightshift_pipeline::case::{CaseId, Lane, Lease, Waited};
-use nightshift_pipeline::port::{Claimed, StoreError};
+use nightshift_pipeline::case::{CaseId, Lane, Lease, OutageWait};
+use nightshift_pipeline::port::{ClaimedCase, StoreError};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
-use super::database::{Session, Value};
-use super::failure::{Failure, Remedy};
+use super::database::{Session, SqlValue};
+use super::failure::{PostgresFailure, Remedy};
 use super::row::{get_revision, json, limit, number, parse, revision};
-use crate::again::again;
+use crate::previous_run::parse_previous_run;
 
 /// Whether this transaction may take a suspect: of one worker's claims one at a time looks for them, and the next
 /// statement sees what the one before it took.
@@ -128,15 +128,15 @@ fn journal_version() -> i32 {
 }
 
 /// Which cases a claim may take.
-struct Wanted {
+struct ClaimFilter {
     least: Severity,
     /// How long they have waited; none: it does not matter.
     urgent_secs: Option<f64>,
     other_secs: Option<f64>,
 }
 
-impl Wanted {
-    fn new(lane: Lane, waited: Option<Waited>) -> Self {
+impl ClaimFilter {
+    fn new(lane: Lane, waited: Option<OutageWait>) -> Self {
         Self {
             least: match lane {
                 Lane::Urgent => Severity::High,
@@ -149,14 +149,14 @@ impl Wanted {
 }
 
 /// A case that was taken, before it was read.
-struct Taken {
+struct ClaimedRow {
     lease: Lease,
     crashes: u32,
     is_begun: bool,
 }
 
-impl Taken {
-    fn of(row: &Row) -> Result<Self, Failure> {
+impl ClaimedRow {
+    fn from_row(row: &Row) -> Result<Self, PostgresFailure> {
         let (epoch, crashes): (i64, i32) = (row.try_get(2)?, row.try_get(3)?);
         Ok(Self {
             lease: Lease {
@@ -176,24 +176,28 @@ impl PostgresStore {
         &self,
         lane: Lane,
         most: usize,
-        waited: Option<Waited>,
-    ) -> Result<Vec<Claimed>, StoreError> {
-        let wanted = Wanted::new(lane, waited);
+        waited: Option<OutageWait>,
+    ) -> Result<Vec<ClaimedCase>, StoreError> {
+        let wanted = ClaimFilter::new(lane, waited);
         let mut tries = self.database.tries("claim cases");
         loop {
             match self.database.within(self.try_claim(&wanted, most)).await {
                 Ok(claimed) => return Ok(claimed),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
 
-    async fn try_claim(&self, wanted: &Wanted, most: usize) -> Result<Vec<Claimed>, Failure> {
+    async fn try_claim(
+        &self,
+        wanted: &ClaimFilter,
+        most: usize,
+    ) -> Result<Vec<ClaimedCase>, PostgresFailure> {
         let session = self.database.session(&[SUSPECTS, FREE, TAKE]).await?;
         let first = limit(most);
         let (_, _, freed, rows) = tokio::try_join!(
             biased;
-            session.say("BEGIN"),
+            session.batch_execute("BEGIN"),
             session.row(SUSPECTS, [&self.holder]),
             session.change(FREE, []),
             self.take(&session, wanted, first),
@@ -205,7 +209,10 @@ impl PostgresStore {
         let mut rows = rows;
         // Those that cannot be read are noted at the first look, and leave their place to others.
         while !rows.is_empty() {
-            let taken = rows.iter().map(Taken::of).collect::<Result<Vec<_>, _>>()?;
+            let taken = rows
+                .iter()
+                .map(ClaimedRow::from_row)
+                .collect::<Result<Vec<_>, _>>()?;
             for one in read(&session, taken).await? {
                 match one {
                     Ok(one) => claimed.push(one),
@@ -225,9 +232,9 @@ impl PostgresStore {
     async fn take(
         &self,
         session: &Session,
-        wanted: &Wanted,
+        wanted: &ClaimFilter,
         most: i64,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, PostgresFailure> {
         let mut rows = session
             .rows(
                 TAKE,
@@ -251,9 +258,9 @@ impl PostgresStore {
     async fn commit(
         &self,
         session: Session,
-        claimed: Vec<Claimed>,
-    ) -> Result<Vec<Claimed>, Failure> {
-        match session.say("COMMIT").await {
+        claimed: Vec<ClaimedCase>,
+    ) -> Result<Vec<ClaimedCase>, PostgresFailure> {
+        match session.batch_execute("COMMIT").await {
             Ok(()) => session.done(),
             Err(failure) if failure.remedy() == Remedy::Again && !claimed.is_empty() => {
                 drop(session);
@@ -280,13 +287,13 @@ impl PostgresStore {
     }
 
     /// See [`nightshift_pipeline::port::Cases::claim_one`].
-    pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+    pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         let mut tries = self.database.tries("claim a case");
         loop {
             match self.database.within(self.try_claim_this(id)).await {
                 Ok(Ok(claimed)) => return Ok(claimed),
-                Ok(Err(why)) => return Err(why.told("claim a case")),
-                Err(failure) => tries.again(failure).await?,
+                Ok(Err(why)) => return Err(why.into_store_error("claim a case")),
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
@@ -294,19 +301,22 @@ impl PostgresStore {
     async fn try_claim_this(
         &self,
         id: &CaseId,
-    ) -> Result<Result<Option<Claimed>, Failure>, Failure> {
+    ) -> Result<Result<Option<ClaimedCase>, PostgresFailure>, PostgresFailure> {
         let session = self.database.session(&[FREE, TAKE_ONE]).await?;
         let (_, _, row) = tokio::try_join!(
             biased;
-            session.say("BEGIN"),
+            session.batch_execute("BEGIN"),
             session.change(FREE, []),
             session.row(TAKE_ONE, [&id.0, &self.holder, &self.lease_secs]),
         )?;
-        let taken = row.iter().map(Taken::of).collect::<Result<Vec<_>, _>>()?;
+        let taken = row
+            .iter()
+            .map(ClaimedRow::from_row)
+            .collect::<Result<Vec<_>, _>>()?;
         match read(&session, taken).await?.pop() {
             Some(Err((lease, why))) => {
                 leave(&session, &lease, &why).await?;
-                session.say("COMMIT").await?;
+                session.batch_execute("COMMIT").await?;
                 session.done();
                 Ok(Err(why))
             }
@@ -319,14 +329,14 @@ impl PostgresStore {
     }
 
     /// See [`nightshift_pipeline::port::Cases::release`].
-    pub(super) async fn give_back(&self, lease: &Lease) -> Result<(), StoreError> {
+    pub(super) async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
         let (id, epoch) = (&lease.case_id.0, number(lease.epoch));
         let doing = "release a case";
-        if self.change(doing, RELEASE, [id, &epoch]).await? == 0 {
+        if self.retry_change(doing, RELEASE, [id, &epoch]).await? == 0 {
             // By a statement of its own: one that waited for whoever took the lease does not see what that one noted.
-            self.change(doing, NO_CRASH, [id, &epoch]).await?;
+            self.retry_change(doing, NO_CRASH, [id, &epoch]).await?;
         }
-        self.bell.ring();
+        self.bell.notify();
         Ok(())
     }
 }
@@ -337,18 +347,21 @@ pub(super) fn columns<'a>(leases: impl Iterator<Item = &'a Lease>) -> (Vec<&'a s
         .unzip()
 }
 
-type Read = Result<Claimed, (Lease, Failure)>;
+type ReadClaim = Result<ClaimedCase, (Lease, PostgresFailure)>;
 
 /// Reads the alerts and journals of cases that were taken, in their order.
-async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure> {
+async fn read(
+    session: &Session,
+    taken: Vec<ClaimedRow>,
+) -> Result<Vec<ReadClaim>, PostgresFailure> {
     if taken.is_empty() {
         return Ok(Vec::new());
     }
-    let of = |one: &Taken| (one.lease.case_id.0.clone(), revision(one.lease.revision));
+    let of = |one: &ClaimedRow| (one.lease.case_id.0.clone(), revision(one.lease.revision));
     let (ids, revisions): (Vec<_>, Vec<_>) = taken.iter().map(of).unzip();
     let (begun, begun_revisions): (Vec<_>, Vec<_>) =
         taken.iter().filter(|one| one.is_begun).map(of).unzip();
-    let (mut alerts, mut wide) = (BTreeMap::new(), Wide::default());
+    let (mut alerts, mut wide) = (BTreeMap::new(), WidenedTimes::default());
     for row in session.rows(ALERTS, [&ids, &revisions]).await? {
         let (id, text): (String, &str) = (row.try_get(0)?, row.try_get(1)?);
         let mut alert = parse::<Alert>(&id, text);
@@ -356,17 +369,17 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
             (row.try_get(3)?, row.try_get(4)?);
         if let (Ok(alert), (Some(first), Some(last)), false) =
             (&mut alert, noted, begun.contains(&id))
-            && alert.times.cover(first, last)
+            && alert.times.widen(first, last)
         {
             wide.add(&id, row.try_get(2)?, alert)?;
         }
         alerts.insert(id, alert);
     }
     if !wide.ids.is_empty() {
-        let columns: [Value<'_>; 4] = [&wide.ids, &wide.revisions, &wide.first, &wide.last];
+        let columns: [SqlValue<'_>; 4] = [&wide.ids, &wide.revisions, &wide.first, &wide.last];
         session.change(WIDEN, columns).await?;
     }
-    let mut journals: BTreeMap<String, Result<Vec<Event>, Failure>> = BTreeMap::new();
+    let mut journals: BTreeMap<String, Result<Vec<Event>, PostgresFailure>> = BTreeMap::new();
     if !begun.is_empty() {
         for row in session.rows(JOURNALS, [&begun, &begun_revisions]).await? {
             let (id, seq, text): (String, i32, &str) =
@@ -378,14 +391,14 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
     let mut before = said_before(session, &taken).await?;
     let claimed = taken.into_iter().map(|one| {
         let id = &one.lease.case_id.0;
-        let none = || Err(Failure::NoSuchCase(id.clone()));
+        let none = || Err(PostgresFailure::NoSuchCase(id.clone()));
         let alert = alerts.remove(id).unwrap_or_else(none);
         let events = journals.remove(id).unwrap_or_else(|| Ok(Vec::new()));
         match (alert, events) {
-            (Ok(alert), Ok(events)) => Ok(Claimed {
-                again: before
-                    .remove(id)
-                    .and_then(|(said, last)| again(id, &said, last.as_deref(), &alert)),
+            (Ok(alert), Ok(events)) => Ok(ClaimedCase {
+                previous_run: before.remove(id).and_then(|(said, last)| {
+                    parse_previous_run(id, &said, last.as_deref(), &alert)
+                }),
                 lease: one.lease,
                 alert: Arc::new(alert),
                 events,
@@ -399,15 +412,15 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
 
 /// Alerts whose times are wider now, as columns.
 #[derive(Default)]
-struct Wide {
+struct WidenedTimes {
     ids: Vec<String>,
     revisions: Vec<i32>,
     first: Vec<String>,
     last: Vec<String>,
 }
 
-impl Wide {
-    fn add(&mut self, id: &str, revision: i32, alert: &Alert) -> Result<(), Failure> {
+impl WidenedTimes {
+    fn add(&mut self, id: &str, revision: i32, alert: &Alert) -> Result<(), PostgresFailure> {
         self.ids.push(id.to_owned());
         self.revisions.push(revision);
         self.first.push(json(id, &alert.times.first_seen)?);
@@ -419,8 +432,8 @@ impl Wide {
 /// What was said of those that are begun another time, and the alert that it was said of.
 async fn said_before(
     session: &Session,
-    taken: &[Taken],
-) -> Result<BTreeMap<String, (String, Option<String>)>, Failure> {
+    taken: &[ClaimedRow],
+) -> Result<BTreeMap<String, (String, Option<String>)>, PostgresFailure> {
     let again = taken
         .iter()
         .filter(|one| one.lease.revision > 1 && !one.is_begun);
@@ -438,12 +451,12 @@ async fn said_before(
 }
 
 /// Up to the first event that this version cannot read.
-fn add(journal: &mut Result<Vec<Event>, Failure>, case_id: String, seq: i32, text: &str) {
+fn add(journal: &mut Result<Vec<Event>, PostgresFailure>, case_id: String, seq: i32, text: &str) {
     if let Ok(events) = journal {
         match read_event(text) {
             Ok(event) => events.push(event),
             Err(cause) => {
-                *journal = Err(Failure::Journal {
+                *journal = Err(PostgresFailure::Journal {
                     case_id,
                     seq: i64::from(seq),
                     cause,
@@ -453,7 +466,11 @@ fn add(journal: &mut Result<Vec<Event>, Failure>, case_id: String, seq: i32, tex
     }
 }
 
-async fn leave(session: &Session, lease: &Lease, why: &Failure) -> Result<(), Failure> {
+async fn leave(
+    session: &Session,
+    lease: &Lease,
+    why: &PostgresFailure,
+) -> Result<(), PostgresFailure> {
     tracing::warn!(
         case.id = %lease.case_id, error = why as &dyn std::error::Error, "a case waits for a newer worker"
     );

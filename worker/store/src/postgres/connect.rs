@@ -14,11 +14,11 @@ use tokio_postgres::{Client, Config, Connection, Error, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::form_urlencoded;
 
-use super::OpenError;
-use crate::options::{Options, Password, Waits, exposed};
+use super::PostgresOpenError;
+use crate::options::{DatabasePassword, StoreOptions, StoreTimeouts, exposed};
 
 /// A connection that somebody has to drive.
-pub(super) type Driven =
+pub(super) type DrivenConnection =
     Connection<Socket, <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<Socket>>::Stream>;
 
 /// Makes connections.
@@ -26,20 +26,20 @@ pub(super) type Driven =
 pub(super) struct Connector {
     config: Config,
     tls: MakeRustlsConnect,
-    password: Arc<Option<Password>>,
+    password: Arc<Option<DatabasePassword>>,
     /// What is said first on each connection.
     greeting: String,
 }
 
 impl Connector {
     /// By the address and the options.
-    pub(super) fn new(url: &str, options: &mut Options) -> Result<Self, OpenError> {
+    pub(super) fn new(url: &str, options: &mut StoreOptions) -> Result<Self, PostgresOpenError> {
         let (url, asked) = split(url)?;
         if let Some(password) = &options.password {
-            let unread = |(path, cause)| OpenError::Password { path, cause };
+            let unread = |(path, cause)| PostgresOpenError::Password { path, cause };
             password.first().map_err(unread)?;
         }
-        let mut config: Config = url.parse().map_err(OpenError::Url)?;
+        let mut config: Config = url.parse().map_err(PostgresOpenError::Url)?;
         let waits = options.waits;
         config
             .ssl_mode(asked.mode)
@@ -63,9 +63,14 @@ impl Connector {
     }
 
     /// A connection that its caller drives.
-    pub(super) async fn open(&self) -> Result<(Client, Driven), Error> {
+    pub(super) async fn open(&self) -> Result<(Client, DrivenConnection), Error> {
         let mut config = self.config.clone();
-        if let Some(password) = self.password.as_ref().as_ref().and_then(Password::now) {
+        if let Some(password) = self
+            .password
+            .as_ref()
+            .as_ref()
+            .and_then(DatabasePassword::current)
+        {
             config.password(exposed(&password));
         }
         config.connect(self.tls.clone()).await
@@ -81,11 +86,11 @@ impl std::fmt::Debug for Connector {
     }
 }
 
-type Connecting<'a> =
+type ConnectFuture<'a> =
     Pin<Box<dyn Future<Output = Result<(Client, JoinHandle<()>), Error>> + Send + 'a>>;
 
 impl Connect for Connector {
-    fn connect(&self, _: &Config) -> Connecting<'_> {
+    fn connect(&self, _: &Config) -> ConnectFuture<'_> {
         Box::pin(async move {
             let (client, connection) = self.open().await?;
             // The pool owns the task, and ends it with its connection.
@@ -108,7 +113,7 @@ impl Connect for Connector {
 /// The limits of a session. Said, not sent as startup options: poolers in front of a server refuse those. No statement here
 /// is worth compiling or a second process: by what the planner expects of the longest tables it would spend more time on
 /// them than they save.
-fn greeting(waits: Waits) -> String {
+fn greeting(waits: StoreTimeouts) -> String {
     format!(
         "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
          SET timezone = 'UTC'; SET jit = off; SET max_parallel_workers_per_gather = 0",
@@ -121,15 +126,15 @@ fn greeting(waits: Waits) -> String {
 
 /// What an address says of TLS.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct TlsSettings {
     mode: SslMode,
     root_cert: Option<PathBuf>,
 }
 
 /// Takes what the driver does not know from the address: it has no word for the checks of `verify-ca` and `verify-full`,
 /// which are always made, and for `sslrootcert`.
-fn split(url: &str) -> Result<(String, Asked), OpenError> {
-    let mut asked = Asked {
+fn split(url: &str) -> Result<(String, TlsSettings), PostgresOpenError> {
+    let mut asked = TlsSettings {
         mode: SslMode::Prefer,
         root_cert: None,
     };
@@ -142,7 +147,7 @@ fn split(url: &str) -> Result<(String, Asked), OpenError> {
             ("sslmode", "disable") => asked.mode = SslMode::Disable,
             ("sslmode", "allow" | "prefer") => asked.mode = SslMode::Prefer,
             ("sslmode", "require" | "verify-ca" | "verify-full") => asked.mode = SslMode::Require,
-            ("sslmode", other) => return Err(OpenError::SslMode(other.to_owned())),
+            ("sslmode", other) => return Err(PostgresOpenError::SslMode(other.to_owned())),
             ("sslrootcert", "system") => {}
             ("sslrootcert", path) => asked.root_cert = Some(path.into()),
             _ => {
@@ -157,18 +162,21 @@ fn split(url: &str) -> Result<(String, Asked), OpenError> {
 }
 
 /// The file of certificates that an address names, if it does.
-pub(crate) fn authorities(url: &str) -> Option<PathBuf> {
+pub(crate) fn root_certificate_file(url: &str) -> Option<PathBuf> {
     split(url).ok()?.1.root_cert
 }
 
 /// Certificates are always checked, the name included; only without TLS there is nothing to check.
-fn tls(mode: SslMode, ca_file: Option<&std::path::Path>) -> Result<ClientConfig, OpenError> {
+fn tls(
+    mode: SslMode,
+    ca_file: Option<&std::path::Path>,
+) -> Result<ClientConfig, PostgresOpenError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(OpenError::Tls)?;
+        .map_err(PostgresOpenError::Tls)?;
     if let Some(path) = ca_file {
-        let unread = |cause: rustls::pki_types::pem::Error| OpenError::CaFile {
+        let unread = |cause: rustls::pki_types::pem::Error| PostgresOpenError::CaFile {
             path: path.to_owned(),
             cause: Box::new(cause),
         };
@@ -176,7 +184,7 @@ fn tls(mode: SslMode, ca_file: Option<&std::path::Path>) -> Result<ClientConfig,
         for certificate in CertificateDer::pem_file_iter(path).map_err(unread)? {
             roots
                 .add(certificate.map_err(unread)?)
-                .map_err(OpenError::Tls)?;
+                .map_err(PostgresOpenError::Tls)?;
         }
         if roots.is_empty() {
             return Err(unread(rustls::pki_types::pem::Error::NoItemsFound));
@@ -198,7 +206,7 @@ fn tls(mode: SslMode, ca_file: Option<&std::path::Path>) -> Result<ClientConfig,
             let nobody = RootCertStore::empty();
             Ok(builder.with_root_certificates(nobody).with_no_client_auth())
         }
-        Err(error) => Err(OpenError::Tls(error)),
+        Err(error) => Err(PostgresOpenError::Tls(error)),
     }
 }
 
@@ -227,7 +235,7 @@ mod tests {
         assert_eq!(asked(two).0, two);
         assert!(matches!(
             split("postgres://h/d?sslmode=maybe"),
-            Err(OpenError::SslMode(_))
+            Err(PostgresOpenError::SslMode(_))
         ));
     }
 
@@ -235,6 +243,6 @@ mod tests {
     fn a_file_without_a_certificate_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = tls(SslMode::Require, Some(file.path())).unwrap_err();
-        assert!(matches!(error, OpenError::CaFile { .. }), "{error}");
+        assert!(matches!(error, PostgresOpenError::CaFile { .. }), "{error}");
     }
 }

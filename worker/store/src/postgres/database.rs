@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::failure::{Failure, Remedy};
-use crate::options::Waits;
+use super::failure::{PostgresFailure, Remedy};
+use crate::options::StoreTimeouts;
 
 /// Shortest and longest wait between two tries.
 const SHORTEST_WAIT: Duration = Duration::from_millis(20);
@@ -24,16 +24,16 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct Database {
     pub(super) pool: Pool,
-    pub(super) waits: Waits,
+    pub(super) waits: StoreTimeouts,
 }
 
 /// A value of a statement. Values are handed over, so that several statements can be sent before one is answered.
-pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
+pub(super) type SqlValue<'a> = &'a (dyn ToSql + Sync);
 
 impl Database {
     /// A connection of the pool, with these statements ready on it: those that are sent together must be, or they would
     /// not arrive in their order.
-    pub(super) async fn session(&self, statements: &[&str]) -> Result<Session, Failure> {
+    pub(super) async fn session(&self, statements: &[&str]) -> Result<Session, PostgresFailure> {
         let session = Session {
             client: Some(self.pool.get().await?),
         };
@@ -45,31 +45,31 @@ impl Database {
     /// Runs one try, which a server that falls silent cannot hold up.
     pub(super) fn within<T>(
         &self,
-        work: impl Future<Output = Result<T, Failure>>,
-    ) -> impl Future<Output = Result<T, Failure>> {
+        work: impl Future<Output = Result<T, PostgresFailure>>,
+    ) -> impl Future<Output = Result<T, PostgresFailure>> {
         let most = self.waits.statement + self.waits.pool + self.waits.connect + GRACE;
         within_at_most(most, work)
     }
 
     /// The tries of one request.
-    pub(super) fn tries(&self, doing: &'static str) -> Tries {
-        Tries::new(doing, self.waits.patience)
+    pub(super) fn tries(&self, doing: &'static str) -> RetryAttempts {
+        RetryAttempts::new(doing, self.waits.patience)
     }
 }
 
 /// Runs one try of what cannot wait for that long.
 pub(super) async fn within_at_most<T>(
     most: Duration,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
+    work: impl Future<Output = Result<T, PostgresFailure>>,
+) -> Result<T, PostgresFailure> {
     tokio::time::timeout(most, work)
         .await
-        .unwrap_or(Err(Failure::Silent(most)))
+        .unwrap_or(Err(PostgresFailure::Silent(most)))
 }
 
 /// The tries of one request, and when there are no more.
 #[derive(Debug)]
-pub(super) struct Tries {
+pub(super) struct RetryAttempts {
     doing: &'static str,
     patience: Duration,
     /// Whether there is nobody else who could try later.
@@ -78,7 +78,7 @@ pub(super) struct Tries {
     waits: ExponentialBackoff,
 }
 
-impl Tries {
+impl RetryAttempts {
     /// As many as there is patience for.
     pub(super) fn new(doing: &'static str, patience: Duration) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl Tries {
 
     /// Those of what a running case writes, for as long as its lease may hold: nobody else has what it found, and to
     /// find it again is paid for again. So also a lock, a slow statement, a full disk and a busy pool are waited out.
-    pub(super) fn of_a_running_case(doing: &'static str, lease: Duration) -> Self {
+    pub(super) fn for_running_case(doing: &'static str, lease: Duration) -> Self {
         Self {
             is_alone: true,
             ..Self::new(doing, lease)
@@ -105,7 +105,7 @@ impl Tries {
     }
 
     /// Waits for the time of the next try after this failure.
-    pub(super) async fn again(&mut self, failure: Failure) -> Result<(), StoreError> {
+    pub(super) async fn backoff(&mut self, failure: PostgresFailure) -> Result<(), StoreError> {
         let now = Instant::now();
         let give_up_at = *self.give_up_at.get_or_insert(now + self.patience);
         let may_pass = match failure.remedy() {
@@ -114,7 +114,7 @@ impl Tries {
             Remedy::Split | Remedy::None => false,
         };
         if !may_pass || now >= give_up_at {
-            return Err(failure.told(self.doing));
+            return Err(failure.into_store_error(self.doing));
         }
         let wait = self.waits.next().unwrap_or(LONGEST_WAIT);
         tracing::debug!(doing = self.doing, error = %failure, ?wait, "the store tries again");
@@ -139,8 +139,8 @@ impl Session {
     pub(super) async fn rows<const N: usize>(
         &self,
         sql: &str,
-        values: [Value<'_>; N],
-    ) -> Result<Vec<Row>, Failure> {
+        values: [SqlValue<'_>; N],
+    ) -> Result<Vec<Row>, PostgresFailure> {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
         Ok(client.query(&statement, &values).await?)
@@ -150,8 +150,8 @@ impl Session {
     pub(super) async fn row<const N: usize>(
         &self,
         sql: &str,
-        values: [Value<'_>; N],
-    ) -> Result<Option<Row>, Failure> {
+        values: [SqlValue<'_>; N],
+    ) -> Result<Option<Row>, PostgresFailure> {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
         Ok(client.query_opt(&statement, &values).await?)
@@ -161,20 +161,20 @@ impl Session {
     pub(super) async fn change<const N: usize>(
         &self,
         sql: &str,
-        values: [Value<'_>; N],
-    ) -> Result<u64, Failure> {
+        values: [SqlValue<'_>; N],
+    ) -> Result<u64, PostgresFailure> {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
         Ok(client.execute(&statement, &values).await?)
     }
 
     /// `BEGIN` and the like.
-    pub(super) async fn say(&self, sql: &str) -> Result<(), Failure> {
+    pub(super) async fn batch_execute(&self, sql: &str) -> Result<(), PostgresFailure> {
         Ok(self.client()?.batch_execute(sql).await?)
     }
 
-    fn client(&self) -> Result<&ClientWrapper, Failure> {
-        self.client.as_deref().ok_or(Failure::Closed)
+    fn client(&self) -> Result<&ClientWrapper, PostgresFailure> {
+        self.client.as_deref().ok_or(PostgresFailure::Closed)
     }
 }
 

@@ -7,7 +7,7 @@ use nightshift_pipeline::port::{DeadLetters, StoreError};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{count, limit};
 use crate::blobs;
 
@@ -21,16 +21,16 @@ const SETTLE: &str = "UPDATE dead_letters SET retried_at = $2 WHERE id = $1 AND 
 
 #[async_trait]
 impl DeadLetters for PostgresStore {
-    async fn letters(&self, most: usize) -> Result<Vec<DeadLetter>, StoreError> {
-        self.look("list dead letters", |session| async move {
+    async fn dead_letters(&self, most: usize) -> Result<Vec<DeadLetter>, StoreError> {
+        self.retry_read("list dead letters", |session| async move {
             let rows = session.rows(LIST, [&limit(most)]).await?;
             rows.iter().map(to_letter).collect()
         })
         .await
     }
 
-    async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
-        let found = self.look("read a dead letter", |session| async move {
+    async fn dead_letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
+        let found = self.retry_read("read a dead letter", |session| async move {
             let row = session.row(LETTER, [&id]).await?;
             row.map(|row| {
                 let bytes: Option<Vec<u8>> = row.try_get(8)?;
@@ -41,26 +41,34 @@ impl DeadLetters for PostgresStore {
         let Some((letter, bytes, blob)) = found.await? else {
             return Ok(None);
         };
-        let bytes = blobs::bytes(self.blobs.as_ref(), bytes, blob).await?;
+        let bytes = blobs::message_bytes(self.blobs.as_ref(), bytes, blob).await?;
         Ok(Some((letter, bytes)))
     }
 
-    async fn unread(&self, after: Option<i64>, most: usize) -> Result<Vec<i64>, StoreError> {
+    async fn unretried_dead_letters(
+        &self,
+        after: Option<i64>,
+        most: usize,
+    ) -> Result<Vec<i64>, StoreError> {
         let after = after.unwrap_or(0);
-        self.look("list dead letters", |session| async move {
+        self.retry_read("list dead letters", |session| async move {
             let rows = session.rows(UNREAD, [&after, &limit(most)]).await?;
             rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
         })
         .await
     }
 
-    async fn settle_letter(&self, id: i64, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let settled = self.change("settle a dead letter", SETTLE, [&id, &at]);
+    async fn mark_dead_letter_retried(
+        &self,
+        id: i64,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let settled = self.retry_change("settle a dead letter", SETTLE, [&id, &at]);
         Ok(settled.await? > 0)
     }
 }
 
-fn to_letter(row: &Row) -> Result<DeadLetter, Failure> {
+fn to_letter(row: &Row) -> Result<DeadLetter, PostgresFailure> {
     let case_id: Option<String> = row.try_get(6)?;
     Ok(DeadLetter {
         id: row.try_get(0)?,

@@ -7,7 +7,7 @@ use nightshift_pipeline::port::{Digests, StoreError};
 
 use super::PostgresStore;
 use super::database::Session;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{LEFTOVER, count, get_severity, get_verdict, limit, number, to_verdict};
 
 const ARRIVED: &str = "SELECT feed, count(*), \
@@ -57,12 +57,12 @@ pub(super) const SILENT: &str = "WITH RECURSIVE sources AS ( \
 
 #[async_trait]
 impl Digests for PostgresStore {
-    async fn brought(
+    async fn collect_digest(
         &self,
         since: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Digest, StoreError> {
-        self.look("read what a day brought", |session| async move {
+        self.retry_read("read what a day brought", |session| async move {
             brought(&session, since, until).await
         })
         .await
@@ -86,7 +86,7 @@ async fn brought(
     session: &Session,
     since: DateTime<Utc>,
     until: DateTime<Utc>,
-) -> Result<Digest, Failure> {
+) -> Result<Digest, PostgresFailure> {
     let mut digest = Digest {
         since,
         until,
@@ -113,7 +113,7 @@ async fn brought(
             (_, cases) => digest.verdicts.push((get_verdict(&row, 1)?, cases)),
         }
     }
-    digest.in_order();
+    digest.sort_verdicts();
     if let Some(row) = session.row(LETTERS, [&since, &until]).await? {
         digest.dead_letters = count(&row, 0)?;
     }

@@ -4,11 +4,11 @@
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::port::StoreError;
 
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{count, limit};
 use super::upkeep::{DOING, SLICE, messages_of_what_went};
-use super::{Opened, PostgresStore};
-use crate::left_off::LeftOff;
+use super::{PostgresCaseCursor, PostgresStore};
+use crate::scan_cursor::ScanCursor;
 
 /// Whole journals, up to the last triage that ended before: one that was called off has no conclusion, and goes with the
 /// next that has.
@@ -69,7 +69,7 @@ const ROWS: &str = concat!(
 );
 
 /// What one statement of many removed, whether that is all of what it looked at, and the last case that it looked at.
-type Removed = Option<(u64, bool, Opened)>;
+type RemovedBatch = Option<(u64, bool, PostgresCaseCursor)>;
 
 impl PostgresStore {
     /// Journals of triages that were not the last; of how many cases.
@@ -95,7 +95,7 @@ impl PostgresStore {
     async fn go_through(
         &self,
         sql: &str,
-        left_off: &LeftOff<Opened>,
+        left_off: &ScanCursor<PostgresCaseCursor>,
         before: DateTime<Utc>,
         most: usize,
     ) -> Result<u64, StoreError> {
@@ -115,7 +115,7 @@ impl PostgresStore {
                     break;
                 }
                 Err(_) if most > 1 => most /= 2,
-                Err(failure) => return Err(failure.told(DOING)),
+                Err(failure) => return Err(failure.into_store_error(DOING)),
             }
         }
         Ok(removed)
@@ -127,8 +127,8 @@ impl PostgresStore {
         sql: &str,
         before: DateTime<Utc>,
         most: i64,
-        from: Option<Opened>,
-    ) -> Result<Result<Removed, Failure>, StoreError> {
+        from: Option<PostgresCaseCursor>,
+    ) -> Result<Result<RemovedBatch, PostgresFailure>, StoreError> {
         let (at, id) = from.unwrap_or((DateTime::UNIX_EPOCH, String::new()));
         let mut tries = self.database.tries(DOING);
         loop {
@@ -145,7 +145,7 @@ impl PostgresStore {
             match self.database.within(one).await {
                 Ok(removed) => return Ok(Ok(removed)),
                 Err(failure) if failure.is_too_slow() => return Ok(Err(failure)),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Why a request did nothing: told apart by what may be done about it, never by the words of an error.
 
 use deadpool_postgres::PoolError;
-use nightshift_engine::causes::with_causes;
+use nightshift_engine::error_chain::format_error_chain;
 use nightshift_engine::journal::UnreadableEvent;
 use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::port::StoreError;
@@ -9,7 +9,7 @@ use tokio_postgres::error::SqlState;
 
 /// Why a request did nothing.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum PostgresFailure {
     /// The lease is gone.
     #[error("the lease on the case is lost")]
     LeaseLost,
@@ -69,7 +69,7 @@ pub(super) enum Remedy {
     None,
 }
 
-impl Failure {
+impl PostgresFailure {
     /// What may be done about it.
     pub(super) fn remedy(&self) -> Remedy {
         match self {
@@ -94,7 +94,7 @@ impl Failure {
     }
 
     /// As those outside the store see it.
-    pub(super) fn told(self, doing: &'static str) -> StoreError {
+    pub(super) fn into_store_error(self, doing: &'static str) -> StoreError {
         match self {
             Self::LeaseLost => StoreError::LeaseLost,
             Self::NoSuchCase(id) => StoreError::NoSuchCase(id),
@@ -107,7 +107,7 @@ impl Failure {
             }
             other => {
                 // Errors of the pool and the driver say their causes themselves, and have them as causes too.
-                let cause = with_causes(&other).into();
+                let cause = format_error_chain(&other).into();
                 match other.remedy() {
                     Remedy::Split => StoreError::Refused { doing, cause },
                     _ => StoreError::Database { doing, cause },

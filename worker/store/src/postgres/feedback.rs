@@ -5,17 +5,17 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, TraceContext};
 use nightshift_engine::port::{PastQuery, PersonDecision};
 use nightshift_pipeline::case::{CaseId, CaseStatus};
-use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 use nightshift_pipeline::feedback::{
-    Decided, NewPersonVerdict, PersonVerdict, decided_subjects, decision_over,
+    FeedbackRecord, NewPersonVerdict, PersonVerdict, decision_subjects, person_decision,
 };
 use nightshift_pipeline::port::{Feedback, StoreError};
 
-use super::database::{Session, Value};
-use super::failure::Failure;
+use super::database::{Session, SqlValue};
+use super::failure::PostgresFailure;
 use super::read;
 use super::row::{get_revision, get_verdict, parse, revision as to_revision, text};
-use super::{PostgresStore, desk};
+use super::{PostgresStore, case_workflow};
 
 /// Most decisions that are looked at, the newest ones.
 const MOST_DECISIONS: i64 = 500;
@@ -60,26 +60,30 @@ impl Feedback for PostgresStore {
         new: NewPersonVerdict,
     ) -> Result<PersonVerdict, StoreError> {
         let new = &new;
-        self.look("note a person's verdict", |session| async move {
+        self.retry_read("note a person's verdict", |session| async move {
             add(&session, id, new).await
         })
         .await
     }
 
-    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError> {
+    async fn record_action(
+        &self,
+        id: &str,
+        act: CaseAction,
+    ) -> Result<(CaseId, CaseWorkflow), StoreError> {
         let act = &act;
-        self.look("note what a person did", |session| async move {
-            desk::add(&session, id, act).await
+        self.retry_read("note what a person did", |session| async move {
+            case_workflow::add(&session, id, act).await
         })
         .await
     }
 
-    async fn came_with(
+    async fn trace_context(
         &self,
         id: &CaseId,
         revision: u32,
     ) -> Result<Option<TraceContext>, StoreError> {
-        self.look("read the alert of a case", |session| async move {
+        self.retry_read("read the alert of a case", |session| async move {
             Ok(read::alert(&session, &id.0, to_revision(revision))
                 .await?
                 .trace)
@@ -87,9 +91,13 @@ impl Feedback for PostgresStore {
         .await
     }
 
-    async fn verdicts_after(&self, after: i64, most: usize) -> Result<Vec<Decided>, StoreError> {
-        self.look("read what people decided", |session| async move {
-            desk::decided(&session, after, most).await
+    async fn verdicts_after(
+        &self,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<FeedbackRecord>, StoreError> {
+        self.retry_read("read what people decided", |session| async move {
+            case_workflow::decided(&session, after, most).await
         })
         .await
     }
@@ -99,9 +107,9 @@ async fn add(
     session: &Session,
     id: &str,
     new: &NewPersonVerdict,
-) -> Result<PersonVerdict, Failure> {
+) -> Result<PersonVerdict, PostgresFailure> {
     let case = read::find(session, id).await?;
-    let none = || Failure::NoVerdict(case.id.0.clone());
+    let none = || PostgresFailure::NoVerdict(case.id.0.clone());
     let row = session.row(CONCLUDED, [&case.id.0]).await?;
     let concluded: Option<i32> = row.map_or(Ok(None), |row| row.try_get(0))?;
     let concluded = concluded.ok_or_else(none)?;
@@ -125,17 +133,17 @@ async fn add(
         )
         .await?;
     let kind = if agreed {
-        ActKind::Agreed
+        CaseActionKind::Agreed
     } else {
-        ActKind::Disagreed { verdict }
+        CaseActionKind::Disagreed { verdict }
     };
-    let act = Act {
+    let act = CaseAction {
         at: new.at,
         by: new.by.clone(),
         kind,
         note: new.note.clone(),
     };
-    desk::note(session, &case.id.0, &act).await?;
+    case_workflow::note(session, &case.id.0, &act).await?;
     Ok(PersonVerdict {
         at: new.at,
         by: by.into_owned(),
@@ -147,7 +155,10 @@ async fn add(
 }
 
 /// What people said of a case, the newest first.
-pub(super) async fn of_case(session: &Session, id: &str) -> Result<Vec<PersonVerdict>, Failure> {
+pub(super) async fn of_case(
+    session: &Session,
+    id: &str,
+) -> Result<Vec<PersonVerdict>, PostgresFailure> {
     let rows = session.rows(OF_CASE, [&id]).await?;
     rows.iter()
         .map(|row| {
@@ -169,7 +180,7 @@ pub(super) async fn decided(
     session: &Session,
     account: &str,
     query: &PastQuery,
-) -> Result<Option<PersonDecision>, Failure> {
+) -> Result<Option<PersonDecision>, PostgresFailure> {
     let (kinds, values): (Vec<_>, Vec<_>) = query
         .actors
         .iter()
@@ -177,7 +188,7 @@ pub(super) async fn decided(
         .unzip();
     let roles: Vec<_> = query.actors.iter().map(|one| one.role.as_str()).collect();
     let (account, kind) = (text(account), text(&query.kind));
-    let asked: [Value<'_>; 6] = [&account, &kind, &MOST_DECISIONS, &kinds, &values, &roles];
+    let asked: [SqlValue<'_>; 6] = [&account, &kind, &MOST_DECISIONS, &kinds, &values, &roles];
     let row = session.row(DECIDED, asked).await?;
     let Some(row) = row else {
         return Ok(None);
@@ -185,7 +196,7 @@ pub(super) async fn decided(
     let case_id: String = row.try_get(0)?;
     let alert: Alert = parse(&case_id, row.try_get(4)?)?;
     let (verdict, by, at) = (get_verdict(&row, 1)?, row.try_get(2)?, row.try_get(3)?);
-    let mut decision = decision_over(case_id, &alert, verdict, by, at);
+    let mut decision = person_decision(case_id, &alert, verdict, by, at);
     if verdict.is_benign() {
         decision.ended_at = ended_at(session, &account, &decision).await?;
     }
@@ -197,8 +208,8 @@ async fn ended_at(
     session: &Session,
     account: &str,
     decision: &PersonDecision,
-) -> Result<Option<DateTime<Utc>>, Failure> {
-    let (kinds, values): (Vec<_>, Vec<_>) = decided_subjects(decision)
+) -> Result<Option<DateTime<Utc>>, PostgresFailure> {
+    let (kinds, values): (Vec<_>, Vec<_>) = decision_subjects(decision)
         .into_iter()
         .map(|one| (one.kind.as_str(), text(&one.value)))
         .unzip();

@@ -6,10 +6,10 @@
 //! that share but one of a thousand numbers, which two full ones always do: small batches are accepted side by side, full
 //! ones one at a time. A batch that is larger than that is accepted in parts, each in a transaction of its own.
 
+mod admission_lookup;
+mod batch_part;
+mod case_change;
 mod columns;
-mod ground;
-mod turn;
-mod wave;
 mod write;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,16 +17,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use nightshift_pipeline::admission::Mute;
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::port::{Accepted, Inbox, StoreError};
+use nightshift_pipeline::port::{AcceptedAlert, Inbox, StoreError};
 use uuid::Uuid;
 
 use super::database::{Session, within_at_most};
-use super::failure::{Failure, Remedy};
+use super::failure::{PostgresFailure, Remedy};
 use super::{PostgresStore, mutes};
 use crate::blobs;
-use crate::split::{self, Refusal};
-use ground::{Facts, Wanted};
-use wave::{Ids, Messages, Wave};
+use crate::split::{self, CommitError};
+use admission_lookup::{AdmissionLookup, PostgresAdmissionData};
+use batch_part::{BatchMessages, BatchPart, ReservedIds};
 
 const DOING: &str = "accept a batch";
 /// Most alerts of a transaction. Messages may hold thousands together, and the locks of a transaction hold up others.
@@ -45,17 +45,19 @@ const NEW_LETTERS: &str =
 
 #[async_trait]
 impl Inbox for PostgresStore {
-    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<AcceptedAlert>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
-        let placed = blobs::place(self.blobs.as_ref(), &batch, |keys| self.announce(keys)).await?;
-        let messages = &Mutex::new(Messages::of(placed));
+        let placed =
+            blobs::write_large_messages(self.blobs.as_ref(), &batch, |keys| self.announce(keys))
+                .await?;
+        let messages = &Mutex::new(BatchMessages::new(placed));
         let messages = || messages.lock().unwrap_or_else(PoisonError::into_inner);
         split::accept(batch, MOST_TOGETHER, |part, is_split| async move {
             if is_split {
                 // It may refer to a message twice, and keeps it in its rows.
-                return Ok(self.accept_whole(&part, Messages::default()).await?.0);
+                return Ok(self.accept_whole(&part, BatchMessages::default()).await?.0);
             }
             let before = messages().clone();
             let (accepted, after) = self.accept_whole(&part, before).await?;
@@ -71,37 +73,37 @@ impl PostgresStore {
     async fn accept_whole(
         &self,
         batch: &[Arrival],
-        messages: Messages,
-    ) -> Result<Decided, Refusal> {
+        messages: BatchMessages,
+    ) -> Result<BatchDecision, CommitError> {
         let name = Uuid::new_v4();
         let mut tries = self.database.tries(DOING);
-        let mut decided = Decided::default();
+        let mut decided = BatchDecision::default();
         loop {
             // On the heap: it holds a dozen statements that are sent together.
             let one = Box::pin(self.try_accept(batch, &messages, name, &mut decided));
             let Err(failure) = self.database.within(one).await else {
-                self.bell.ring();
+                self.bell.notify();
                 return Ok(decided);
             };
             // What takes too long may go in parts. One alert that does waits for a faster database: it is no fault of it.
             let is_too_much = batch.len() > 1 && self.is_too_much(&failure).await;
             if is_too_much || failure.remedy() == Remedy::Split {
-                return Err(Refusal::Batch(failure.told(DOING)));
+                return Err(CommitError::Batch(failure.into_store_error(DOING)));
             }
-            tries.again(failure).await.map_err(Refusal::Store)?;
+            tries.backoff(failure).await.map_err(CommitError::Store)?;
         }
     }
 
     /// Whether less may be done in time. A server that did not answer may be away: only where it answers others was it too
     /// much.
-    pub(super) async fn is_too_much(&self, failure: &Failure) -> bool {
-        let Failure::Silent(_) = failure else {
+    pub(super) async fn is_too_much(&self, failure: &PostgresFailure) -> bool {
+        let PostgresFailure::Silent(_) = failure else {
             return failure.is_too_slow();
         };
         let most = self.database.waits.pool + self.database.waits.connect;
         let asked = within_at_most(most, async {
             let session = self.database.session(&[]).await?;
-            session.say("SELECT").await?;
+            session.batch_execute("SELECT").await?;
             session.done();
             Ok(())
         });
@@ -112,37 +114,38 @@ impl PostgresStore {
     async fn try_accept(
         &self,
         batch: &[Arrival],
-        messages: &Messages,
+        messages: &BatchMessages,
         name: Uuid,
-        decided: &mut Decided,
-    ) -> Result<(), Failure> {
+        decided: &mut BatchDecision,
+    ) -> Result<(), PostgresFailure> {
         let statements = [
-            &ground::STATEMENTS[..],
+            &admission_lookup::STATEMENTS[..],
             &write::STATEMENTS,
-            &turn::STATEMENTS,
+            &case_change::STATEMENTS,
         ]
         .concat();
         let session = self.database.session(&statements).await?;
-        let wanted = Wanted::of(batch, &self.admission);
+        let wanted = AdmissionLookup::from_arrivals(batch, &self.admission);
         let (start, facts) = tokio::try_join!(
             biased;
             self.start(&session, batch, messages, &wanted, name),
-            Facts::read(&session, &wanted),
+            PostgresAdmissionData::read(&session, &wanted),
         )?;
         if start.is_accepted {
-            session.say("ROLLBACK").await?;
+            session.batch_execute("ROLLBACK").await?;
             session.done();
             return Ok(());
         }
         let (mut ids, mut facts, mut rest) = (start.ids, facts, batch);
         decided.0.clear();
         loop {
-            let wave = Wave::decide(rest, &mut facts, &start.mutes, &self.admission, &mut ids)?;
+            let wave =
+                BatchPart::decide(rest, &mut facts, &start.mutes, &self.admission, &mut ids)?;
             rest = rest.get(wave.accepted.len()..).unwrap_or_default();
             decided.0.extend(wave.accepted);
             if rest.is_empty() {
                 decided.1 = ids.messages;
-                let last = write::Last {
+                let last = write::BatchEnd {
                     name,
                     alerts: batch.len(),
                 };
@@ -151,8 +154,8 @@ impl PostgresStore {
                 return Ok(());
             }
             wave.writes.send(&session, None).await?;
-            let wanted = Wanted::of(rest, &self.admission);
-            facts = Facts::read(&session, &wanted).await?;
+            let wanted = AdmissionLookup::from_arrivals(rest, &self.admission);
+            facts = PostgresAdmissionData::read(&session, &wanted).await?;
         }
     }
 
@@ -161,37 +164,37 @@ impl PostgresStore {
         &self,
         session: &Session,
         batch: &[Arrival],
-        messages: &Messages,
-        wanted: &Wanted,
+        messages: &BatchMessages,
+        wanted: &AdmissionLookup,
         name: Uuid,
-    ) -> Result<Start, Failure> {
+    ) -> Result<TransactionStart, PostgresFailure> {
         let locks = wanted.locks();
         let most = i32::try_from(batch.len()).unwrap_or(i32::MAX);
         let letters = batch.iter().filter(|one| one.unreadable.is_some()).count();
         let letters = i32::try_from(letters).unwrap_or(i32::MAX);
         let (_, _, accepted, added, raw, letters) = tokio::try_join!(
             biased;
-            session.say("BEGIN"),
+            session.batch_execute("BEGIN"),
             session.rows(LOCK, [&locks]),
             session.row(IS_ACCEPTED, [&name]),
             session.rows(mutes::HOLDING, []),
             session.rows(NEW_IDS, [&most]),
             session.rows(NEW_LETTERS, [&letters]),
         )?;
-        Ok(Start {
+        Ok(TransactionStart {
             is_accepted: accepted.is_some(),
             mutes: mutes::in_force(&self.admission, &added, &self.told)?,
-            ids: Ids::of(&raw, &letters, messages.clone())?,
+            ids: ReservedIds::from_rows(&raw, &letters, messages.clone())?,
         })
     }
 }
 
 /// What became of alerts, and where their messages are then.
-type Decided = (Vec<Accepted>, Messages);
+type BatchDecision = (Vec<AcceptedAlert>, BatchMessages);
 
 /// What a transaction begins with.
-struct Start {
+struct TransactionStart {
     is_accepted: bool,
     mutes: Vec<Mute>,
-    ids: Ids,
+    ids: ReservedIds,
 }

@@ -5,13 +5,13 @@
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::Lease;
-use nightshift_pipeline::port::{Closing, StoreError};
+use nightshift_pipeline::port::{CaseClosure, StoreError};
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::database::{Session, Tries, Value};
-use super::desk::REOPEN;
-use super::failure::Failure;
+use super::case_workflow::REOPEN;
+use super::database::{RetryAttempts, Session, SqlValue};
+use super::failure::PostgresFailure;
 use super::row::{json, number, revision, text};
 
 /// `clock_timestamp` and not `now`: a statement that waited for a lock is judged by when it got it.
@@ -92,15 +92,15 @@ const IS_CONCLUDED: &str =
     "SELECT FROM conclusions WHERE case_id = $1 AND revision = $2 AND epoch = $3";
 
 /// Events as columns.
-struct Columns<'a> {
+struct EventColumns<'a> {
     at: Vec<chrono::DateTime<chrono::Utc>>,
     kinds: Vec<&'static str>,
     commands: Vec<Option<&'a str>>,
     texts: Vec<String>,
 }
 
-impl<'a> Columns<'a> {
-    fn of(lease: &Lease, events: &'a [Event]) -> Result<Self, Failure> {
+impl<'a> EventColumns<'a> {
+    fn from_events(lease: &Lease, events: &'a [Event]) -> Result<Self, PostgresFailure> {
         let texts = events.iter().map(|event| json(&lease.case_id.0, event));
         Ok(Self {
             at: events.iter().map(|event| event.at).collect(),
@@ -115,7 +115,7 @@ impl<'a> Columns<'a> {
 }
 
 /// What a write is known by: case, revision, epoch, and its own name.
-struct Write<'a> {
+struct JournalWrite<'a> {
     id: &'a str,
     revision: i32,
     epoch: i64,
@@ -123,7 +123,7 @@ struct Write<'a> {
     charge: Charge,
 }
 
-impl<'a> Write<'a> {
+impl<'a> JournalWrite<'a> {
     fn new(lease: &'a Lease, charge: Charge) -> Self {
         Self {
             id: &lease.case_id.0,
@@ -135,7 +135,11 @@ impl<'a> Write<'a> {
     }
 
     /// Adds the events, if the lease holds; whether it did.
-    async fn append(&self, session: &Session, news: &Columns<'_>) -> Result<bool, Failure> {
+    async fn append(
+        &self,
+        session: &Session,
+        news: &EventColumns<'_>,
+    ) -> Result<bool, PostgresFailure> {
         let row = session
             .row(
                 APPEND,
@@ -167,19 +171,23 @@ impl PostgresStore {
         events: &[Event],
         charge: Charge,
     ) -> Result<(), StoreError> {
-        let told = |failure: Failure| failure.told("write a journal");
-        let news = Columns::of(lease, events).map_err(told)?;
-        let write = Write::new(lease, charge);
-        let mut tries = Tries::of_a_running_case("write a journal", self.lease);
+        let told = |failure: PostgresFailure| failure.into_store_error("write a journal");
+        let news = EventColumns::from_events(lease, events).map_err(told)?;
+        let write = JournalWrite::new(lease, charge);
+        let mut tries = RetryAttempts::for_running_case("write a journal", self.lease);
         loop {
             match self.database.within(self.try_write(&write, &news)).await {
                 Ok(()) => return Ok(()),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
 
-    async fn try_write(&self, write: &Write<'_>, news: &Columns<'_>) -> Result<(), Failure> {
+    async fn try_write(
+        &self,
+        write: &JournalWrite<'_>,
+        news: &EventColumns<'_>,
+    ) -> Result<(), PostgresFailure> {
         let session = self.database.session(&[]).await?;
         let is_written = write.append(&session, news).await?
             || session
@@ -190,26 +198,26 @@ impl PostgresStore {
         if is_written {
             Ok(())
         } else {
-            Err(Failure::LeaseLost)
+            Err(PostgresFailure::LeaseLost)
         }
     }
 
     /// See [`nightshift_pipeline::port::Cases::conclude`].
-    pub(super) async fn end(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
-        let told = |failure: Failure| failure.told("conclude a case");
-        let news = Columns::of(lease, &closing.events).map_err(told)?;
+    pub(super) async fn end(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
+        let told = |failure: PostgresFailure| failure.into_store_error("conclude a case");
+        let news = EventColumns::from_events(lease, &closing.events).map_err(told)?;
         let report = json(&lease.case_id.0, &closing.report).map_err(told)?;
-        let write = Write::new(lease, closing.charge);
-        let mut tries = Tries::of_a_running_case("conclude a case", self.lease);
+        let write = JournalWrite::new(lease, closing.charge);
+        let mut tries = RetryAttempts::for_running_case("conclude a case", self.lease);
         loop {
             // On the heap: it holds all statements that are sent together.
             let one = Box::pin(self.try_end(&write, &news, closing, &report));
             match self.database.within(one).await {
                 Ok(()) => {
-                    self.bell.ring();
+                    self.bell.notify();
                     return Ok(());
                 }
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
@@ -217,11 +225,11 @@ impl PostgresStore {
     /// All of it is sent at once. What follows the first statement does nothing unless that one held the lease.
     async fn try_end(
         &self,
-        write: &Write<'_>,
-        news: &Columns<'_>,
-        closing: &Closing,
+        write: &JournalWrite<'_>,
+        news: &EventColumns<'_>,
+        closing: &CaseClosure,
         report: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PostgresFailure> {
         let statements = [APPEND, ADD_CONCLUSION, WISH, END, REOPEN, IS_CONCLUDED];
         let session = self.database.session(&statements).await?;
         let (id, revision, epoch, name) = (&write.id, &write.revision, &write.epoch, &write.name);
@@ -232,10 +240,10 @@ impl PostgresStore {
         let (reason, confidence) = (&conclusion.reason.as_str(), &conclusion.confidence.as_str());
         let assessed = &conclusion.assessed_severity.as_str();
         let destinations: Vec<_> = closing.destinations.iter().map(|name| text(name)).collect();
-        let cleared = closing.cleared();
+        let cleared = closing.clearance();
         let until = cleared.and_then(|cleared| cleared.until);
         let from = cleared.and_then(|cleared| cleared.from);
-        let ended: [Value<'_>; 13] = [
+        let ended: [SqlValue<'_>; 13] = [
             id,
             revision,
             epoch,
@@ -250,26 +258,26 @@ impl PostgresStore {
             &from,
             &closing.recheck_at,
         ];
-        let concluded: [Value<'_>; 12] = [
+        let concluded: [SqlValue<'_>; 12] = [
             id, revision, epoch, name, at, status, verdict, leaning, reason, confidence, assessed,
             &report,
         ];
         let (_, _, _, _, _, _, is_concluded, _) = tokio::try_join!(
             biased;
-            session.say("BEGIN"),
+            session.batch_execute("BEGIN"),
             write.append(&session, news),
             session.change(ADD_CONCLUSION, concluded),
             session.change(WISH, [id, revision, epoch, name, at, &destinations]),
             session.change(END, ended),
             session.change(REOPEN, [id, &ours]),
             session.row(IS_CONCLUDED, [id, revision, epoch]),
-            session.say("COMMIT"),
+            session.batch_execute("COMMIT"),
         )?;
         session.done();
         if is_concluded.is_some() {
             Ok(())
         } else {
-            Err(Failure::LeaseLost)
+            Err(PostgresFailure::LeaseLost)
         }
     }
 }

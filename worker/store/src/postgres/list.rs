@@ -4,7 +4,7 @@ use nightshift_alert::{CANARY_FEED, Severity};
 use nightshift_pipeline::case::{CaseFilter, CaseRow};
 
 use super::database::Session;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{self, CASE_COLUMNS, LEFTOVER, limit, text};
 
 /// The severity that is shown, as `CaseRow::shown_severity` has it. The index of what is grave is over the same words.
@@ -35,7 +35,10 @@ const NAMED: &str = "SELECT named.case_id FROM unnest(ARRAY[$12::text, $13::text
      ) AS named";
 
 /// Cases that fit the filter, the newest first; canaries only where they are asked for. Letters are folded as those of SQLite are, those of ASCII alone.
-pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
+pub(super) async fn list(
+    session: &Session,
+    filter: &CaseFilter,
+) -> Result<Vec<CaseRow>, PostgresFailure> {
     let letters = |filter: &Option<String>| filter.as_deref().map(|it| text(it).into_owned());
     let [value, small] = filter.text_as_values();
     let rows = session
@@ -50,7 +53,7 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
                 &letters(&filter.account),
                 &letters(&filter.text),
                 &filter.after.as_ref().map(|id| text(&id.0).into_owned()),
-                &filter.desk.map(|desk| desk.as_str()),
+                &filter.workflow_status.map(|desk| desk.as_str()),
                 &filter.disagreed,
                 &filter.without_samples,
                 &letters(&value),
@@ -64,7 +67,7 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
 /// The statement, with its thirteen values.
 pub(super) fn sql(filter: &CaseFilter) -> String {
     let said = again(filter);
-    let grave = match filter.is_grave() {
+    let grave = match filter.is_high_priority() {
         true => format!("{GRAVE} AND {SEVERITY} >= 'high'"),
         false => String::new(),
     };
@@ -84,7 +87,7 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
 /// What is asked for, said once more in words of ours and not as values: of those the indexes are made, and how rare they
 /// are is known. What is grave has an index of its own.
 fn again(filter: &CaseFilter) -> String {
-    let other = Some(filter).filter(|filter| !filter.is_grave());
+    let other = Some(filter).filter(|filter| !filter.is_high_priority());
     let status = other
         .and_then(|filter| filter.status)
         .map(|status| format!("AND status = '{}'", status.as_str()));

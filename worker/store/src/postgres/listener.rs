@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use nightshift_engine::causes::with_causes;
-use nightshift_pipeline::port::Wake;
+use nightshift_engine::error_chain::format_error_chain;
+use nightshift_pipeline::port::WorkNotifier;
 use tokio::task::JoinSet;
 use tokio_postgres::AsyncMessage;
 
 use super::PostgresStore;
-use super::connect::{Connector, Driven};
-use crate::bell::Bell;
+use super::connect::{Connector, DrivenConnection};
+use crate::notifier::Notifier;
 
 /// Said once for each batch that made work, in its transaction.
 pub(super) const NOTIFY: &str = "SELECT pg_notify('nightshift-work', '')";
@@ -27,7 +27,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    fn start(&self, connector: &Connector, bell: &Bell) {
+    fn start(&self, connector: &Connector, bell: &Notifier) {
         let Ok(mut task) = self.task.lock() else {
             return;
         };
@@ -38,14 +38,14 @@ impl Listener {
 }
 
 #[async_trait]
-impl Wake for PostgresStore {
+impl WorkNotifier for PostgresStore {
     async fn wait_for_work(&self, heard: u64) -> u64 {
         self.listener.start(&self.connector, &self.bell);
         self.bell.wait(heard).await
     }
 }
 
-async fn listen(connector: Connector, bell: Bell) {
+async fn listen(connector: Connector, bell: Notifier) {
     let mut waits = backoff();
     loop {
         match connector.open().await {
@@ -56,7 +56,7 @@ async fn listen(connector: Connector, bell: Bell) {
                 }
             }
             Err(error) => tracing::warn!(
-                error = with_causes(&error),
+                error = format_error_chain(&error),
                 "cannot listen for work of other processes"
             ),
         }
@@ -65,12 +65,16 @@ async fn listen(connector: Connector, bell: Bell) {
 }
 
 /// Until the connection ends; how many messages came.
-async fn hear(client: tokio_postgres::Client, mut connection: Driven, bell: &Bell) -> u64 {
+async fn hear(
+    client: tokio_postgres::Client,
+    mut connection: DrivenConnection,
+    bell: &Notifier,
+) -> u64 {
     let mut heard = 0;
     let listening = async {
         let listening = client.batch_execute(LISTEN).await;
         // What was said before is not heard any more: look once.
-        bell.ring();
+        bell.notify();
         if listening.is_ok() {
             std::future::pending::<()>().await;
         }
@@ -83,7 +87,7 @@ async fn hear(client: tokio_postgres::Client, mut connection: Driven, bell: &Bel
             message = message => match message {
                 Some(Ok(AsyncMessage::Notification(_))) => {
                     heard += 1;
-                    bell.ring();
+                    bell.notify();
                 }
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return heard,

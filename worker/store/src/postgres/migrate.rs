@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, PoolError};
-use nightshift_engine::causes::with_causes;
+use nightshift_engine::error_chain::format_error_chain;
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 
-use super::OpenError;
+use super::PostgresOpenError;
 use super::database::Session;
-use super::failure::Failure;
-use crate::told;
+use super::failure::PostgresFailure;
+use crate::logged_once;
 
 mod embedded {
     refinery::embed_migrations!("../../migrations/postgres");
@@ -35,9 +35,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs what is missing. A database that is ahead of this program is left as it is: migrations first only add.
-pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
+pub(super) async fn run(pool: &Pool) -> Result<(), PostgresOpenError> {
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
-        OpenError::Migrate(with_causes(error.as_ref()).into())
+        PostgresOpenError::Migrate(format_error_chain(error.as_ref()).into())
     };
     let client = pool.get().await.map_err(refused)?;
     // A worker whose role may not change the schema can be started once a migration was run by another.
@@ -60,25 +60,27 @@ pub(super) async fn migrate(
     client: &mut tokio_postgres::Client,
     runner: &refinery::Runner,
     patience: Duration,
-) -> Result<(), OpenError> {
+) -> Result<(), PostgresOpenError> {
     let give_up_at = Instant::now() + patience;
     let mut is_told = false;
     loop {
         let error = match runner.run_async(client).await {
             Ok(report) => {
-                told::migrated(&report);
+                logged_once::log_migrations(&report);
                 return Ok(());
             }
             Err(error) => error,
         };
         if !is_locked_out(&error) {
-            return Err(OpenError::Migrate(with_causes(&error).into()));
+            return Err(PostgresOpenError::Migrate(
+                format_error_chain(&error).into(),
+            ));
         }
         if Instant::now() >= give_up_at {
             let long = long(client).await;
-            return Err(OpenError::Locked {
+            return Err(PostgresOpenError::Locked {
                 long,
-                cause: with_causes(&error).into(),
+                cause: format_error_chain(&error).into(),
             });
         }
         if !std::mem::replace(&mut is_told, true) {
@@ -100,17 +102,17 @@ fn is_locked_out(error: &refinery::Error) -> bool {
 async fn long(client: &tokio_postgres::Client) -> String {
     match client.query_one(LONG, &[]).await {
         Ok(row) => row.try_get(0).unwrap_or_default(),
-        Err(error) => with_causes(&error),
+        Err(error) => format_error_chain(&error),
     }
 }
 
 /// Why there is no connection, each cause once.
-fn refused(error: PoolError) -> OpenError {
+fn refused(error: PoolError) -> PostgresOpenError {
     let why = match error {
-        PoolError::Backend(error) => with_causes(&error),
-        other => with_causes(&other),
+        PoolError::Backend(error) => format_error_chain(&error),
+        other => format_error_chain(&other),
     };
-    OpenError::Connect(why.into())
+    PostgresOpenError::Connect(why.into())
 }
 
 /// A program of an earlier version does not mind migrations that it does not know.
@@ -159,7 +161,7 @@ pub(crate) fn runner_with(next: refinery::Migration) -> refinery::Runner {
 }
 
 /// Names of the migrations that are applied, oldest first.
-pub(super) async fn applied(session: &Session) -> Result<Vec<String>, Failure> {
+pub(super) async fn applied(session: &Session) -> Result<Vec<String>, PostgresFailure> {
     let rows = session.rows(APPLIED, []).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }

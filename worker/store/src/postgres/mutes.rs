@@ -8,16 +8,16 @@ use nightshift_alert::Alert;
 use nightshift_pipeline::admission::{AdmissionPolicy, Mute};
 use nightshift_pipeline::case::CaseRow;
 use nightshift_pipeline::digest::MOST_COUNTED;
-use nightshift_pipeline::muted::{MutePreview, MuteRow, NewMute};
+use nightshift_pipeline::mutes::{MutePreview, MuteRow, NewMute};
 use nightshift_pipeline::port::{Mutes, StoreError};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::database::Session;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{CASE_COLUMNS, case, count, get_severity, json, limit, number, parse, text};
-use crate::previews::{PAGE, PAGES, Tally};
-use crate::told::Told;
+use crate::logged_once::LoggedOnce;
+use crate::previews::{PAGE, PAGES, PreviewTally};
 
 /// Those that were added.
 const LIST: &str = "SELECT id, conditions::text, severity::text, ends_at, reason, made_by, added_at, removed_at \
@@ -47,7 +47,7 @@ const NOT_TRIAGED: &str = "SELECT outcome, CASE WHEN outcome IN ('member', 'mute
 #[async_trait]
 impl Mutes for PostgresStore {
     async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError> {
-        self.look("list mutes", |session| async move {
+        self.retry_read("list mutes", |session| async move {
             let configured = self.admission.mutes.iter().map(|mute| MuteRow {
                 mute: mute.clone(),
                 configured: true,
@@ -73,7 +73,8 @@ impl Mutes for PostgresStore {
 
     async fn add_mute(&self, mute: NewMute, at: DateTime<Utc>) -> Result<Mute, StoreError> {
         let doing = "add a mute";
-        let when = json("of the mute", &mute.when).map_err(|failure| failure.told(doing))?;
+        let when =
+            json("of the mute", &mute.when).map_err(|failure| failure.into_store_error(doing))?;
         // Not tried again: an answer that is lost could mean a mute that is there twice.
         let add = async {
             let session = self.database.session(&[ADD]).await?;
@@ -86,13 +87,15 @@ impl Mutes for PostgresStore {
             row.map_or(Ok(0), |row| Ok(row.try_get(0)?))
         };
         let id = self.database.within(add).await;
-        let id = id.map_err(|failure: Failure| failure.told(doing))?;
+        let id = id.map_err(|failure: PostgresFailure| failure.into_store_error(doing))?;
         Ok(mute.named(name(id)))
     }
 
     async fn remove_mute(&self, name: &str, at: DateTime<Utc>) -> Result<(), StoreError> {
         let id: Option<i64> = name.strip_prefix('m').and_then(|id| id.parse().ok());
-        let removed = self.change("remove a mute", REMOVE, [&id, &at]).await?;
+        let removed = self
+            .retry_change("remove a mute", REMOVE, [&id, &at])
+            .await?;
         if removed == 0 {
             return Err(StoreError::NoSuchMute(name.to_owned()));
         }
@@ -105,7 +108,7 @@ impl Mutes for PostgresStore {
         since: DateTime<Utc>,
     ) -> Result<MutePreview, StoreError> {
         let mute = &mute.clone().named("preview");
-        let mut tally = Tally::default();
+        let mut tally = PreviewTally::default();
         let triaged = |id| {
             tally.cases.insert(id);
         };
@@ -137,7 +140,7 @@ impl PostgresStore {
         for _ in 0..PAGES {
             let (at, id, number) = &last;
             let page = self
-                .look("preview a mute", |session| async move {
+                .retry_read("preview a mute", |session| async move {
                     let rows = session.rows(sql, [&since, at, id, number, &most]).await?;
                     rows.iter().map(to_previewed).collect::<Result<Vec<_>, _>>()
                 })
@@ -161,7 +164,7 @@ impl PostgresStore {
     async fn cases_of(&self, ids: &[String]) -> Result<Vec<CaseRow>, StoreError> {
         let sql = format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ANY($1)");
         let sql = &sql;
-        self.look("preview a mute", |session| async move {
+        self.retry_read("preview a mute", |session| async move {
             let rows = session.rows(sql, [&ids]).await?;
             rows.iter().map(case).collect()
         })
@@ -170,16 +173,16 @@ impl PostgresStore {
 }
 
 /// An alert that a mute may cover.
-struct Previewed {
+struct PostgresMutePreviewRow {
     name: String,
     alert: Option<Alert>,
     /// Where the next page begins.
     key: (DateTime<Utc>, String, i64),
 }
 
-fn to_previewed(row: &Row) -> Result<Previewed, Failure> {
+fn to_previewed(row: &Row) -> Result<PostgresMutePreviewRow, PostgresFailure> {
     let (name, alert): (String, Option<&str>) = (row.try_get(0)?, row.try_get(1)?);
-    Ok(Previewed {
+    Ok(PostgresMutePreviewRow {
         alert: alert.map(|text| parse(&name, text)).transpose()?,
         name,
         key: (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?),
@@ -190,8 +193,8 @@ fn to_previewed(row: &Row) -> Result<Previewed, Failure> {
 pub(super) fn in_force(
     policy: &AdmissionPolicy,
     holding: &[Row],
-    told: &Told,
-) -> Result<Vec<Mute>, Failure> {
+    told: &LoggedOnce,
+) -> Result<Vec<Mute>, PostgresFailure> {
     let mut mutes = policy.mutes.clone();
     for row in holding {
         mutes.extend(readable(row, told)?.map(|row| row.mute));
@@ -200,11 +203,11 @@ pub(super) fn in_force(
 }
 
 /// Nothing for a mute that this version cannot read: what is not understood hides nothing.
-fn readable(row: &Row, told: &Told) -> Result<Option<MuteRow>, Failure> {
+fn readable(row: &Row, told: &LoggedOnce) -> Result<Option<MuteRow>, PostgresFailure> {
     match to_row(row) {
         Ok(row) => Ok(Some(row)),
-        Err(error @ Failure::Unreadable(..)) => {
-            told.unread_mute(&name(row.try_get(0)?), &error);
+        Err(error @ PostgresFailure::Unreadable(..)) => {
+            told.log_unreadable_mute(&name(row.try_get(0)?), &error);
             Ok(None)
         }
         Err(failure) => Err(failure),
@@ -215,7 +218,7 @@ fn name(id: i64) -> String {
     format!("m{id}")
 }
 
-fn to_row(row: &Row) -> Result<MuteRow, Failure> {
+fn to_row(row: &Row) -> Result<MuteRow, PostgresFailure> {
     let name = name(row.try_get(0)?);
     Ok(MuteRow {
         mute: Mute {
@@ -237,7 +240,7 @@ fn to_row(row: &Row) -> Result<MuteRow, Failure> {
 async fn hits(
     session: &Session,
     mutes: &[MuteRow],
-) -> Result<BTreeMap<String, (u64, DateTime<Utc>)>, Failure> {
+) -> Result<BTreeMap<String, (u64, DateTime<Utc>)>, PostgresFailure> {
     let names: BTreeSet<&str> = mutes.iter().map(|row| row.mute.name.as_str()).collect();
     let (names, most) = (Vec::from_iter(names), number(MOST_COUNTED + 1));
     let rows = session.rows(HITS, [&names, &most]).await?;

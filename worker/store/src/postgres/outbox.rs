@@ -5,18 +5,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use nightshift_pipeline::case::CaseId;
-use nightshift_pipeline::desk::Desk;
-use nightshift_pipeline::port::{DeliveryError, Doubt, Due, Outbox, Sent, StoreError};
-use nightshift_pipeline::report::{Early, InsteadOf, Report, early_report, read_instead_of};
-use nightshift_pipeline::showing::{Showing, Shown};
+use nightshift_pipeline::case_workflow::CaseWorkflow;
+use nightshift_pipeline::delivery_payload::{DeliveredReport, DeliveryPayload};
+use nightshift_pipeline::port::{
+    AmbiguousSend, DeliveryError, DeliveryReceipt, Outbox, PendingDelivery, StoreError,
+};
+use nightshift_pipeline::report::{
+    EarlyReportInput, FailoverSources, Report, early_report, parse_failover_sources,
+};
 
-use super::{PostgresStore, desk};
+use super::{PostgresStore, case_workflow};
 use tokio_postgres::Row;
 
 use super::database::Session;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{count, get_revision, get_status, json, limit, number, parse, text};
-use crate::told::unread_report;
+use crate::logged_once::log_unreadable_report;
 
 /// Reports are read of those alone that are asked for, however many wait. The rank stands beside the row, not in a join: how
 /// few have `sent < wanted` no planner knows, and for as many as it expects it would read all cases.
@@ -86,14 +90,18 @@ const UNREADABLE: &str = "UPDATE deliveries SET error = $3, retry_at = clock_tim
 
 #[async_trait]
 impl Outbox for PostgresStore {
-    async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError> {
-        self.look("read the outbox", |session| async move {
+    async fn due_deliveries(
+        &self,
+        destination: &str,
+        most: usize,
+    ) -> Result<Vec<PendingDelivery>, StoreError> {
+        self.retry_read("read the outbox", |session| async move {
             due(&session, destination, most).await
         })
         .await
     }
 
-    async fn serve(
+    async fn acquire_lease(
         &self,
         destination: &str,
         holder: &str,
@@ -101,21 +109,25 @@ impl Outbox for PostgresStore {
     ) -> Result<bool, StoreError> {
         let secs = lease.as_secs_f64();
         let ours = self
-            .change("serve a destination", SERVE, [&destination, &holder, &secs])
+            .retry_change("serve a destination", SERVE, [&destination, &holder, &secs])
             .await?;
         Ok(ours > 0)
     }
 
-    async fn leave(&self, destination: &str, holder: &str) -> Result<(), StoreError> {
-        self.change("leave a destination", LEAVE, [&destination, &holder])
+    async fn release_lease(&self, destination: &str, holder: &str) -> Result<(), StoreError> {
+        self.retry_change("leave a destination", LEAVE, [&destination, &holder])
             .await?;
         Ok(())
     }
 
-    async fn begin(&self, destination: &str, due: &Due) -> Result<bool, StoreError> {
-        let (id, version) = (&due.case_id.0, number(due.showing.version));
+    async fn begin_attempt(
+        &self,
+        destination: &str,
+        due: &PendingDelivery,
+    ) -> Result<bool, StoreError> {
+        let (id, version) = (&due.case_id.0, number(due.payload.version));
         let begun = self
-            .change(
+            .retry_change(
                 "begin a delivery",
                 BEGIN,
                 [id, &destination, &version, &tries(due), &due.in_doubt],
@@ -124,23 +136,23 @@ impl Outbox for PostgresStore {
         Ok(begun > 0)
     }
 
-    async fn sent(
+    async fn record_sent(
         &self,
         destination: &str,
-        due: &Due,
-        sent: Option<&Sent>,
+        due: &PendingDelivery,
+        sent: Option<&DeliveryReceipt>,
     ) -> Result<(), StoreError> {
-        let (id, version) = (&due.case_id.0, number(due.showing.version));
+        let (id, version) = (&due.case_id.0, number(due.payload.version));
         // What was found when it was looked up is known by that from now on, also where nothing was sent.
-        let found = due.showing.remote_id.as_deref();
+        let found = due.payload.remote_id.as_deref();
         let remote_id = sent.and_then(|sent| sent.remote_id.as_deref()).or(found);
         let remote_id = remote_id.map(text);
-        let shown = sent.map(|_| Shown::of(&due.showing.report));
+        let shown = sent.map(|_| DeliveredReport::from_report(&due.payload.report));
         let shown = shown
             .map(|shown| json(id, &shown))
             .transpose()
-            .map_err(|failure| failure.told("note a delivery"))?;
-        self.change(
+            .map_err(|failure| failure.into_store_error("note a delivery"))?;
+        self.retry_change(
             "note a delivery",
             SENT,
             [id, &destination, &version, &remote_id, &shown],
@@ -149,10 +161,10 @@ impl Outbox for PostgresStore {
         Ok(())
     }
 
-    async fn failed(
+    async fn record_failed(
         &self,
         destination: &str,
-        due: &Due,
+        due: &PendingDelivery,
         error: &DeliveryError,
         retry_in: Option<Duration>,
     ) -> Result<(), StoreError> {
@@ -166,44 +178,49 @@ impl Outbox for PostgresStore {
         .await
     }
 
-    async fn unclear(
+    async fn record_ambiguous(
         &self,
         destination: &str,
-        due: &Due,
+        due: &PendingDelivery,
         error: &DeliveryError,
-        doubt: Doubt,
+        doubt: AmbiguousSend,
         retry_in: Duration,
     ) -> Result<(), StoreError> {
         let doing = "note a delivery that is in doubt";
         let sql = match doubt {
-            Doubt::AnswerLost => ANSWER_LOST,
-            Doubt::NotTold => NOT_TOLD,
+            AmbiguousSend::AnswerLost => ANSWER_LOST,
+            AmbiguousSend::LookupInconclusive => NOT_TOLD,
         };
         self.note(doing, sql, (destination, due), error, Some(retry_in))
             .await
     }
 
-    async fn also(
+    async fn add_fallback(
         &self,
         case_id: &CaseId,
         destination: &str,
-        instead_of: &InsteadOf,
+        instead_of: &FailoverSources,
     ) -> Result<(), StoreError> {
         let (doing, name) = ("wish a delivery", text(destination));
-        let written = json(&case_id.0, instead_of).map_err(|failure| failure.told(doing))?;
+        let written =
+            json(&case_id.0, instead_of).map_err(|failure| failure.into_store_error(doing))?;
         for sql in [ALSO, SAY] {
-            self.change(doing, sql, [&case_id.0, &name, &written])
+            self.retry_change(doing, sql, [&case_id.0, &name, &written])
                 .await?;
         }
-        self.bell.ring();
+        self.bell.notify();
         Ok(())
     }
 
-    async fn announce(&self, case_id: &CaseId, destinations: &[String]) -> Result<(), StoreError> {
+    async fn enqueue_announcement(
+        &self,
+        case_id: &CaseId,
+        destinations: &[String],
+    ) -> Result<(), StoreError> {
         let names: Vec<_> = destinations.iter().map(|name| text(name)).collect();
-        self.change("announce a case", ANNOUNCE, [&case_id.0, &names])
+        self.retry_change("announce a case", ANNOUNCE, [&case_id.0, &names])
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(())
     }
 
@@ -212,15 +229,19 @@ impl Outbox for PostgresStore {
         destination: &str,
         day: NaiveDate,
     ) -> Result<Option<bool>, StoreError> {
-        self.look("begin a digest", |session| async move {
-            desk::begin_digest(&session, destination, day).await
+        self.retry_read("begin a digest", |session| async move {
+            case_workflow::begin_digest(&session, destination, day).await
         })
         .await
     }
 
-    async fn digest_posted(&self, destination: &str, day: NaiveDate) -> Result<(), StoreError> {
+    async fn record_digest_posted(
+        &self,
+        destination: &str,
+        day: NaiveDate,
+    ) -> Result<(), StoreError> {
         let name = text(destination);
-        self.change("note a digest", desk::DIGEST_POSTED, [&name, &day])
+        self.retry_change("note a digest", case_workflow::DIGEST_POSTED, [&name, &day])
             .await?;
         Ok(())
     }
@@ -232,15 +253,15 @@ impl PostgresStore {
         &self,
         doing: &'static str,
         sql: &str,
-        (destination, due): (&str, &Due),
+        (destination, due): (&str, &PendingDelivery),
         error: &DeliveryError,
         retry_in: Option<Duration>,
     ) -> Result<(), StoreError> {
-        let (id, version) = (&due.case_id.0, number(due.showing.version));
+        let (id, version) = (&due.case_id.0, number(due.payload.version));
         let retry_secs = retry_in.map(|wait| wait.as_secs_f64());
         let named = due.remote_id_after(error).map(text);
         let (error, tries) = (error.to_string(), tries(due) + 1);
-        self.change(
+        self.retry_change(
             doing,
             sql,
             [
@@ -259,19 +280,23 @@ impl PostgresStore {
 }
 
 /// The tries before this one.
-fn tries(due: &Due) -> i32 {
+fn tries(due: &PendingDelivery) -> i32 {
     i32::try_from(due.attempts).unwrap_or(i32::MAX - 1)
 }
 
-async fn due(session: &Session, destination: &str, most: usize) -> Result<Vec<Due>, Failure> {
+async fn due(
+    session: &Session,
+    destination: &str,
+    most: usize,
+) -> Result<Vec<PendingDelivery>, PostgresFailure> {
     let rows = session.rows(DUE, [&destination, &limit(most)]).await?;
     let mut all = Vec::with_capacity(rows.len());
     for row in &rows {
         match one(row) {
             Ok(due) => all.push(due),
             // It cannot be shown by this version; what is due with it can.
-            Err(Failure::Unreadable(id, cause)) => {
-                let error = unread_report(&id, destination, &cause);
+            Err(PostgresFailure::Unreadable(id, cause)) => {
+                let error = log_unreadable_report(&id, destination, &cause);
                 session
                     .change(UNREADABLE, [&id, &destination, &text(&error)])
                     .await?;
@@ -280,16 +305,16 @@ async fn due(session: &Session, destination: &str, most: usize) -> Result<Vec<Du
         }
     }
     let ids: Vec<&str> = all.iter().map(|due| due.case_id.0.as_str()).collect();
-    let desks = desk::of(session, &ids).await?;
+    let desks = case_workflow::case_actions(session, &ids).await?;
     for (id, acts) in desks {
         for due in all.iter_mut().filter(|due| due.case_id.0 == id) {
-            due.showing.desk = Desk::of(acts.clone());
+            due.payload.workflow = CaseWorkflow::from_actions(acts.clone());
         }
     }
     Ok(all)
 }
 
-fn one(row: &Row) -> Result<Due, Failure> {
+fn one(row: &Row) -> Result<PendingDelivery, PostgresFailure> {
     let id: String = row.try_get(0)?;
     let attempts: i32 = row.try_get(3)?;
     let begun: Option<f64> = row.try_get(5)?;
@@ -298,7 +323,7 @@ fn one(row: &Row) -> Result<Due, Failure> {
         Some(text) => parse(&id, text)?,
         None => early_report(
             &parse(&id, row.try_get(13)?)?,
-            Early {
+            EarlyReportInput {
                 case_id: CaseId(id.clone()),
                 revision: get_revision(row, 10)?,
                 status: get_status(row, 11)?,
@@ -309,17 +334,17 @@ fn one(row: &Row) -> Result<Due, Failure> {
     };
     report.alert.sightings = count(row, 8)?;
     report.alert.members = count(row, 9)?;
-    report.instead_of = read_instead_of(row.try_get(15)?, report.revision);
-    Ok(Due {
+    report.instead_of = parse_failover_sources(row.try_get(15)?, report.revision);
+    Ok(PendingDelivery {
         in_doubt: begun.is_some(),
-        begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
-        showing: Showing {
+        attempt_age: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
+        payload: DeliveryPayload {
             version: count(row, 1)?,
             remote_id: row.try_get(2)?,
             report,
-            shown: shown.and_then(|text| serde_json::from_str(text).ok()),
-            desk: Desk::default(),
-            minor: row.try_get(6)?,
+            delivered: shown.and_then(|text| serde_json::from_str(text).ok()),
+            workflow: CaseWorkflow::default(),
+            is_minor: row.try_get(6)?,
             in_doubt: begun.is_some(),
         },
         case_id: CaseId(id),

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use nightshift_pipeline::case::CaseId;
-use nightshift_pipeline::port::{Owed, Owing, StoreError};
+use nightshift_pipeline::port::{DestinationBacklog, OutboxAdmin, StoreError};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{count, limit, text};
 
 pub(super) const OWED: &str = "SELECT destination, count(*), min(requested_at) FROM deliveries \
@@ -19,8 +19,8 @@ const FORGET: &str =
     "UPDATE deliveries SET shown = NULL WHERE destination = $1 AND shown IS NOT NULL";
 
 /// A destination to which reports are owed.
-pub(super) fn one(row: &Row) -> Result<Owed, Failure> {
-    Ok(Owed {
+pub(super) fn one(row: &Row) -> Result<DestinationBacklog, PostgresFailure> {
+    Ok(DestinationBacklog {
         destination: row.try_get(0)?,
         reports: count(row, 1)?,
         since: row.try_get(2)?,
@@ -28,18 +28,22 @@ pub(super) fn one(row: &Row) -> Result<Owed, Failure> {
 }
 
 #[async_trait]
-impl Owing for PostgresStore {
-    async fn owed(&self) -> Result<Vec<Owed>, StoreError> {
-        self.look("count what is owed", |session| async move {
+impl OutboxAdmin for PostgresStore {
+    async fn backlogs(&self) -> Result<Vec<DestinationBacklog>, StoreError> {
+        self.retry_read("count what is owed", |session| async move {
             session.rows(OWED, []).await?.iter().map(one).collect()
         })
         .await
     }
 
-    async fn owed_to(&self, destination: &str, most: usize) -> Result<Vec<CaseId>, StoreError> {
+    async fn undelivered_cases(
+        &self,
+        destination: &str,
+        most: usize,
+    ) -> Result<Vec<CaseId>, StoreError> {
         let name = text(destination);
         let name = &name;
-        self.look("read what is owed", |session| async move {
+        self.retry_read("read what is owed", |session| async move {
             let rows = session.rows(OWED_TO, [name, &limit(most)]).await?;
             let id = |row: &Row| Ok(CaseId(row.try_get(0)?));
             rows.iter().map(id).collect()
@@ -55,13 +59,14 @@ impl Owing for PostgresStore {
     ) -> Result<u64, StoreError> {
         let ids: Vec<&str> = cases.iter().map(|case| case.0.as_str()).collect();
         let (name, why) = (text(destination), text(why));
-        self.change("give up what is owed", GIVE_UP, [&ids, &name, &why])
+        self.retry_change("give up what is owed", GIVE_UP, [&ids, &name, &why])
             .await
     }
 
-    async fn forget_shown(&self, destination: &str) -> Result<(), StoreError> {
+    async fn forget_delivered(&self, destination: &str) -> Result<(), StoreError> {
         let name = text(destination);
-        self.change("forget what is shown", FORGET, [&name]).await?;
+        self.retry_change("forget what is shown", FORGET, [&name])
+            .await?;
         Ok(())
     }
 }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 use nightshift_engine::port::{PastCase, PastCases, PastQuery, PersonDecision};
 use nightshift_pipeline::port::StoreError;
 use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::database::Session;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::feedback;
 use super::row::{LEFTOVER, get_severity, limit, text, to_verdict};
 
@@ -58,19 +58,22 @@ pub(super) static SIMILAR: LazyLock<String> = LazyLock::new(|| {
 
 #[async_trait]
 impl PastCases for PostgresStore {
-    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
-        self.look("look for earlier cases", |session| async move {
+    async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
+        self.retry_read("look for earlier cases", |session| async move {
             similar(&session, query).await
         })
         .await
         .map_err(|error| in_words(&error))
     }
 
-    async fn decided(&self, query: &PastQuery) -> Result<Option<PersonDecision>, String> {
+    async fn last_person_decision(
+        &self,
+        query: &PastQuery,
+    ) -> Result<Option<PersonDecision>, String> {
         let Some(account) = query.account.as_deref() else {
             return Ok(None);
         };
-        self.look("look for what people decided", |session| async move {
+        self.retry_read("look for what people decided", |session| async move {
             feedback::decided(&session, account, query).await
         })
         .await
@@ -83,12 +86,12 @@ fn in_words(error: &StoreError) -> String {
     cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
-async fn similar(session: &Session, query: &PastQuery) -> Result<Vec<PastCase>, Failure> {
+async fn similar(session: &Session, query: &PastQuery) -> Result<Vec<PastCase>, PostgresFailure> {
     let (key, id) = (text(&query.key), query.case_id.as_str());
     let wanted: Vec<&Indicator> = query
         .indicators
         .iter()
-        .filter(|one| one.role != Role::Related)
+        .filter(|one| one.role != IndicatorRole::Related)
         .collect();
     let (kinds, values): (Vec<_>, Vec<_>) = wanted
         .iter()
@@ -112,7 +115,7 @@ async fn similar(session: &Session, query: &PastQuery) -> Result<Vec<PastCase>, 
     rows.iter().map(|row| case(row, query, &wanted)).collect()
 }
 
-fn case(row: &Row, query: &PastQuery, wanted: &[&Indicator]) -> Result<PastCase, Failure> {
+fn case(row: &Row, query: &PastQuery, wanted: &[&Indicator]) -> Result<PastCase, PostgresFailure> {
     let key: String = row.try_get(1)?;
     let numbers: Vec<i32> = row.try_get(8)?;
     let mut shared: BTreeMap<IndicatorKind, BTreeSet<String>> = BTreeMap::new();

@@ -3,15 +3,15 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::event::{Event, EventBody};
-use nightshift_pipeline::case::{CalledOff, CaseId, CaseStatus};
+use nightshift_pipeline::case::{Cancellation, CaseId, CaseStatus};
 use nightshift_pipeline::port::StoreError;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::case_workflow::REOPEN;
 use super::database::Session;
-use super::desk::REOPEN;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::read;
 use super::row::{get_revision, get_status, json, text};
 use super::spending::CHARGE_RUNNING;
@@ -66,7 +66,7 @@ const TELL: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, m
          AND NOT EXISTS (SELECT FROM conclusions WHERE conclusions.case_id = $1)";
 
 /// A case as somebody found it, held until the end of the transaction.
-struct Held {
+struct LockedCase {
     id: CaseId,
     status: CaseStatus,
     revision: u32,
@@ -74,14 +74,14 @@ struct Held {
     is_done: bool,
 }
 
-impl Held {
-    async fn find(session: &Session, id: &str, name: Uuid) -> Result<Self, Failure> {
+impl LockedCase {
+    async fn find(session: &Session, id: &str, name: Uuid) -> Result<Self, PostgresFailure> {
         let id = read::find(session, id).await?.id;
-        Self::of(session, id, name).await
+        Self::lock(session, id, name).await
     }
 
-    async fn of(session: &Session, id: CaseId, name: Uuid) -> Result<Self, Failure> {
-        let none = || Failure::NoSuchCase(id.0.clone());
+    async fn lock(session: &Session, id: CaseId, name: Uuid) -> Result<Self, PostgresFailure> {
+        let none = || PostgresFailure::NoSuchCase(id.0.clone());
         let row: Row = session.row(HOLD, [&id.0, &name]).await?.ok_or_else(none)?;
         Ok(Self {
             status: get_status(&row, 0)?,
@@ -94,55 +94,55 @@ impl Held {
 
 impl PostgresStore {
     /// See [`nightshift_pipeline::port::Cases::retry`].
-    pub(super) async fn run_again(&self, id: &str) -> Result<CaseId, StoreError> {
+    pub(super) async fn retriage(&self, id: &str) -> Result<CaseId, StoreError> {
         let name = Uuid::new_v4();
         let mut tries = self.database.tries("run a case again");
         loop {
             match self.database.within(self.try_again(id, name)).await {
                 Ok(id) => {
-                    self.bell.ring();
+                    self.bell.notify();
                     return Ok(id);
                 }
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
 
-    async fn try_again(&self, id: &str, name: Uuid) -> Result<CaseId, Failure> {
+    async fn try_again(&self, id: &str, name: Uuid) -> Result<CaseId, PostgresFailure> {
         let session = self.database.session(&[]).await?;
-        session.say("BEGIN").await?;
-        let held = Held::find(&session, id, name).await?;
+        session.batch_execute("BEGIN").await?;
+        let held = LockedCase::find(&session, id, name).await?;
         if !held.is_done {
             if !held.status.is_over() {
-                return Err(Failure::NotOver(held.id.0, held.status));
+                return Err(PostgresFailure::NotOver(held.id.0, held.status));
             }
             session.row(AGAIN, [&held.id.0, &name]).await?;
         }
-        session.say("COMMIT").await?;
+        session.batch_execute("COMMIT").await?;
         session.done();
         Ok(held.id)
     }
 
     /// See [`nightshift_pipeline::port::Cases::cancel`].
-    pub(super) async fn call_off(
+    pub(super) async fn cancel_triage(
         &self,
         id: &str,
         who: &str,
         at: DateTime<Utc>,
-    ) -> Result<CalledOff, StoreError> {
+    ) -> Result<Cancellation, StoreError> {
         let doing = "cancel a case";
         let (name, by) = (Uuid::new_v4(), text(who).into_owned());
         let event = Event::new(at, EventBody::Cancelled { by: by.clone() });
-        let event = json(id, &event).map_err(|failure| failure.told(doing))?;
+        let event = json(id, &event).map_err(|failure| failure.into_store_error(doing))?;
         let mut tries = self.database.tries(doing);
         loop {
             let one = self.try_call_off(id, (&by, at), &event, name);
             match self.database.within(one).await {
                 Ok(called_off) => {
-                    self.bell.ring();
+                    self.bell.notify();
                     return Ok(called_off);
                 }
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
@@ -153,13 +153,13 @@ impl PostgresStore {
         (by, at): (&str, DateTime<Utc>),
         event: &str,
         name: Uuid,
-    ) -> Result<CalledOff, Failure> {
+    ) -> Result<Cancellation, PostgresFailure> {
         let session = self.database.session(&[]).await?;
-        session.say("BEGIN").await?;
-        let held = Held::find(&session, id, name).await?;
+        session.batch_execute("BEGIN").await?;
+        let held = LockedCase::find(&session, id, name).await?;
         if !held.is_done {
             if held.status.is_over() {
-                return Err(Failure::AlreadyOver(held.id.0, held.status));
+                return Err(PostgresFailure::AlreadyOver(held.id.0, held.status));
             }
             session.change(CHARGE_RUNNING, [&held.id.0, &at]).await?;
             session
@@ -169,10 +169,10 @@ impl PostgresStore {
             let ours = Some(name);
             session.change(REOPEN, [&held.id.0, &ours]).await?;
         }
-        let now = Held::of(&session, held.id, name).await?;
-        session.say("COMMIT").await?;
+        let now = LockedCase::lock(&session, held.id, name).await?;
+        session.batch_execute("COMMIT").await?;
         session.done();
-        Ok(CalledOff {
+        Ok(Cancellation {
             next: (now.status == CaseStatus::Queued).then_some(now.revision),
             case_id: now.id,
         })

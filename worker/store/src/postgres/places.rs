@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::muted::PlaceCount;
-use nightshift_pipeline::port::{Places, StoreError};
+use nightshift_pipeline::mutes::LedgerCount;
+use nightshift_pipeline::port::{AlertLedger, StoreError};
 
 use super::PostgresStore;
 use super::row::count;
@@ -12,13 +12,13 @@ pub(super) const PLACES: &str = "SELECT state, reason, count(*) FROM alert_ledge
      GROUP BY state, reason ORDER BY state COLLATE \"C\", reason COLLATE \"C\"";
 
 #[async_trait]
-impl Places for PostgresStore {
-    async fn places(&self, since: DateTime<Utc>) -> Result<Vec<PlaceCount>, StoreError> {
-        self.look("count where alerts are", |session| async move {
+impl AlertLedger for PostgresStore {
+    async fn ledger_counts(&self, since: DateTime<Utc>) -> Result<Vec<LedgerCount>, StoreError> {
+        self.retry_read("count where alerts are", |session| async move {
             let rows = session.rows(PLACES, [&since]).await?;
             rows.iter()
                 .map(|row| {
-                    Ok(PlaceCount {
+                    Ok(LedgerCount {
                         place: row.try_get(0)?,
                         why: row.try_get(1)?,
                         alerts: count(row, 2)?,

@@ -5,10 +5,10 @@ use nightshift_pipeline::port::StoreError;
 use tokio_postgres::Row;
 
 use super::database::Session;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{count, limit, text};
 use super::upkeep::SLICE;
-use super::{Opened, PostgresStore};
+use super::{PostgresCaseCursor, PostgresStore};
 
 const DOING: &str = "remove what somebody wants to have removed";
 /// By an index, however long the ledger is.
@@ -61,12 +61,12 @@ const PURGE: &str = "beside AS ( \
      SELECT count(*), (SELECT is_here FROM all_of_it) FROM ledger";
 
 /// What one statement of many removed.
-struct Removed {
+struct PurgedBatch {
     arrivals: u64,
     /// Whether nothing is left of the cases that it was to remove.
     is_all: bool,
     /// The last case that was looked at, if there was one.
-    until: Option<Opened>,
+    until: Option<PostgresCaseCursor>,
 }
 
 impl PostgresStore {
@@ -82,14 +82,14 @@ impl PostgresStore {
         let mut removed = 0;
         loop {
             let (some, is_all) = self
-                .look(DOING, |session| async move {
-                    session.say("BEGIN").await?;
+                .retry_read(DOING, |session| async move {
+                    session.batch_execute("BEGIN").await?;
                     let chosen = session.rows(OF_ACCOUNT, [&before, account, &most]).await?;
                     let (ids, cases) = ids_of(&chosen)?;
                     session.rows(HOLD_THESE, [&cases]).await?;
                     let row = session.row(sql, [&SLICE, &ids]).await?;
                     let removed = row.map_or(Ok((0, true)), |row| to_removed(&row))?;
-                    session.say("COMMIT").await?;
+                    session.batch_execute("COMMIT").await?;
                     Ok(removed)
                 })
                 .await?;
@@ -111,7 +111,7 @@ impl PostgresStore {
         loop {
             let from = &self.purged_until.get();
             let some = self
-                .look(DOING, |session| async move {
+                .retry_read(DOING, |session| async move {
                     purge_some(&session, sql, before, most, from.as_ref()).await
                 })
                 .await?;
@@ -129,23 +129,24 @@ impl PostgresStore {
     }
 
     pub(super) async fn kept_before(&self, before: DateTime<Utc>) -> Result<u64, StoreError> {
-        self.count("count what is kept", KEPT, [&before]).await
+        self.retry_count("count what is kept", KEPT, [&before])
+            .await
     }
 }
 
 /// How many arrivals a statement removed, and whether nothing is left of the cases that it was to remove.
-fn to_removed(row: &Row) -> Result<(u64, bool), Failure> {
+fn to_removed(row: &Row) -> Result<(u64, bool), PostgresFailure> {
     Ok((count(row, 0)?, row.try_get(1)?))
 }
 
 /// The numbers of arrivals, and their cases.
-fn ids_of(chosen: &[Row]) -> Result<(Vec<i64>, Vec<String>), Failure> {
+fn ids_of(chosen: &[Row]) -> Result<(Vec<i64>, Vec<String>), PostgresFailure> {
     let mut cases = Vec::new();
     let ids = chosen.iter().map(|row| {
         cases.extend(row.try_get::<_, Option<String>>(1)?);
         Ok(row.try_get(0)?)
     });
-    let ids = ids.collect::<Result<_, Failure>>()?;
+    let ids = ids.collect::<Result<_, PostgresFailure>>()?;
     Ok((ids, cases))
 }
 
@@ -154,21 +155,21 @@ async fn purge_some(
     sql: &str,
     before: DateTime<Utc>,
     most: i64,
-    from: Option<&Opened>,
-) -> Result<Removed, Failure> {
+    from: Option<&PostgresCaseCursor>,
+) -> Result<PurgedBatch, PostgresFailure> {
     let first = (DateTime::UNIX_EPOCH, String::new());
     let (at, id) = from.unwrap_or(&first);
-    session.say("BEGIN").await?;
+    session.batch_execute("BEGIN").await?;
     let held = session.rows(HOLD, [&before, at, id, &most]).await?;
     let held = held
         .iter()
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    let held = held.collect::<Result<Vec<Opened>, Failure>>()?;
+    let held = held.collect::<Result<Vec<PostgresCaseCursor>, PostgresFailure>>()?;
     let ids: Vec<&str> = held.iter().map(|(_, id)| id.as_str()).collect();
     let row = session.row(sql, [&SLICE, &before, &ids, &most]).await?;
     let (arrivals, is_all) = row.map_or(Ok((0, true)), |row| to_removed(&row))?;
-    session.say("COMMIT").await?;
-    Ok(Removed {
+    session.batch_execute("COMMIT").await?;
+    Ok(PurgedBatch {
         arrivals,
         is_all,
         until: held.into_iter().next_back(),

@@ -3,15 +3,15 @@
 use nightshift_alert::Alert;
 use nightshift_engine::event::Event;
 use nightshift_engine::journal::read_event;
-use nightshift_pipeline::case::{CaseId, CaseRow, CaseView, DeliveryRow, Member, Sighting};
+use nightshift_pipeline::case::{CaseId, CaseRow, CaseView, DeliveryRow, Sighting, StormMember};
 use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::report::Report;
 use tokio_postgres::Row;
 
 use super::database::Session;
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, parse};
-use super::{desk, feedback};
+use super::{case_workflow, feedback};
 
 /// Most sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
@@ -36,7 +36,7 @@ const DELIVERIES: &str = "SELECT destination, wanted_version, sent_version, atte
      WHERE case_id = $1 ORDER BY destination";
 
 /// Everything about one case, by its id or a beginning of it.
-pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Failure> {
+pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, PostgresFailure> {
     let found = find(session, id).await?;
     let id = found.id.0.as_str();
     let revision = row::revision(found.revision);
@@ -47,7 +47,7 @@ pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Failur
     let mut events = Vec::new();
     let rows = session.rows(EVENTS, [&id, &revision]).await?;
     let unreadable = match read_events(id, &rows, &mut events) {
-        Err(Failure::Journal { seq, cause, .. }) => Some(format!("event {seq}: {cause}")),
+        Err(PostgresFailure::Journal { seq, cause, .. }) => Some(format!("event {seq}: {cause}")),
         read => read.map(|()| None)?,
     };
     let cancelled_by = session.row(CANCELLED_BY, [&id, &revision]).await?;
@@ -61,15 +61,15 @@ pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Failur
         sightings: sightings(session, id).await?,
         members: members(session, id).await?,
         person_verdicts: feedback::of_case(session, id).await?,
-        desk: desk::one(session, id).await?,
+        workflow: case_workflow::case_workflow(session, id).await?,
         deliveries: deliveries(session, id).await?,
         row: found,
     })
 }
 
 /// The one case that the text names. Identifiers are compared byte by byte, and `~` is greater than all of theirs.
-pub(super) async fn find(session: &Session, id: &str) -> Result<CaseRow, Failure> {
-    let none = || Failure::NoSuchCase(id.to_owned());
+pub(super) async fn find(session: &Session, id: &str) -> Result<CaseRow, PostgresFailure> {
+    let none = || PostgresFailure::NoSuchCase(id.to_owned());
     if id.chars().count() < SHORTEST_ID || id.contains('\0') {
         return Err(none());
     }
@@ -83,17 +83,21 @@ pub(super) async fn find(session: &Session, id: &str) -> Result<CaseRow, Failure
     }
 }
 
-pub(super) async fn alert(session: &Session, id: &str, revision: i32) -> Result<Alert, Failure> {
+pub(super) async fn alert(
+    session: &Session,
+    id: &str,
+    revision: i32,
+) -> Result<Alert, PostgresFailure> {
     let row = session.row(ALERT, [&id, &revision]).await?;
-    let row = row.ok_or_else(|| Failure::NoSuchCase(id.to_owned()))?;
+    let row = row.ok_or_else(|| PostgresFailure::NoSuchCase(id.to_owned()))?;
     parse(id, row.try_get(0)?)
 }
 
 /// Reads the journal of a revision up to its end, or to the first event that this version cannot read.
-fn read_events(id: &str, rows: &[Row], events: &mut Vec<Event>) -> Result<(), Failure> {
+fn read_events(id: &str, rows: &[Row], events: &mut Vec<Event>) -> Result<(), PostgresFailure> {
     for row in rows {
         let (text, seq): (&str, i32) = (row.try_get(0)?, row.try_get(1)?);
-        events.push(read_event(text).map_err(|cause| Failure::Journal {
+        events.push(read_event(text).map_err(|cause| PostgresFailure::Journal {
             case_id: id.to_owned(),
             seq: i64::from(seq),
             cause,
@@ -107,7 +111,7 @@ pub(super) async fn journal(
     session: &Session,
     id: &CaseId,
     revision: Option<u32>,
-) -> Result<Vec<JournalLine>, Failure> {
+) -> Result<Vec<JournalLine>, PostgresFailure> {
     let rows = session
         .rows(LINES, [&id.0, &revision.map(row::revision)])
         .await?;
@@ -124,7 +128,7 @@ pub(super) async fn journal(
         .collect()
 }
 
-async fn sightings(session: &Session, id: &str) -> Result<Vec<Sighting>, Failure> {
+async fn sightings(session: &Session, id: &str) -> Result<Vec<Sighting>, PostgresFailure> {
     let rows = session.rows(SIGHTINGS, [&id, &MOST_SIGHTINGS]).await?;
     rows.iter()
         .map(|row| {
@@ -138,11 +142,11 @@ async fn sightings(session: &Session, id: &str) -> Result<Vec<Sighting>, Failure
         .collect()
 }
 
-async fn members(session: &Session, id: &str) -> Result<Vec<Member>, Failure> {
+async fn members(session: &Session, id: &str) -> Result<Vec<StormMember>, PostgresFailure> {
     let rows = session.rows(MEMBERS, [&id, &MOST_MEMBERS]).await?;
     rows.iter()
         .map(|row| {
-            Ok(Member {
+            Ok(StormMember {
                 at: row.try_get(0)?,
                 source: row.try_get(1)?,
                 key: row.try_get(2)?,
@@ -153,7 +157,7 @@ async fn members(session: &Session, id: &str) -> Result<Vec<Member>, Failure> {
         .collect()
 }
 
-async fn deliveries(session: &Session, id: &str) -> Result<Vec<DeliveryRow>, Failure> {
+async fn deliveries(session: &Session, id: &str) -> Result<Vec<DeliveryRow>, PostgresFailure> {
     let rows = session.rows(DELIVERIES, [&id]).await?;
     rows.iter()
         .map(|row| {

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::case::CaseId;
 use nightshift_pipeline::port::{DueRecheck, Rechecks, StoreError};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::database::Value;
-use super::desk::REOPEN;
-use super::failure::Failure;
+use super::case_workflow::REOPEN;
+use super::database::SqlValue;
+use super::failure::PostgresFailure;
 use super::row::{get_revision, limit, parse, revision};
 
 /// A try whose answer was lost takes others; those of the first come again later.
@@ -63,7 +63,7 @@ impl Rechecks for PostgresStore {
         most: usize,
     ) -> Result<Vec<DueRecheck>, StoreError> {
         let most = limit(most);
-        self.look("look for cases to evaluate again", |session| async move {
+        self.retry_read("look for cases to evaluate again", |session| async move {
             let rows = session.rows(TAKE, [&now, &again_at, &most]).await?;
             Ok(rows.iter().filter_map(due).collect())
         })
@@ -77,8 +77,8 @@ impl Rechecks for PostgresStore {
         next: Option<DateTime<Utc>>,
     ) -> Result<(), StoreError> {
         let (id, revision) = (&due.case_id.0, revision(due.revision));
-        let values: [Value<'_>; 4] = [id, &revision, &whole_until, &next];
-        self.change("note that a case was evaluated again", NOTE, values)
+        let values: [SqlValue<'_>; 4] = [id, &revision, &whole_until, &next];
+        self.retry_change("note that a case was evaluated again", NOTE, values)
             .await
             .map(drop)
     }
@@ -86,14 +86,14 @@ impl Rechecks for PostgresStore {
     async fn queue_recheck(
         &self,
         due: &DueRecheck,
-        why: Change,
+        why: RevisionReason,
         at: Option<DateTime<Utc>>,
     ) -> Result<bool, StoreError> {
         let (id, revision, name) = (&due.case_id.0, revision(due.revision), Uuid::new_v4());
         let (why, ours) = (why.as_str(), Some(name));
         let queued = self
-            .look("queue a case that is not covered", |session| async move {
-                let values: [Value<'_>; 5] = [id, &revision, &why, &at, &name];
+            .retry_read("queue a case that is not covered", |session| async move {
+                let values: [SqlValue<'_>; 5] = [id, &revision, &why, &at, &name];
                 let is_queued = session.row(QUEUE, values).await?.is_some()
                     || session.row(IS_QUEUED, [id, &name]).await?.is_some();
                 if is_queued {
@@ -102,7 +102,7 @@ impl Rechecks for PostgresStore {
                 Ok(is_queued)
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(queued)
     }
 
@@ -112,7 +112,8 @@ impl Rechecks for PostgresStore {
         due_at: DateTime<Utc>,
     ) -> Result<u64, StoreError> {
         let doing = "note what the registers hold";
-        self.count(doing, REGISTERS, [&fingerprint, &due_at]).await
+        self.retry_count(doing, REGISTERS, [&fingerprint, &due_at])
+            .await
     }
 }
 
@@ -128,7 +129,7 @@ fn due(row: &Row) -> Option<DueRecheck> {
         .ok()
 }
 
-fn read(row: &Row) -> Result<DueRecheck, Failure> {
+fn read(row: &Row) -> Result<DueRecheck, PostgresFailure> {
     let id: String = row.try_get("id")?;
     Ok(DueRecheck {
         revision: get_revision(row, 1)?,

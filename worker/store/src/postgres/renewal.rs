@@ -8,8 +8,8 @@ use nightshift_pipeline::port::StoreError;
 
 use super::PostgresStore;
 use super::claim::columns;
-use super::database::{Tries, within_at_most};
-use super::failure::Failure;
+use super::database::{RetryAttempts, within_at_most};
+use super::failure::PostgresFailure;
 
 /// What somebody has locked holds up none of the others. Those that were not renewed, and whether they are lost.
 const RENEW: &str = "WITH ours AS ( \
@@ -59,7 +59,7 @@ impl PostgresStore {
     /// answer on the others, before the leases have ended.
     async fn renew_some(&self, leases: &[Lease]) -> Result<BTreeMap<String, bool>, StoreError> {
         let (ids, epochs) = &columns(leases.iter());
-        let mut tries = Tries::of_a_running_case(DOING, self.lease / 3);
+        let mut tries = RetryAttempts::for_running_case(DOING, self.lease / 3);
         loop {
             let one = async {
                 let session = self.database.session(&[]).await?;
@@ -67,11 +67,11 @@ impl PostgresStore {
                 session.done();
                 rows.iter()
                     .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
-                    .collect::<Result<_, Failure>>()
+                    .collect::<Result<_, PostgresFailure>>()
             };
             match within_at_most(self.lease / 6, one).await {
                 Ok(not_renewed) => return Ok(not_renewed),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }

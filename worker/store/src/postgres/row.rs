@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
 use nightshift_pipeline::case::{CaseId, CaseRow, CaseStatus};
-use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 
 /// Whether the verdict in a row is none: the last triage failed, and the case is triaged once more, or that was called off.
 macro_rules! leftover {
@@ -48,9 +48,9 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// A value as JSON that PostgreSQL takes: `jsonb` holds no NUL.
-pub(super) fn json<T: Serialize>(id: &str, value: &T) -> Result<String, Failure> {
-    let text =
-        serde_json::to_string(value).map_err(|cause| Failure::Unwritable(id.to_owned(), cause))?;
+pub(super) fn json<T: Serialize>(id: &str, value: &T) -> Result<String, PostgresFailure> {
+    let text = serde_json::to_string(value)
+        .map_err(|cause| PostgresFailure::Unwritable(id.to_owned(), cause))?;
     Ok(without_nul(text))
 }
 
@@ -81,12 +81,12 @@ fn without_nul(json: String) -> String {
 }
 
 /// What stands in a column of JSON.
-pub(super) fn parse<T: DeserializeOwned>(id: &str, text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
+pub(super) fn parse<T: DeserializeOwned>(id: &str, text: &str) -> Result<T, PostgresFailure> {
+    serde_json::from_str(text).map_err(|cause| PostgresFailure::Unreadable(id.to_owned(), cause))
 }
 
 /// A count in a column.
-pub(super) fn count(row: &Row, column: usize) -> Result<u64, Failure> {
+pub(super) fn count(row: &Row, column: usize) -> Result<u64, PostgresFailure> {
     let count: i64 = row.try_get(column)?;
     Ok(u64::try_from(count).unwrap_or_default())
 }
@@ -107,13 +107,13 @@ pub(super) fn revision(revision: u32) -> i32 {
 }
 
 /// The revision in this column.
-pub(super) fn get_revision(row: &Row, column: usize) -> Result<u32, Failure> {
+pub(super) fn get_revision(row: &Row, column: usize) -> Result<u32, PostgresFailure> {
     let number: i32 = row.try_get(column)?;
     Ok(u32::try_from(number).unwrap_or_default())
 }
 
 /// The severity in this column, which is of the type `severity`, read as text.
-pub(super) fn get_severity(row: &Row, column: usize) -> Result<Severity, Failure> {
+pub(super) fn get_severity(row: &Row, column: usize) -> Result<Severity, PostgresFailure> {
     let word: &str = row.try_get(column)?;
     to_severity(word).ok_or_else(|| unknown(word))
 }
@@ -123,15 +123,15 @@ fn to_severity(word: &str) -> Option<Severity> {
 }
 
 /// The status in this column.
-pub(super) fn get_status(row: &Row, column: usize) -> Result<CaseStatus, Failure> {
+pub(super) fn get_status(row: &Row, column: usize) -> Result<CaseStatus, PostgresFailure> {
     let word: &str = row.try_get(column)?;
     CaseStatus::parse(word).ok_or_else(|| unknown(word))
 }
 
 /// A word of a newer version.
-fn unknown(word: &str) -> Failure {
+fn unknown(word: &str) -> PostgresFailure {
     let what = format!("{word:?} is not known to this version");
-    Failure::Unreadable(word.to_owned(), serde::de::Error::custom(what))
+    PostgresFailure::Unreadable(word.to_owned(), serde::de::Error::custom(what))
 }
 
 /// The verdict of this word, if it is one.
@@ -142,7 +142,7 @@ pub(super) fn to_verdict(word: Option<&str>) -> Option<Verdict> {
 }
 
 /// The verdict in this column.
-pub(super) fn get_verdict(row: &Row, column: usize) -> Result<Verdict, Failure> {
+pub(super) fn get_verdict(row: &Row, column: usize) -> Result<Verdict, PostgresFailure> {
     let word: &str = row.try_get(column)?;
     to_verdict(Some(word)).ok_or_else(|| unknown(word))
 }
@@ -165,7 +165,7 @@ fn to_urgency(word: Option<&str>) -> Option<Urgency> {
 }
 
 /// A case in a list.
-pub(super) fn case(row: &Row) -> Result<CaseRow, Failure> {
+pub(super) fn case(row: &Row) -> Result<CaseRow, PostgresFailure> {
     let assessed: Option<&str> = row.try_get(9)?;
     Ok(CaseRow {
         id: CaseId(row.try_get(0)?),
@@ -185,7 +185,7 @@ pub(super) fn case(row: &Row) -> Result<CaseRow, Failure> {
         sightings: count(row, 14)?,
         usd: row.try_get(15)?,
         members: count(row, 16)?,
-        desk: DeskStatus::parse(row.try_get(17)?).unwrap_or_default(),
+        desk: WorkflowStatus::parse(row.try_get(17)?).unwrap_or_default(),
         owner: row.try_get(18)?,
         subject: row.try_get(19)?,
         urgency: to_urgency(row.try_get(20)?),

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
-use nightshift_pipeline::budget::DaySpent;
-use nightshift_pipeline::port::{Spending, StoreError};
+use nightshift_pipeline::budget::DaySpend;
+use nightshift_pipeline::port::{DaySpendStore, StoreError};
 
 use super::PostgresStore;
 
@@ -30,12 +30,12 @@ pub(super) const CHARGE_RUNNING: &str = "WITH lost AS ( \
      UPDATE cases SET usd = cases.usd + lost.usd FROM lost WHERE cases.id = lost.id";
 
 #[async_trait]
-impl Spending for PostgresStore {
-    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpent, StoreError> {
-        self.look("read what a day cost", |session| async move {
+impl DaySpendStore for PostgresStore {
+    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpend, StoreError> {
+        self.retry_read("read what a day cost", |session| async move {
             let row = session.row(SPENT_ON, [&day]).await?;
-            row.map_or(Ok(DaySpent::default()), |row| {
-                Ok(DaySpent {
+            row.map_or(Ok(DaySpend::default()), |row| {
+                Ok(DaySpend {
                     urgent_usd: row.try_get(0)?,
                     other_usd: row.try_get(1)?,
                 })

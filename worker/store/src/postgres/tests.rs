@@ -20,13 +20,15 @@ use nightshift_pipeline::admission::Admission;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{CaseStatus, Lane};
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::port::{Accepted, Cases, Inbox, Places, StoreError, Wake};
-use nightshift_pipeline::upkeep::Upkeep;
+use nightshift_pipeline::maintenance::StoreMaintenance;
+use nightshift_pipeline::port::{
+    AcceptedAlert, AlertLedger, Cases, Inbox, StoreError, WorkNotifier,
+};
 
 use super::*;
 use crate::conformance::server::{TestDatabase, connect, texts};
 use crate::conformance::{DNS, MINER, arrivals, at, opened, options, whole_journal};
-use crate::options::Password;
+use crate::options::DatabasePassword;
 use cluster::Cluster;
 use proxy::Proxy;
 
@@ -45,7 +47,7 @@ fn numbered(number: usize) -> Vec<Arrival> {
     vec![arrival]
 }
 
-async fn accept(store: &PostgresStore, batch: Vec<Arrival>) -> Accepted {
+async fn accept(store: &PostgresStore, batch: Vec<Arrival>) -> AcceptedAlert {
     store.accept(batch.into()).await.unwrap().remove(0)
 }
 
@@ -314,7 +316,7 @@ async fn f33_a_password_that_changed_is_read_again() {
     url.set_username(&role).unwrap();
     url.set_password(None).unwrap();
     let mut options = options();
-    options.password = Some(Password::file(file.path()));
+    options.password = Some(DatabasePassword::file(file.path()));
     // This role may change nothing in the schema: the migrations are run by another.
     let store = PostgresStore::open(url.as_str(), options).await.unwrap();
     accept(&store, numbered(0)).await;

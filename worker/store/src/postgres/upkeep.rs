@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
 use nightshift_pipeline::port::StoreError;
-use nightshift_pipeline::upkeep::{Kept, Purge, Upkeep};
 
-use super::failure::Failure;
+use super::failure::PostgresFailure;
 use super::row::{count, limit};
-use super::{Came, PostgresStore, migrate};
+use super::{PostgresArrivalCursor, PostgresStore, migrate};
 use crate::blobs;
 
 pub(super) const DOING: &str = "remove what grew old";
@@ -103,9 +103,9 @@ const EARLIER: &str = "SELECT least($1, clock_timestamp())";
 const MOST_TOGETHER: usize = 100;
 
 #[async_trait]
-impl Upkeep for PostgresStore {
-    async fn earlier_of(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
-        self.look("read the clock of the database", |session| async move {
+impl StoreMaintenance for PostgresStore {
+    async fn retention_time(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+        self.retry_read("read the clock of the database", |session| async move {
             let row = session.row(EARLIER, [&now]).await?;
             row.map_or(Ok(now), |row| Ok(row.try_get(0)?))
         })
@@ -113,7 +113,7 @@ impl Upkeep for PostgresStore {
     }
 
     async fn migrations(&self) -> Result<Vec<String>, StoreError> {
-        self.look("read the migrations", |session| async move {
+        self.retry_read("read the migrations", |session| async move {
             migrate::applied(&session).await
         })
         .await
@@ -121,20 +121,20 @@ impl Upkeep for PostgresStore {
 
     async fn expire(
         &self,
-        kind: Kept,
+        kind: RetentionClass,
         before: DateTime<Utc>,
         most: usize,
     ) -> Result<u64, StoreError> {
         let sql = match kind {
-            Kept::Raw => return self.expire_raw(before, most).await,
-            Kept::Hidden => HIDDEN,
-            Kept::Journals => JOURNALS,
-            Kept::Cases => CASES,
-            Kept::DeadLetters => DEAD_LETTERS,
+            RetentionClass::Raw => return self.expire_raw(before, most).await,
+            RetentionClass::Hidden => HIDDEN,
+            RetentionClass::Journals => JOURNALS,
+            RetentionClass::Cases => CASES,
+            RetentionClass::DeadLetters => DEAD_LETTERS,
         };
         match (kind, self.expire_whole(kind, sql, before, most).await?) {
-            (Kept::Journals, 0) => self.expire_earlier_journals(before, most).await,
-            (Kept::Cases, 0) => self.expire_earlier_rows(before, most).await,
+            (RetentionClass::Journals, 0) => self.expire_earlier_journals(before, most).await,
+            (RetentionClass::Cases, 0) => self.expire_earlier_rows(before, most).await,
             (_, removed) => Ok(removed),
         }
     }
@@ -147,7 +147,7 @@ impl Upkeep for PostgresStore {
         }
     }
 
-    async fn kept(&self, what: &Purge) -> Result<u64, StoreError> {
+    async fn count_kept_cases(&self, what: &Purge) -> Result<u64, StoreError> {
         match (&what.account, what.before) {
             (None, Some(before)) => self.kept_before(before).await,
             _ => Ok(0),
@@ -176,7 +176,7 @@ impl PostgresStore {
     async fn tidy(&self) -> Result<(), StoreError> {
         for sql in [BATCHES, OLD_SPENDING] {
             for _ in 0..MOST_TOGETHER {
-                if self.change(DOING, sql, []).await? == 0 {
+                if self.retry_change(DOING, sql, []).await? == 0 {
                     break;
                 }
             }
@@ -187,7 +187,7 @@ impl PostgresStore {
     /// Rows of this kind, with all that belongs to them.
     async fn expire_whole(
         &self,
-        kind: Kept,
+        kind: RetentionClass,
         sql: &str,
         before: DateTime<Utc>,
         most: usize,
@@ -205,11 +205,11 @@ impl PostgresStore {
                     is_thin = false;
                 }
                 Err(_) if most > 1 => most /= 2,
-                Err(_) if kind == Kept::Cases && !is_thin => {
+                Err(_) if kind == RetentionClass::Cases && !is_thin => {
                     self.thin(before).await?;
                     is_thin = true;
                 }
-                Err(failure) => return Err(failure.told(DOING)),
+                Err(failure) => return Err(failure.into_store_error(DOING)),
             }
         }
     }
@@ -230,7 +230,7 @@ impl PostgresStore {
                     break;
                 }
                 Err(_) if most > 1 => most /= 2,
-                Err(failure) => return Err(failure.told(DOING)),
+                Err(failure) => return Err(failure.into_store_error(DOING)),
             }
         }
         Ok(removed)
@@ -241,8 +241,8 @@ impl PostgresStore {
         &self,
         before: DateTime<Utc>,
         most: i64,
-        from: Option<Came>,
-    ) -> Result<Result<Option<(u64, Came)>, Failure>, StoreError> {
+        from: Option<PostgresArrivalCursor>,
+    ) -> Result<Result<Option<(u64, PostgresArrivalCursor)>, PostgresFailure>, StoreError> {
         let (at, id) = from.unwrap_or((DateTime::UNIX_EPOCH, 0));
         let looked_at = most.saturating_mul(LOOKED_AT);
         let mut tries = self.database.tries(DOING);
@@ -260,7 +260,7 @@ impl PostgresStore {
             match self.database.within(one).await {
                 Ok(ended) => return Ok(Ok(ended)),
                 Err(failure) if failure.is_too_slow() => return Ok(Err(failure)),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
@@ -271,7 +271,7 @@ impl PostgresStore {
         sql: &str,
         before: DateTime<Utc>,
         most: i64,
-    ) -> Result<Result<u64, Failure>, StoreError> {
+    ) -> Result<Result<u64, PostgresFailure>, StoreError> {
         let mut tries = self.database.tries(DOING);
         loop {
             let one = async {
@@ -284,7 +284,7 @@ impl PostgresStore {
             match self.database.within(one).await {
                 Ok(removed) => return Ok(Ok(removed)),
                 Err(failure) if failure.is_too_slow() => return Ok(Err(failure)),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
@@ -292,7 +292,7 @@ impl PostgresStore {
     /// Removes what is many of the oldest case.
     async fn thin(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         for sql in [ARRIVALS_OF_ONE, SIGHTINGS_OF_ONE] {
-            while self.count(DOING, sql, [&before, &SLICE]).await? > 0 {}
+            while self.retry_count(DOING, sql, [&before, &SLICE]).await? > 0 {}
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use nightshift_pipeline::case::Backlog;
 use rusqlite::{Connection, Row};
 
 use super::row::get_severity;
-use super::thread::Failure;
+use super::thread::SqliteFailure;
 
 const WAITING: &str =
     "SELECT severity, count(*) FROM cases WHERE status IN ('queued', 'running') GROUP BY severity";
@@ -24,14 +24,14 @@ const OUTBOX: &str = "SELECT count(*), \
 const DEAD_LETTERS: &str = "SELECT count(*) FROM dead_letters WHERE retried_at IS NULL";
 
 /// How many cases wait or run, by severity.
-pub(super) fn waiting(connection: &Connection) -> Result<BTreeMap<Severity, u64>, Failure> {
+pub(super) fn waiting(connection: &Connection) -> Result<BTreeMap<Severity, u64>, SqliteFailure> {
     let mut statement = connection.prepare_cached(WAITING)?;
     let rows = statement.query_map([], |row| Ok((get_severity(row, 0)?, count(row, 1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// How much there is to do.
-pub(super) fn read(connection: &Connection) -> Result<Backlog, Failure> {
+pub(super) fn read(connection: &Connection) -> Result<Backlog, SqliteFailure> {
     let backlog = connection.prepare_cached(CASES)?.query_row([], |row| {
         Ok(Backlog {
             urgent: count(row, 0)?,

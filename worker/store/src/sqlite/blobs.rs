@@ -4,7 +4,7 @@ use nightshift_pipeline::port::StoreError;
 use rusqlite::Connection;
 
 use super::SqliteStore;
-use super::thread::Failure;
+use super::thread::SqliteFailure;
 
 const ANNOUNCE: &str = "INSERT OR IGNORE INTO orphaned_blobs (key, since) VALUES (?1, unixepoch())";
 /// A sweep begins at an hour. What was held up for longer than half of one refers to nothing any more.
@@ -14,10 +14,10 @@ const LOOSE: &str =
 const FORGET: &str = "DELETE FROM orphaned_blobs WHERE key = ?1";
 
 /// Takes the note of this blob away: a row of this transaction refers to it.
-pub(super) fn own(connection: &Connection, key: &str) -> Result<(), Failure> {
+pub(super) fn own(connection: &Connection, key: &str) -> Result<(), SqliteFailure> {
     match connection.prepare_cached(OWN)?.execute([key])? {
         1 => Ok(()),
-        _ => Err(Failure::BlobGone),
+        _ => Err(SqliteFailure::BlobGone),
     }
 }
 

@@ -10,17 +10,17 @@ use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, Waited,
+    Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, OutageWait,
 };
 use nightshift_pipeline::export::JournalLine;
-use nightshift_pipeline::port::{Cases, Claimed, Closing, StoreError};
+use nightshift_pipeline::port::{CaseClosure, Cases, ClaimedCase, StoreError};
 use rusqlite::{Connection, params};
 
 use super::claim::epoch;
-use super::host::{Holder, uptime_secs};
+use super::host::{LeaseHolder, uptime_secs};
 use super::row::{severity, time};
-use super::thread::Failure;
-use super::{SqliteStore, backlog, desk, list, people, read, revisions, spending};
+use super::thread::SqliteFailure;
+use super::{SqliteStore, backlog, case_workflow, list, people, read, revisions, spending};
 
 const HOLDS: &str = "SELECT 1 FROM cases \
      WHERE id = ?1 AND epoch = ?2 AND revision = ?3 AND lease_holder = ?4 AND status = 'running' AND lease_until >= ?5";
@@ -45,31 +45,31 @@ const WISH_SHOWN: &str = "UPDATE deliveries SET wanted_version = wanted_version 
 
 #[async_trait]
 impl Cases for SqliteStore {
-    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
         self.claim_best(lane, most, None).await
     }
 
-    async fn claim_waited(
+    async fn claim_overdue(
         &self,
         lane: Lane,
         most: usize,
-        waited: Waited,
-    ) -> Result<Vec<Claimed>, StoreError> {
+        waited: OutageWait,
+    ) -> Result<Vec<ClaimedCase>, StoreError> {
         self.claim_best(lane, most, Some(waited)).await
     }
 
-    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError> {
+    async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
         let queued = self
             .thread
             .run("queue cases for models", move |connection| {
                 revisions::with_models(connection, most)
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(queued)
     }
 
-    async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+    async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         self.claim_this(id).await
     }
 
@@ -78,7 +78,7 @@ impl Cases for SqliteStore {
     }
 
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
-        self.give_back(lease).await
+        self.release_lease(lease).await
     }
 
     async fn append(
@@ -100,7 +100,7 @@ impl Cases for SqliteStore {
         .await
     }
 
-    async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
+    async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
         let written = Arc::new((lease.clone(), self.holder.clone(), closing.clone()));
         self.while_held("conclude a case", || {
             let written = Arc::clone(&written);
@@ -113,7 +113,7 @@ impl Cases for SqliteStore {
             }
         })
         .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl Cases for SqliteStore {
                 people::retry(connection, &id)
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(retried)
     }
 
@@ -134,7 +134,7 @@ impl Cases for SqliteStore {
         id: &str,
         who: &str,
         at: DateTime<Utc>,
-    ) -> Result<CalledOff, StoreError> {
+    ) -> Result<Cancellation, StoreError> {
         let (id, who) = (id.to_owned(), who.to_owned());
         let called_off = self
             .thread
@@ -142,7 +142,7 @@ impl Cases for SqliteStore {
                 people::cancel(connection, &id, who, at)
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(called_off)
     }
 
@@ -188,7 +188,11 @@ impl Cases for SqliteStore {
     }
 }
 
-fn check_lease(connection: &Connection, lease: &Lease, holder: &Holder) -> Result<(), Failure> {
+fn check_lease(
+    connection: &Connection,
+    lease: &Lease,
+    holder: &LeaseHolder,
+) -> Result<(), SqliteFailure> {
     let holds = connection.prepare_cached(HOLDS)?.exists(params![
         lease.case_id.0,
         epoch(lease),
@@ -199,7 +203,7 @@ fn check_lease(connection: &Connection, lease: &Lease, holder: &Holder) -> Resul
     if holds {
         Ok(())
     } else {
-        Err(Failure::LeaseLost)
+        Err(SqliteFailure::LeaseLost)
     }
 }
 
@@ -208,11 +212,11 @@ pub(super) fn add_events(
     connection: &Connection,
     lease: &Lease,
     events: &[Event],
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let mut statement = connection.prepare_cached(ADD_EVENT)?;
     for event in events {
         let text = serde_json::to_string(event)
-            .map_err(|cause| Failure::Unwritable(lease.case_id.0.clone(), cause))?;
+            .map_err(|cause| SqliteFailure::Unwritable(lease.case_id.0.clone(), cause))?;
         statement.execute(params![
             lease.case_id.0,
             lease.revision,
@@ -226,7 +230,11 @@ pub(super) fn add_events(
     Ok(())
 }
 
-fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<(), Failure> {
+fn close(
+    connection: &Connection,
+    lease: &Lease,
+    closing: &CaseClosure,
+) -> Result<(), SqliteFailure> {
     let conclusion = &closing.conclusion;
     let mut report = closing.report.clone();
     let (sightings, members): (i64, i64) = connection
@@ -236,7 +244,7 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
     report.alert.members = u64::try_from(members).unwrap_or_default();
     let at = time(report.concluded_at);
     let text = serde_json::to_string(&report)
-        .map_err(|cause| Failure::Unwritable(lease.case_id.0.clone(), cause))?;
+        .map_err(|cause| SqliteFailure::Unwritable(lease.case_id.0.clone(), cause))?;
     connection.prepare_cached(ADD_CONCLUSION)?.execute(params![
         lease.case_id.0,
         lease.revision,
@@ -263,10 +271,10 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
         wish.execute(params![lease.case_id.0, destination, at])?;
     }
     let named = serde_json::to_string(&closing.destinations)
-        .map_err(|cause| Failure::Unwritable(lease.case_id.0.clone(), cause))?;
+        .map_err(|cause| SqliteFailure::Unwritable(lease.case_id.0.clone(), cause))?;
     let mut wish = connection.prepare_cached(WISH_SHOWN)?;
     wish.execute(params![lease.case_id.0, at, named])?;
-    let goes_on = revisions::go_on(connection, &lease.case_id)?;
-    revisions::settle(connection, &lease.case_id, closing.cleared(), goes_on)?;
-    desk::reopen_unseen(connection, &lease.case_id.0)
+    let goes_on = revisions::start_queued_revision(connection, &lease.case_id)?;
+    revisions::settle(connection, &lease.case_id, closing.clearance(), goes_on)?;
+    case_workflow::reopen_unseen(connection, &lease.case_id.0)
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::again::Again;
 use nightshift_engine::event::JOURNAL_VERSION;
-use nightshift_pipeline::case::{CaseId, Lane, Lease, Waited};
-use nightshift_pipeline::port::{Claimed, StoreError};
+use nightshift_engine::previous_run::PreviousRun;
+use nightshift_pipeline::case::{CaseId, Lane, Lease, OutageWait};
+use nightshift_pipeline::port::{ClaimedCase, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::host::{Holder, uptime_secs};
+use super::host::{LeaseHolder, uptime_secs};
 use super::row::{get_time_or_none, severity};
-use super::thread::{Failure, store_error};
+use super::thread::{SqliteFailure, store_error};
 use super::{SqliteStore, read};
-use crate::again::again;
+use crate::previous_run::parse_previous_run;
 
 const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'running'";
 /// A running case whose worker is gone, or whose lease has ended, waits again.
@@ -78,8 +78,8 @@ impl SqliteStore {
         &self,
         lane: Lane,
         most: usize,
-        waited: Option<Waited>,
-    ) -> Result<Vec<Claimed>, StoreError> {
+        waited: Option<OutageWait>,
+    ) -> Result<Vec<ClaimedCase>, StoreError> {
         let least = match lane {
             Lane::Urgent => severity(Severity::High),
             Lane::Any => severity(Severity::Informational),
@@ -110,7 +110,7 @@ impl SqliteStore {
     }
 
     /// See [`nightshift_pipeline::port::Cases::claim_one`].
-    pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+    pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         let (id, holder, lease_secs) = (id.clone(), self.holder.clone(), self.lease_secs);
         self.thread
             .run("claim a case", move |connection| {
@@ -148,7 +148,7 @@ impl SqliteStore {
     }
 
     /// See [`nightshift_pipeline::port::Cases::release`].
-    pub(super) async fn give_back(&self, lease: &Lease) -> Result<(), StoreError> {
+    pub(super) async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
         let (lease, holder) = (lease.clone(), self.holder.clone());
         self.thread
             .run("release a case", move |connection| {
@@ -160,7 +160,7 @@ impl SqliteStore {
                 Ok(())
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(())
     }
 }
@@ -171,7 +171,7 @@ pub(super) fn epoch(lease: &Lease) -> i64 {
 }
 
 /// Gives back what dead processes hold, and what no one has renewed.
-fn free(connection: &Connection, lease_secs: f64) -> Result<(), Failure> {
+fn free(connection: &Connection, lease_secs: f64) -> Result<(), SqliteFailure> {
     let holders: Vec<Option<String>> = connection
         .prepare_cached(HOLDERS)?
         .query_map([], |row| row.get(0))?
@@ -181,7 +181,7 @@ fn free(connection: &Connection, lease_secs: f64) -> Result<(), Failure> {
     let mut statement = connection.prepare_cached(FREE)?;
     for holder in holders {
         let latest = match &holder {
-            Some(name) => Holder(name.clone()).latest(now, lease_secs),
+            Some(name) => LeaseHolder(name.clone()).latest(now, lease_secs),
             None => f64::NEG_INFINITY,
         };
         note.execute(params![holder, now, latest])?;
@@ -191,7 +191,7 @@ fn free(connection: &Connection, lease_secs: f64) -> Result<(), Failure> {
 }
 
 /// The process of a lease that was lost is heard of: it has not crashed.
-fn take_back(connection: &Connection, id: &str, epoch: i64) -> Result<(), Failure> {
+fn take_back(connection: &Connection, id: &str, epoch: i64) -> Result<(), SqliteFailure> {
     let revision: Option<u32> = connection
         .prepare_cached(HEARD_OF)?
         .query_row(params![id, epoch], |row| row.get(0))
@@ -208,9 +208,9 @@ fn next(
     connection: &Connection,
     least: i64,
     most: usize,
-    waited: Option<Waited>,
-    holder: &Holder,
-) -> Result<Vec<CaseId>, Failure> {
+    waited: Option<OutageWait>,
+    holder: &LeaseHolder,
+) -> Result<Vec<CaseId>, SqliteFailure> {
     let limit = i64::try_from(most).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(NEXT)?;
     let urgent = waited.map(|waited| waited.urgent.as_secs_f64());
@@ -224,9 +224,9 @@ fn next(
 fn take(
     connection: &Connection,
     id: &CaseId,
-    holder: &Holder,
+    holder: &LeaseHolder,
     lease_secs: f64,
-) -> Result<Result<Option<Claimed>, Failure>, Failure> {
+) -> Result<Result<Option<ClaimedCase>, SqliteFailure>, SqliteFailure> {
     let queued = connection
         .prepare_cached(QUEUED)?
         .query_row([&id.0], |row| {
@@ -236,7 +236,7 @@ fn take(
     let Some((revision, noted)) = queued.optional()? else {
         return Ok(Ok(None));
     };
-    let read = || -> Result<_, Failure> {
+    let read = || -> Result<_, SqliteFailure> {
         Ok((
             read::alert(connection, &id.0, revision)?,
             read::events(connection, &id.0, revision)?,
@@ -244,14 +244,14 @@ fn take(
     };
     let (mut alert, events) = match read() {
         Ok(read) => read,
-        Err(why @ (Failure::Unreadable(..) | Failure::Journal { .. })) => {
+        Err(why @ (SqliteFailure::Unreadable(..) | SqliteFailure::Journal { .. })) => {
             note_unread(connection, id, revision, &why)?;
             return Ok(Err(why));
         }
         Err(other) => return Err(other),
     };
     let noted = noted.filter(|_| events.is_empty());
-    if noted.is_some_and(|(first, last)| alert.times.cover(first, last)) {
+    if noted.is_some_and(|(first, last)| alert.times.widen(first, last)) {
         let (first, last) = (alert.times.first_seen, alert.times.last_seen);
         let json = |time| serde_json::to_string(&time).unwrap_or_default();
         connection.prepare_cached(WIDEN)?.execute(params![
@@ -272,7 +272,7 @@ fn take(
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
-    Ok(Ok(taken.map(|(epoch, crashes)| Claimed {
+    Ok(Ok(taken.map(|(epoch, crashes)| ClaimedCase {
         alert: Arc::new(alert),
         events,
         lease: Lease {
@@ -281,7 +281,7 @@ fn take(
             epoch: u64::try_from(epoch).unwrap_or_default(),
         },
         crashes,
-        again,
+        previous_run: again,
     })))
 }
 
@@ -290,22 +290,22 @@ fn said_before(
     id: &CaseId,
     revision: u32,
     alert: &Alert,
-) -> Result<Option<Box<Again>>, Failure> {
+) -> Result<Option<Box<PreviousRun>>, SqliteFailure> {
     let said: Option<(String, Option<String>)> = connection
         .prepare_cached(AGAIN)?
         .query_row(params![id.0, revision], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
-    Ok(said.and_then(|(said, last)| again(&id.0, &said, last.as_deref(), alert)))
+    Ok(said.and_then(|(said, last)| parse_previous_run(&id.0, &said, last.as_deref(), alert)))
 }
 
 fn note_unread(
     connection: &Connection,
     id: &CaseId,
     revision: u32,
-    why: &Failure,
-) -> Result<(), Failure> {
+    why: &SqliteFailure,
+) -> Result<(), SqliteFailure> {
     connection.prepare_cached(NOTE_UNREAD)?.execute(params![
         id.0,
         revision,

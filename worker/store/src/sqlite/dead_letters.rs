@@ -20,7 +20,7 @@ const SETTLE: &str = "UPDATE dead_letters SET retried_at = ?2 WHERE id = ?1 AND 
 
 #[async_trait]
 impl DeadLetters for SqliteStore {
-    async fn letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
         self.thread
             .run("list dead letters", move |connection| {
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -31,7 +31,7 @@ impl DeadLetters for SqliteStore {
             .await
     }
 
-    async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
+    async fn dead_letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
         let found = self.thread.run("read a dead letter", move |connection| {
             Ok(connection
                 .prepare_cached(LETTER)?
@@ -44,11 +44,15 @@ impl DeadLetters for SqliteStore {
         let Some((letter, bytes, blob)) = found.await? else {
             return Ok(None);
         };
-        let bytes = blobs::bytes(self.blobs.as_ref(), bytes, blob).await?;
+        let bytes = blobs::message_bytes(self.blobs.as_ref(), bytes, blob).await?;
         Ok(Some((letter, bytes)))
     }
 
-    async fn unread(&self, after: Option<i64>, most: usize) -> Result<Vec<i64>, StoreError> {
+    async fn unretried_dead_letters(
+        &self,
+        after: Option<i64>,
+        most: usize,
+    ) -> Result<Vec<i64>, StoreError> {
         let (after, most) = (after.unwrap_or(0), i64::try_from(most).unwrap_or(i64::MAX));
         self.thread
             .run("list dead letters", move |connection| {
@@ -59,7 +63,11 @@ impl DeadLetters for SqliteStore {
             .await
     }
 
-    async fn settle_letter(&self, id: i64, at: DateTime<Utc>) -> Result<bool, StoreError> {
+    async fn mark_dead_letter_retried(
+        &self,
+        id: i64,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
         let settled = self
             .thread
             .run("settle a dead letter", move |connection| {

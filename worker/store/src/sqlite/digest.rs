@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
 use super::row::{LEFTOVER, get_severity, get_time, get_verdict, time, to_verdict};
-use super::thread::Failure;
+use super::thread::SqliteFailure;
 
 const ARRIVED: &str = "SELECT feed, count(*), sum(outcome IN ('new', 'revision', 'replaced', 'resumed')), \
          sum(outcome = 'sighting'), sum(outcome = 'muted'), sum(outcome = 'set_aside'), sum(outcome = 'member') \
@@ -52,7 +52,7 @@ pub(super) fn open() -> String {
 
 #[async_trait]
 impl Digests for SqliteStore {
-    async fn brought(
+    async fn collect_digest(
         &self,
         since: DateTime<Utc>,
         until: DateTime<Utc>,
@@ -69,7 +69,7 @@ fn brought(
     connection: &Connection,
     since: DateTime<Utc>,
     until: DateTime<Utc>,
-) -> Result<Digest, Failure> {
+) -> Result<Digest, SqliteFailure> {
     let (from, to) = (time(since), time(until));
     let mut digest = Digest {
         since,
@@ -91,7 +91,7 @@ fn brought(
             (_, cases) => digest.verdicts.push((get_verdict(row, 1)?, cases)),
         }
     }
-    digest.in_order();
+    digest.sort_verdicts();
     digest.dead_letters = connection
         .prepare_cached(LETTERS)?
         .query_row([&from, &to], |row| number(row, 0))?;

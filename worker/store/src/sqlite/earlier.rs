@@ -3,8 +3,8 @@
 
 use rusqlite::{Connection, params};
 
-use super::Opened;
-use super::thread::Failure;
+use super::SqliteCaseCursor;
+use super::thread::SqliteFailure;
 use super::upkeep::drop_unheld;
 
 /// Up to the last triage that ended before: one that was called off has no conclusion, and goes with the next that has.
@@ -34,15 +34,15 @@ const DROP_ROWS: [&str; 2] = [
 ];
 
 /// Of how many cases something was removed, and the last case that was looked at, if there was one.
-pub(super) type Removed = (i64, Option<Opened>);
+pub(super) type SqliteRemovedBatch = (i64, Option<SqliteCaseCursor>);
 
 /// Journals of triages that were not the last.
 pub(super) fn drop_journals(
     connection: &Connection,
     before: &str,
-    after: &Opened,
+    after: &SqliteCaseCursor,
     most: i64,
-) -> Result<Removed, Failure> {
+) -> Result<SqliteRemovedBatch, SqliteFailure> {
     let looked = look(connection, WITH_JOURNALS, before, after, most)?;
     let mut removed = 0;
     for ((_, id), revision) in &looked {
@@ -66,9 +66,9 @@ pub(super) fn drop_journals(
 pub(super) fn drop_rows(
     connection: &Connection,
     before: &str,
-    after: &Opened,
+    after: &SqliteCaseCursor,
     most: i64,
-) -> Result<Removed, Failure> {
+) -> Result<SqliteRemovedBatch, SqliteFailure> {
     let looked = look(connection, OLD, before, after, most)?;
     let mut removed = 0;
     for ((_, id), _) in &looked {
@@ -103,9 +103,9 @@ fn look(
     connection: &Connection,
     sql: &str,
     before: &str,
-    (at, id): &Opened,
+    (at, id): &SqliteCaseCursor,
     most: i64,
-) -> Result<Vec<(Opened, Option<i64>)>, Failure> {
+) -> Result<Vec<(SqliteCaseCursor, Option<i64>)>, SqliteFailure> {
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![before, at, id, most], |row| {
         Ok(((row.get(0)?, row.get(1)?), row.get(2)?))

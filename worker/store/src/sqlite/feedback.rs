@@ -6,9 +6,9 @@ use nightshift_alert::{Alert, TraceContext};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::port::{PastQuery, PersonDecision};
 use nightshift_pipeline::case::{CaseId, CaseStatus};
-use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 use nightshift_pipeline::feedback::{
-    Decided, NewPersonVerdict, PersonVerdict, decided_subjects, decision_over,
+    FeedbackRecord, NewPersonVerdict, PersonVerdict, decision_subjects, person_decision,
 };
 use nightshift_pipeline::port::{Feedback, StoreError};
 use rusqlite::{Connection, Error, Row, params};
@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::SqliteStore;
 use super::row::{get_time, get_time_or_none, get_verdict, time, to_verdict};
-use super::thread::Failure;
-use super::{desk, read};
+use super::thread::SqliteFailure;
+use super::{case_workflow, read};
 
 /// Most decisions that are looked at, the newest ones.
 const MOST_DECISIONS: i64 = 500;
@@ -70,19 +70,23 @@ impl Feedback for SqliteStore {
             .await
     }
 
-    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError> {
+    async fn record_action(
+        &self,
+        id: &str,
+        act: CaseAction,
+    ) -> Result<(CaseId, CaseWorkflow), StoreError> {
         let id = id.to_owned();
         let noted = self
             .thread
             .run("note what a person did", move |connection| {
-                desk::add(connection, &id, &act)
+                case_workflow::add(connection, &id, &act)
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(noted)
     }
 
-    async fn came_with(
+    async fn trace_context(
         &self,
         id: &CaseId,
         revision: u32,
@@ -95,27 +99,35 @@ impl Feedback for SqliteStore {
             .await
     }
 
-    async fn verdicts_after(&self, after: i64, most: usize) -> Result<Vec<Decided>, StoreError> {
+    async fn verdicts_after(
+        &self,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<FeedbackRecord>, StoreError> {
         self.thread
             .run("read what people decided", move |connection| {
-                desk::decided(connection, after, most)
+                case_workflow::decided(connection, after, most)
             })
             .await
     }
 }
 
-fn add(connection: &Connection, id: &str, new: NewPersonVerdict) -> Result<PersonVerdict, Failure> {
+fn add(
+    connection: &Connection,
+    id: &str,
+    new: NewPersonVerdict,
+) -> Result<PersonVerdict, SqliteFailure> {
     let case = read::find(connection, id)?;
     let concluded: Option<u32> = connection
         .prepare_cached(CONCLUDED)?
         .query_row([&case.id.0], |row| row.get(0))?;
     let Some(revision) = concluded else {
-        return Err(Failure::NoVerdict(case.id.0));
+        return Err(SqliteFailure::NoVerdict(case.id.0));
     };
     // A run that failed decided nothing that one could agree with.
     let ours = case.verdict.filter(|_| case.status != CaseStatus::Failed);
     let Some(verdict) = new.verdict.or(ours) else {
-        return Err(Failure::NoVerdict(case.id.0));
+        return Err(SqliteFailure::NoVerdict(case.id.0));
     };
     let agreed = ours == Some(verdict);
     connection.prepare_cached(ADD)?.execute(params![
@@ -128,17 +140,17 @@ fn add(connection: &Connection, id: &str, new: NewPersonVerdict) -> Result<Perso
         new.note
     ])?;
     let kind = if agreed {
-        ActKind::Agreed
+        CaseActionKind::Agreed
     } else {
-        ActKind::Disagreed { verdict }
+        CaseActionKind::Disagreed { verdict }
     };
-    let act = Act {
+    let act = CaseAction {
         at: new.at,
         by: new.by.clone(),
         kind,
         note: new.note.clone(),
     };
-    desk::note(connection, &case.id.0, &act)?;
+    case_workflow::note(connection, &case.id.0, &act)?;
     Ok(PersonVerdict {
         at: new.at,
         by: new.by,
@@ -150,7 +162,10 @@ fn add(connection: &Connection, id: &str, new: NewPersonVerdict) -> Result<Perso
 }
 
 /// What people said of a case, the newest first.
-pub(super) fn of_case(connection: &Connection, id: &str) -> Result<Vec<PersonVerdict>, Failure> {
+pub(super) fn of_case(
+    connection: &Connection,
+    id: &str,
+) -> Result<Vec<PersonVerdict>, SqliteFailure> {
     let mut statement = connection.prepare_cached(OF_CASE)?;
     let rows = statement.query_map([id], |row: &Row<'_>| {
         Ok::<_, Error>(PersonVerdict {
@@ -166,7 +181,7 @@ pub(super) fn of_case(connection: &Connection, id: &str) -> Result<Vec<PersonVer
 }
 
 /// What a person said last of a case.
-pub(super) fn newest(connection: &Connection, id: &str) -> Result<Option<Verdict>, Failure> {
+pub(super) fn newest(connection: &Connection, id: &str) -> Result<Option<Verdict>, SqliteFailure> {
     let mut statement = connection.prepare_cached(NEWEST)?;
     let mut rows = statement.query([id])?;
     let word: Option<String> = rows.next()?.map(|row| row.get(0)).transpose()?;
@@ -179,7 +194,7 @@ pub(super) fn decided(
     connection: &Connection,
     account: &str,
     query: &PastQuery,
-) -> Result<Option<PersonDecision>, Failure> {
+) -> Result<Option<PersonDecision>, SqliteFailure> {
     let actors = query.actors.iter();
     let actors: Value = actors
         .map(|one| [one.kind.as_str(), &one.value, one.role.as_str()])
@@ -193,7 +208,7 @@ pub(super) fn decided(
     let (case_id, revision): (String, u32) = (row.get(0)?, row.get(1)?);
     let alert: Alert = read::alert(connection, &case_id, revision)?;
     let (verdict, by, at) = (get_verdict(row, 2)?, row.get(3)?, get_time(row, 4)?);
-    let mut decision = decision_over(case_id, &alert, verdict, by, at);
+    let mut decision = person_decision(case_id, &alert, verdict, by, at);
     if verdict.is_benign() {
         decision.ended_at = ended_at(connection, account, &decision)?;
     }
@@ -205,8 +220,8 @@ fn ended_at(
     connection: &Connection,
     account: &str,
     decision: &PersonDecision,
-) -> Result<Option<DateTime<Utc>>, Failure> {
-    let subjects = decided_subjects(decision).into_iter();
+) -> Result<Option<DateTime<Utc>>, SqliteFailure> {
+    let subjects = decision_subjects(decision).into_iter();
     let subjects: Value = subjects
         .map(|one| [one.kind.as_str(), &one.value])
         .collect();

@@ -13,20 +13,20 @@ const UNKNOWN: &str = "unknown";
 const LATEST: f64 = 10.0;
 
 /// What this process sees of its host; that does not change while it runs.
-static HERE: LazyLock<Here> = LazyLock::new(Here::look);
+static HERE: LazyLock<HostView> = LazyLock::new(HostView::from_system);
 
 /// A process, named so that no later one is taken for it: boot, process id, start of the process, namespace of processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Holder(pub(super) String);
+pub(super) struct LeaseHolder(pub(super) String);
 
-impl Holder {
+impl LeaseHolder {
     /// This process.
     pub(super) fn this_process() -> Self {
-        Self::of(std::process::id())
+        Self::from_pid(std::process::id())
     }
 
     /// The process of this number.
-    pub(super) fn of(pid: u32) -> Self {
+    pub(super) fn from_pid(pid: u32) -> Self {
         let boot = HERE.boot.as_deref().unwrap_or(UNKNOWN);
         let namespace = HERE.namespace.as_deref().unwrap_or_default();
         let stat = HERE.stat(pid).filter(|stat| !stat.is_dead);
@@ -38,35 +38,35 @@ impl Holder {
     /// where the process is gone.
     pub(super) fn latest(&self, now: f64, lease_secs: f64) -> f64 {
         match self.seen_from(&HERE) {
-            Seen::Gone => f64::NEG_INFINITY,
-            Seen::OfThisBoot => f64::INFINITY,
-            Seen::OfSomeBoot => now + LATEST * lease_secs,
+            HolderState::Gone => f64::NEG_INFINITY,
+            HolderState::OfThisBoot => f64::INFINITY,
+            HolderState::OfSomeBoot => now + LATEST * lease_secs,
         }
     }
 
-    fn seen_from(&self, here: &Here) -> Seen {
+    fn seen_from(&self, here: &HostView) -> HolderState {
         let mut parts = self.0.split(':');
         let (Some(its_boot), Some(pid), Some(start)) = (parts.next(), parts.next(), parts.next())
         else {
-            return Seen::OfSomeBoot;
+            return HolderState::OfSomeBoot;
         };
         let Some(boot) = here.boot.as_deref().filter(|_| its_boot != UNKNOWN) else {
-            return Seen::OfSomeBoot;
+            return HolderState::OfSomeBoot;
         };
         let is_of_ours = here.namespace.is_some() && parts.next() == here.namespace.as_deref();
         let has_ended = || pid.parse().is_ok_and(|pid| here.has_ended(pid, start));
         match (its_boot == boot, is_of_ours) {
-            (false, true) => Seen::Gone,
-            (false, false) => Seen::OfSomeBoot,
-            (true, true) if has_ended() => Seen::Gone,
-            (true, _) => Seen::OfThisBoot,
+            (false, true) => HolderState::Gone,
+            (false, false) => HolderState::OfSomeBoot,
+            (true, true) if has_ended() => HolderState::Gone,
+            (true, _) => HolderState::OfThisBoot,
         }
     }
 }
 
 /// What can be said of a holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum HolderState {
     /// It has surely ended.
     Gone,
     /// It may be there, and has our clock.
@@ -77,7 +77,7 @@ enum Seen {
 
 /// From where holders are looked at.
 #[derive(Debug, Clone)]
-struct Here {
+struct HostView {
     /// Name of this boot of the host; none where `/proc/sys` is hidden.
     boot: Option<String>,
     /// Number of our namespace of processes.
@@ -86,8 +86,8 @@ struct Here {
     is_our_proc: bool,
 }
 
-impl Here {
-    fn look() -> Self {
+impl HostView {
+    fn from_system() -> Self {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         let boot = boot.map(|id| id.trim().to_owned());
         let namespace = fs::read_link("/proc/self/ns/pid").ok();
@@ -111,24 +111,24 @@ impl Here {
     }
 
     /// What `/proc` says of a process; none where there is no such process, or where it is hidden.
-    fn stat(&self, pid: u32) -> Option<Stat> {
+    fn stat(&self, pid: u32) -> Option<ProcessStat> {
         if !self.is_our_proc {
             return None;
         }
-        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        ProcessStat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 }
 
 /// What stands in `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
+struct ProcessStat {
     /// A zombie.
     is_dead: bool,
     /// When it was started, in ticks since boot.
     start: String,
 }
 
-impl Stat {
+impl ProcessStat {
     fn parse(text: &str) -> Option<Self> {
         // The name, in brackets, may hold blanks: fields are counted behind its end (proc(5): state is 3, starttime 22).
         let (_, fields) = text.rsplit_once(')')?;

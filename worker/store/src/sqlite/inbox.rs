@@ -3,7 +3,7 @@
 //! What becomes of an alert is for `admit` to say, over what `ground` reads; here it is written, and noted in the ledger
 //! of arrivals, where every accepted alert stands once.
 
-mod ground;
+mod admission_lookup;
 mod ledger;
 
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use nightshift_alert::Alert;
 use nightshift_pipeline::admission::{
-    Admission, AdmissionPolicy, Mute, Seen, SightingTimes, admit, triaged,
+    Admission, AdmissionPolicy, Mute, SightingReason, SightingTimes, admit, alert_to_triage,
 };
 use nightshift_pipeline::case::CaseId;
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::port::{Accepted, Inbox, StoreError};
+use nightshift_pipeline::port::{AcceptedAlert, Inbox, StoreError};
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
 use super::blobs::own;
-use super::revisions::{self, Coming};
+use super::revisions::{self, SqliteNextAlert};
 use super::row::{severity, time};
-use super::thread::{Failure, Undone, store_error};
-use super::{SqliteStore, desk, mutes};
-use crate::blobs::{self, Placed};
-use crate::split::{self, Refusal};
-use ground::Facts;
+use super::thread::{SqliteFailure, TransactionError, store_error};
+use super::{SqliteStore, case_workflow, mutes};
+use crate::blobs::{self, BlobKeys};
+use crate::split::{self, CommitError};
+use admission_lookup::SqliteAdmissionData;
 
 const DOING: &str = "accept a batch";
 
@@ -53,15 +53,17 @@ const ADD_DEAD_LETTER: &str = "INSERT INTO dead_letters (source, received_at, er
 
 #[async_trait]
 impl Inbox for SqliteStore {
-    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
-        let placed = blobs::place(self.blobs.as_ref(), &batch, |keys| self.announce(keys)).await?;
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<AcceptedAlert>, StoreError> {
+        let placed =
+            blobs::write_large_messages(self.blobs.as_ref(), &batch, |keys| self.announce(keys))
+                .await?;
         let accepted = split::accept(batch, usize::MAX, |part, is_split| {
             // What is split may refer to a message twice, and keeps it in its rows.
             let placed = Some(&placed).filter(|_| !is_split);
             self.accept_whole(part, placed.cloned().unwrap_or_default())
         })
         .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(accepted)
     }
 }
@@ -71,19 +73,19 @@ impl SqliteStore {
     async fn accept_whole(
         &self,
         batch: Arc<[Arrival]>,
-        placed: Placed,
-    ) -> Result<Vec<Accepted>, Refusal> {
+        placed: BlobKeys,
+    ) -> Result<Vec<AcceptedAlert>, CommitError> {
         let (policy, told) = (Arc::clone(&self.admission), self.told.clone());
         let accepted = self.thread.attempt(DOING, move |connection| {
             let mutes = mutes::in_force(connection, &policy, &told)?;
             accept_all(connection, &batch, placed, &policy, &mutes)
         });
         accepted.await.map_err(|undone| match undone {
-            Undone::Failed(failure) if failure.is_of_the_data() => {
-                Refusal::Batch(store_error(DOING, failure))
+            TransactionError::Failed(failure) if failure.is_data_error() => {
+                CommitError::Batch(store_error(DOING, failure))
             }
-            Undone::Failed(failure) => Refusal::Store(store_error(DOING, failure)),
-            Undone::Store(error) => Refusal::Store(error),
+            TransactionError::Failed(failure) => CommitError::Store(store_error(DOING, failure)),
+            TransactionError::Store(error) => CommitError::Store(error),
         })
     }
 }
@@ -91,10 +93,10 @@ impl SqliteStore {
 fn accept_all(
     connection: &Connection,
     batch: &[Arrival],
-    mut placed: Placed,
+    mut placed: BlobKeys,
     policy: &AdmissionPolicy,
     mutes: &[Mute],
-) -> Result<Vec<Accepted>, Failure> {
+) -> Result<Vec<AcceptedAlert>, SqliteFailure> {
     let mut last: Option<(Arc<[u8]>, i64)> = None;
     batch
         .iter()
@@ -113,7 +115,7 @@ fn add_raw(
     connection: &Connection,
     arrival: &Arrival,
     blob: Option<String>,
-) -> Result<i64, Failure> {
+) -> Result<i64, SqliteFailure> {
     let kept = match &blob {
         Some(key) => {
             own(connection, key)?;
@@ -138,15 +140,15 @@ fn accept_one(
     raw_id: i64,
     mutes: &[Mute],
     policy: &AdmissionPolicy,
-) -> Result<Accepted, Failure> {
+) -> Result<AcceptedAlert, SqliteFailure> {
     let alert = &arrival.alert;
     let key = alert.key.to_string();
-    let facts = Facts::read(connection, arrival, &key, policy)?;
-    let ground = facts.ground(mutes);
+    let facts = SqliteAdmissionData::read(connection, arrival, &key, policy)?;
+    let ground = facts.admission_context(mutes);
     let admission = admit(arrival, &ground, policy);
-    let triaged = triaged(arrival, &admission, ground.known);
+    let triaged = alert_to_triage(arrival, &admission, ground.known);
     let triaged = triaged.as_ref().unwrap_or(alert);
-    let times = SightingTimes::of(arrival, &admission, ground.known);
+    let times = SightingTimes::new(arrival, &admission, ground.known);
     let coming = (key.as_str(), triaged, times);
     let case_id = write(connection, arrival, raw_id, coming, &admission)?;
     let dead_letter = add_dead_letter(connection, arrival, raw_id, case_id.as_ref())?;
@@ -159,7 +161,7 @@ fn accept_one(
         case_id.as_ref(),
         dead_letter,
     )?;
-    Ok(Accepted {
+    Ok(AcceptedAlert {
         case_id,
         key,
         title: alert.title.clone(),
@@ -176,8 +178,8 @@ fn write(
     raw_id: i64,
     (key, triaged, times): (&str, &Alert, SightingTimes),
     admission: &Admission,
-) -> Result<Option<CaseId>, Failure> {
-    let coming = |why| Coming {
+) -> Result<Option<CaseId>, SqliteFailure> {
+    let coming = |why| SqliteNextAlert {
         source: &arrival.source,
         at: arrival.at,
         raw_id: Some(raw_id),
@@ -191,21 +193,21 @@ fn write(
             return Ok(Some(id));
         }
         Admission::Revision(id, change) => {
-            revisions::again(connection, id, &coming(Some(change.as_str())))?;
+            revisions::queue_revision(connection, id, &coming(Some(change.as_str())))?;
         }
         Admission::Replaced(id, change) => {
             revisions::replace(connection, id, &coming(Some(change.as_str())))?;
         }
         Admission::Sighting(id, seen) => {
             add_sighting(connection, id, arrival, raw_id, (Some(seen), times))?;
-            if let Seen::AtFeed(_) = seen {
+            if let SightingReason::AtFeed(_) = seen {
                 note_state(connection, id, key, &arrival.alert)?;
             }
         }
-        Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, (None, times))?,
+        Admission::Resumed(id) => add_sighting(connection, id, arrival, raw_id, (None, times))?,
         Admission::Member(id) => {
             connection.prepare_cached(COUNT_MEMBER)?.execute([&id.0])?;
-            desk::touch(connection, &id.0)?;
+            case_workflow::touch(connection, &id.0)?;
         }
         Admission::Muted(_) | Admission::SetAside(_) => {}
     }
@@ -217,7 +219,7 @@ fn add_dead_letter(
     arrival: &Arrival,
     raw_id: i64,
     case_id: Option<&CaseId>,
-) -> Result<Option<i64>, Failure> {
+) -> Result<Option<i64>, SqliteFailure> {
     let Some(error) = &arrival.unreadable else {
         return Ok(None);
     };
@@ -240,9 +242,9 @@ fn note_state(
     id: &CaseId,
     key: &str,
     alert: &Alert,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let state = serde_json::to_string(&alert.state)
-        .map_err(|cause| Failure::Unwritable(id.0.clone(), cause))?;
+        .map_err(|cause| SqliteFailure::Unwritable(id.0.clone(), cause))?;
     connection.prepare_cached(NOTE_STATE)?.execute(params![
         id.0,
         key,
@@ -253,7 +255,11 @@ fn note_state(
 }
 
 /// A new case; a name that is taken by chance is drawn again.
-fn add_case(connection: &Connection, arrival: &Arrival, key: &str) -> Result<CaseId, Failure> {
+fn add_case(
+    connection: &Connection,
+    arrival: &Arrival,
+    key: &str,
+) -> Result<CaseId, SqliteFailure> {
     let alert = &arrival.alert;
     loop {
         let id = CaseId::from_random(uuid::Uuid::new_v4().as_u64_pair().1);
@@ -289,8 +295,8 @@ fn add_sighting(
     id: &CaseId,
     arrival: &Arrival,
     raw_id: i64,
-    (seen, times): (Option<&Seen>, SightingTimes),
-) -> Result<(), Failure> {
+    (seen, times): (Option<&SightingReason>, SightingTimes),
+) -> Result<(), SqliteFailure> {
     connection.prepare_cached(ADD_SIGHTING)?.execute(params![
         id.0,
         raw_id,
@@ -306,7 +312,7 @@ fn add_sighting(
         times.uncleared.map(|(_, last)| time(last)),
         times.events_until.map(time)
     ])?;
-    desk::touch(connection, &id.0)
+    case_workflow::touch(connection, &id.0)
 }
 
 fn size(arrival: &Arrival) -> i64 {

@@ -5,7 +5,7 @@ use nightshift_pipeline::case::{CaseFilter, CaseRow};
 use rusqlite::{Connection, params};
 
 use super::row::{CASE_COLUMNS, LEFTOVER, case, severity};
-use super::thread::Failure;
+use super::thread::SqliteFailure;
 
 /// The severity that is shown, as `CaseRow::shown_severity` has it. The index of what is grave is over the same words.
 const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesce(assessed_severity, severity) \
@@ -29,7 +29,10 @@ const NAMED: &str =
     "SELECT case_id FROM indicators WHERE value IN (?12, ?13) AND role <> 'related'";
 
 /// Cases that fit the filter, the newest first; canaries only where they are asked for.
-pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
+pub(super) fn list(
+    connection: &Connection,
+    filter: &CaseFilter,
+) -> Result<Vec<CaseRow>, SqliteFailure> {
     let [value, small] = filter.text_as_values();
     let mut statement = connection.prepare_cached(&sql(filter))?;
     let rows = statement.query_map(
@@ -42,7 +45,7 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
             filter.account,
             filter.text,
             filter.after.as_ref().map(|id| id.0.as_str()),
-            filter.desk.map(|desk| desk.as_str()),
+            filter.workflow_status.map(|desk| desk.as_str()),
             filter.disagreed,
             filter.without_samples,
             value,
@@ -55,7 +58,7 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
 
 pub(super) fn sql(filter: &CaseFilter) -> String {
     let said = again(filter);
-    let grave = match filter.is_grave() {
+    let grave = match filter.is_high_priority() {
         true => format!("{GRAVE} AND {SEVERITY} >= 3"),
         false => String::new(),
     };
@@ -76,7 +79,7 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
 /// What is asked for, said once more in words of ours and not as values: of those the indexes are made, and how rare they
 /// are is known. What is grave has an index of its own.
 fn again(filter: &CaseFilter) -> String {
-    let other = Some(filter).filter(|filter| !filter.is_grave());
+    let other = Some(filter).filter(|filter| !filter.is_high_priority());
     let status = other
         .and_then(|filter| filter.status)
         .map(|status| format!("AND status = '{}'", status.as_str()));

@@ -7,15 +7,15 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::admission::{AdmissionPolicy, Mute};
 use nightshift_pipeline::digest::MOST_COUNTED;
-use nightshift_pipeline::muted::{MutePreview, MuteRow, NewMute};
+use nightshift_pipeline::mutes::{MutePreview, MuteRow, NewMute};
 use nightshift_pipeline::port::{Mutes, StoreError};
 use rusqlite::{Connection, Error, OptionalExtension, Row, params};
 
 use super::SqliteStore;
 use super::row::{CASE_COLUMNS, case, get_severity, get_time, get_time_or_none, severity, time};
-use super::thread::Failure;
-use crate::previews::{PAGE, PAGES, Tally};
-use crate::told::Told;
+use super::thread::SqliteFailure;
+use crate::logged_once::LoggedOnce;
+use crate::previews::{PAGE, PAGES, PreviewTally};
 
 const PREVIEW: &str = "preview a mute";
 
@@ -65,8 +65,9 @@ impl Mutes for SqliteStore {
         self.thread
             .run("add a mute", move |connection| {
                 connection.prepare_cached(ADD)?.execute(params![
-                    serde_json::to_string(&mute.when)
-                        .map_err(|cause| Failure::Unwritable("of the mute".to_owned(), cause))?,
+                    serde_json::to_string(&mute.when).map_err(
+                        |cause| SqliteFailure::Unwritable("of the mute".to_owned(), cause)
+                    )?,
                     severity(mute.severity),
                     time(mute.until),
                     mute.why,
@@ -87,7 +88,7 @@ impl Mutes for SqliteStore {
                     .prepare_cached(REMOVE)?
                     .execute(params![id, time(at)])?;
                 if removed == 0 {
-                    return Err(Failure::NoSuchMute(name));
+                    return Err(SqliteFailure::NoSuchMute(name));
                 }
                 Ok(())
             })
@@ -100,7 +101,7 @@ impl Mutes for SqliteStore {
         since: DateTime<Utc>,
     ) -> Result<MutePreview, StoreError> {
         let mute = &mute.clone().named("preview");
-        let (mut tally, since) = (Tally::default(), time(since));
+        let (mut tally, since) = (PreviewTally::default(), time(since));
         let triaged = |id| {
             tally.cases.insert(id);
         };
@@ -161,7 +162,7 @@ impl SqliteStore {
 }
 
 /// An alert that a mute may cover.
-struct Previewed {
+struct SqliteMutePreviewRow {
     name: String,
     alert: Option<Alert>,
     /// Where the next page begins.
@@ -173,7 +174,7 @@ fn page(
     sql: &str,
     since: &str,
     (at, id, number): &(String, String, i64),
-) -> Result<Vec<Previewed>, Failure> {
+) -> Result<Vec<SqliteMutePreviewRow>, SqliteFailure> {
     let mut statement = connection.prepare_cached(sql)?;
     let most = i64::try_from(PAGE).unwrap_or(i64::MAX);
     let mut rows = statement.query(params![since, at, id, number, most])?;
@@ -182,8 +183,8 @@ fn page(
         let name: String = row.get(0)?;
         let text = row.get_ref(1)?.as_str_or_null().map_err(Error::from)?;
         let alert = text.map(serde_json::from_str).transpose();
-        page.push(Previewed {
-            alert: alert.map_err(|cause| Failure::Unreadable(name.clone(), cause))?,
+        page.push(SqliteMutePreviewRow {
+            alert: alert.map_err(|cause| SqliteFailure::Unreadable(name.clone(), cause))?,
             name,
             key: (row.get(2)?, row.get(3)?, row.get(4)?),
         });
@@ -195,8 +196,8 @@ fn page(
 pub(super) fn in_force(
     connection: &Connection,
     policy: &AdmissionPolicy,
-    told: &Told,
-) -> Result<Vec<Mute>, Failure> {
+    told: &LoggedOnce,
+) -> Result<Vec<Mute>, SqliteFailure> {
     let mut mutes = policy.mutes.clone();
     let holding = added(connection, HOLDING, told)?;
     mutes.extend(holding.into_iter().map(|row| row.mute));
@@ -208,7 +209,11 @@ fn name(id: i64) -> String {
 }
 
 /// But for those that this version cannot read: what is not understood hides nothing.
-fn added(connection: &Connection, sql: &str, told: &Told) -> Result<Vec<MuteRow>, Failure> {
+fn added(
+    connection: &Connection,
+    sql: &str,
+    told: &LoggedOnce,
+) -> Result<Vec<MuteRow>, SqliteFailure> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
     let mut added = Vec::new();
@@ -216,7 +221,7 @@ fn added(connection: &Connection, sql: &str, told: &Told) -> Result<Vec<MuteRow>
         match to_row(row) {
             Ok(row) => added.push(row),
             Err(error @ Error::FromSqlConversionFailure(..)) => {
-                told.unread_mute(&name(row.get(0)?), &error);
+                told.log_unreadable_mute(&name(row.get(0)?), &error);
             }
             Err(error) => return Err(error.into()),
         }
@@ -246,7 +251,7 @@ fn to_row(row: &Row<'_>) -> Result<MuteRow, Error> {
     })
 }
 
-fn count_hits(connection: &Connection, mute: &mut MuteRow) -> Result<(), Failure> {
+fn count_hits(connection: &Connection, mute: &mut MuteRow) -> Result<(), SqliteFailure> {
     let most = i64::try_from(MOST_COUNTED + 1).unwrap_or(i64::MAX);
     let hits = connection
         .prepare_cached(HITS)?

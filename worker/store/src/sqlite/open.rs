@@ -9,16 +9,16 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 /// Those of this process.
-pub(super) static OPEN: Open = Open::new();
+pub(super) static OPEN: OpenConnections = OpenConnections::new();
 
 /// How many connections are open.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenConnections {
     count: Mutex<usize>,
     fewer: Condvar,
 }
 
-impl Open {
+impl OpenConnections {
     pub(super) const fn new() -> Self {
         Self {
             count: Mutex::new(0),
@@ -27,11 +27,11 @@ impl Open {
     }
 
     /// Counts this one until it is closed.
-    pub(super) fn with(&'static self, connection: Connection) -> Counted {
+    pub(super) fn with(&'static self, connection: Connection) -> CountedConnection {
         *self.count() += 1;
-        Counted {
+        CountedConnection {
             connection,
-            _one: One(self),
+            _one: ConnectionGuard(self),
         }
     }
 
@@ -49,14 +49,14 @@ impl Open {
 }
 
 /// A connection that is counted. It is closed first, and counted no more then: fields are dropped in their order.
-pub(super) struct Counted {
+pub(super) struct CountedConnection {
     pub(super) connection: Connection,
-    _one: One,
+    _one: ConnectionGuard,
 }
 
-struct One(&'static Open);
+struct ConnectionGuard(&'static OpenConnections);
 
-impl Drop for One {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         *self.0.count() -= 1;
         self.0.fewer.notify_all();

@@ -5,17 +5,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use nightshift_pipeline::case::CaseId;
-use nightshift_pipeline::desk::Desk;
-use nightshift_pipeline::port::{DeliveryError, Doubt, Due, Outbox, Sent, StoreError};
-use nightshift_pipeline::report::{Early, InsteadOf, Report, early_report, read_instead_of};
-use nightshift_pipeline::showing::{Showing, Shown};
+use nightshift_pipeline::case_workflow::CaseWorkflow;
+use nightshift_pipeline::delivery_payload::{DeliveredReport, DeliveryPayload};
+use nightshift_pipeline::port::{
+    AmbiguousSend, DeliveryError, DeliveryReceipt, Outbox, PendingDelivery, StoreError,
+};
+use nightshift_pipeline::report::{
+    EarlyReportInput, FailoverSources, Report, early_report, parse_failover_sources,
+};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::host::{Holder, uptime_secs};
+use super::host::{LeaseHolder, uptime_secs};
 use super::row::{get_status, get_time};
-use super::thread::Failure;
-use super::{SqliteStore, desk};
-use crate::told::unread_report;
+use super::thread::SqliteFailure;
+use super::{SqliteStore, case_workflow};
+use crate::logged_once::log_unreadable_report;
 
 /// Reports are read of those alone that are asked for, however many wait.
 const DUE: &str = "SELECT d.case_id, d.wanted_version, d.remote_id, d.attempts, c.report, \
@@ -87,7 +91,7 @@ const UNREADABLE: &str = "UPDATE deliveries SET error = ?3, \
 
 #[async_trait]
 impl Outbox for SqliteStore {
-    async fn serve(
+    async fn acquire_lease(
         &self,
         destination: &str,
         holder: &str,
@@ -113,14 +117,18 @@ impl Outbox for SqliteStore {
             .await
     }
 
-    async fn leave(&self, destination: &str, holder: &str) -> Result<(), StoreError> {
+    async fn release_lease(&self, destination: &str, holder: &str) -> Result<(), StoreError> {
         let (destination, holder) = (destination.to_owned(), holder.to_owned());
         self.write("leave a destination", LEAVE, (destination, holder))
             .await?;
         Ok(())
     }
 
-    async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError> {
+    async fn due_deliveries(
+        &self,
+        destination: &str,
+        most: usize,
+    ) -> Result<Vec<PendingDelivery>, StoreError> {
         let destination = destination.to_owned();
         self.thread
             .run("read the outbox", move |connection| {
@@ -133,40 +141,47 @@ impl Outbox for SqliteStore {
                     match to_due(row) {
                         Ok(one) => due.push(one),
                         // It cannot be shown by this version; what is due with it can.
-                        Err(Failure::Unreadable(id, cause)) => unreadable.push((id, cause)),
+                        Err(SqliteFailure::Unreadable(id, cause)) => unreadable.push((id, cause)),
                         Err(failure) => return Err(failure),
                     }
                 }
                 for (id, cause) in unreadable {
-                    let error = unread_report(&id, &destination, &cause);
+                    let error = log_unreadable_report(&id, &destination, &cause);
                     let values = params![id, destination, error];
                     connection.prepare_cached(UNREADABLE)?.execute(values)?;
                 }
                 for one in &mut due {
-                    one.showing.desk = Desk::of(desk::of(connection, &one.case_id.0)?);
+                    one.payload.workflow = CaseWorkflow::from_actions(case_workflow::case_actions(
+                        connection,
+                        &one.case_id.0,
+                    )?);
                 }
                 Ok(due)
             })
             .await
     }
 
-    async fn begin(&self, destination: &str, due: &Due) -> Result<bool, StoreError> {
+    async fn begin_attempt(
+        &self,
+        destination: &str,
+        due: &PendingDelivery,
+    ) -> Result<bool, StoreError> {
         let (id, destination) = (due.case_id.0.clone(), destination.to_owned());
         let values = (id, destination, version(due), due.attempts, due.in_doubt);
         Ok(self.write("begin a delivery", BEGIN, values).await? > 0)
     }
 
-    async fn sent(
+    async fn record_sent(
         &self,
         destination: &str,
-        due: &Due,
-        sent: Option<&Sent>,
+        due: &PendingDelivery,
+        sent: Option<&DeliveryReceipt>,
     ) -> Result<(), StoreError> {
         let (id, destination) = (due.case_id.0.clone(), destination.to_owned());
         // What was found when it was looked up is known by that from now on, also where nothing was sent.
-        let found = due.showing.remote_id.clone();
+        let found = due.payload.remote_id.clone();
         let remote_id = sent.and_then(|sent| sent.remote_id.clone()).or(found);
-        let shown = sent.map(|_| Shown::of(&due.showing.report));
+        let shown = sent.map(|_| DeliveredReport::from_report(&due.payload.report));
         let shown = shown
             .map(|shown| serde_json::to_string(&shown))
             .transpose()
@@ -176,10 +191,10 @@ impl Outbox for SqliteStore {
         Ok(())
     }
 
-    async fn failed(
+    async fn record_failed(
         &self,
         destination: &str,
-        due: &Due,
+        due: &PendingDelivery,
         error: &DeliveryError,
         retry_in: Option<Duration>,
     ) -> Result<(), StoreError> {
@@ -188,29 +203,29 @@ impl Outbox for SqliteStore {
         Ok(())
     }
 
-    async fn unclear(
+    async fn record_ambiguous(
         &self,
         destination: &str,
-        due: &Due,
+        due: &PendingDelivery,
         error: &DeliveryError,
-        doubt: Doubt,
+        doubt: AmbiguousSend,
         retry_in: Duration,
     ) -> Result<(), StoreError> {
         let values = ended(destination, due, error, Some(retry_in));
         let sql = match doubt {
-            Doubt::AnswerLost => ANSWER_LOST,
-            Doubt::NotTold => NOT_TOLD,
+            AmbiguousSend::AnswerLost => ANSWER_LOST,
+            AmbiguousSend::LookupInconclusive => NOT_TOLD,
         };
         self.write("note a delivery that is in doubt", sql, values)
             .await?;
         Ok(())
     }
 
-    async fn also(
+    async fn add_fallback(
         &self,
         case_id: &CaseId,
         destination: &str,
-        instead_of: &InsteadOf,
+        instead_of: &FailoverSources,
     ) -> Result<(), StoreError> {
         let (id, destination) = (case_id.0.clone(), destination.to_owned());
         let written = serde_json::to_string(instead_of)
@@ -224,11 +239,15 @@ impl Outbox for SqliteStore {
                 Ok(())
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(())
     }
 
-    async fn announce(&self, case_id: &CaseId, destinations: &[String]) -> Result<(), StoreError> {
+    async fn enqueue_announcement(
+        &self,
+        case_id: &CaseId,
+        destinations: &[String],
+    ) -> Result<(), StoreError> {
         let (id, names) = (case_id.0.clone(), destinations.to_vec());
         self.thread
             .run("announce a case", move |connection| {
@@ -239,7 +258,7 @@ impl Outbox for SqliteStore {
                 Ok(())
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(())
     }
 
@@ -251,14 +270,18 @@ impl Outbox for SqliteStore {
         let destination = destination.to_owned();
         self.thread
             .run("begin a digest", move |connection| {
-                desk::begin_digest(connection, &destination, day)
+                case_workflow::begin_digest(connection, &destination, day)
             })
             .await
     }
 
-    async fn digest_posted(&self, destination: &str, day: NaiveDate) -> Result<(), StoreError> {
+    async fn record_digest_posted(
+        &self,
+        destination: &str,
+        day: NaiveDate,
+    ) -> Result<(), StoreError> {
         let values = (destination.to_owned(), day.to_string());
-        self.write("note a digest", desk::DIGEST_POSTED, values)
+        self.write("note a digest", case_workflow::DIGEST_POSTED, values)
             .await?;
         Ok(())
     }
@@ -286,7 +309,7 @@ fn is_free(
     destination: &str,
     holder: &str,
     (now, lease_secs): (f64, f64),
-) -> Result<bool, Failure> {
+) -> Result<bool, SqliteFailure> {
     let server: Option<(String, String, f64)> = connection
         .prepare_cached(SERVER)?
         .query_row([destination], |row| {
@@ -294,20 +317,20 @@ fn is_free(
         })
         .optional()?;
     Ok(server.is_none_or(|(name, process, until)| {
-        name == holder || until < now || until > Holder(process).latest(now, lease_secs)
+        name == holder || until < now || until > LeaseHolder(process).latest(now, lease_secs)
     }))
 }
 
-fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
+fn to_due(row: &Row<'_>) -> Result<PendingDelivery, SqliteFailure> {
     let id: String = row.get(0)?;
     let (version, sightings, members): (i64, i64, i64) = (row.get(1)?, row.get(8)?, row.get(9)?);
     let (written, shown): (Option<String>, Option<String>) = (row.get(4)?, row.get(7)?);
-    let unreadable = |cause| Failure::Unreadable(id.clone(), cause);
+    let unreadable = |cause| SqliteFailure::Unreadable(id.clone(), cause);
     let mut report: Report = match written {
         Some(text) => serde_json::from_str(&text).map_err(unreadable)?,
         None => early_report(
             &serde_json::from_str(&row.get::<_, String>(13)?).map_err(unreadable)?,
-            Early {
+            EarlyReportInput {
                 case_id: CaseId(id.clone()),
                 revision: row.get(10)?,
                 status: get_status(row, 11)?,
@@ -319,19 +342,19 @@ fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
     report.alert.sightings = u64::try_from(sightings).unwrap_or_default();
     report.alert.members = u64::try_from(members).unwrap_or_default();
     let instead_of: Option<String> = row.get(15)?;
-    report.instead_of = read_instead_of(instead_of.as_deref(), report.revision);
+    report.instead_of = parse_failover_sources(instead_of.as_deref(), report.revision);
     let begun: Option<f64> = row.get(5)?;
-    Ok(Due {
+    Ok(PendingDelivery {
         attempts: row.get(3)?,
         in_doubt: begun.is_some(),
-        begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
-        showing: Showing {
+        attempt_age: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
+        payload: DeliveryPayload {
             version: u64::try_from(version).unwrap_or_default(),
             remote_id: row.get(2)?,
             report,
-            shown: shown.and_then(|text| serde_json::from_str(&text).ok()),
-            desk: Desk::default(),
-            minor: row.get(6)?,
+            delivered: shown.and_then(|text| serde_json::from_str(&text).ok()),
+            workflow: CaseWorkflow::default(),
+            is_minor: row.get(6)?,
             in_doubt: begun.is_some(),
         },
         case_id: CaseId(id),
@@ -341,7 +364,7 @@ fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
 /// How a try ended that did not succeed, as both statements take it.
 fn ended(
     destination: &str,
-    due: &Due,
+    due: &PendingDelivery,
     error: &DeliveryError,
     retry_in: Option<Duration>,
 ) -> impl rusqlite::Params + Send + 'static {
@@ -357,6 +380,6 @@ fn ended(
     )
 }
 
-fn version(due: &Due) -> i64 {
-    i64::try_from(due.showing.version).unwrap_or(i64::MAX)
+fn version(due: &PendingDelivery) -> i64 {
+    i64::try_from(due.payload.version).unwrap_or(i64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use nightshift_pipeline::case::CaseId;
-use nightshift_pipeline::port::{Owed, Owing, StoreError};
+use nightshift_pipeline::port::{DestinationBacklog, OutboxAdmin, StoreError};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
@@ -18,11 +18,11 @@ const FORGET: &str =
     "UPDATE deliveries SET shown = NULL WHERE destination = ?1 AND shown IS NOT NULL";
 
 /// Destinations to which reports are owed.
-pub(super) fn owed(connection: &Connection) -> rusqlite::Result<Vec<Owed>> {
+pub(super) fn owed(connection: &Connection) -> rusqlite::Result<Vec<DestinationBacklog>> {
     let mut statement = connection.prepare_cached(OWED)?;
     let rows = statement.query_map([], |row| {
         let reports: i64 = row.get(1)?;
-        Ok(Owed {
+        Ok(DestinationBacklog {
             destination: row.get(0)?,
             reports: u64::try_from(reports).unwrap_or_default(),
             since: get_time(row, 2)?,
@@ -32,14 +32,18 @@ pub(super) fn owed(connection: &Connection) -> rusqlite::Result<Vec<Owed>> {
 }
 
 #[async_trait]
-impl Owing for SqliteStore {
-    async fn owed(&self) -> Result<Vec<Owed>, StoreError> {
+impl OutboxAdmin for SqliteStore {
+    async fn backlogs(&self) -> Result<Vec<DestinationBacklog>, StoreError> {
         self.thread
             .run("count what is owed", |connection| Ok(owed(connection)?))
             .await
     }
 
-    async fn owed_to(&self, destination: &str, most: usize) -> Result<Vec<CaseId>, StoreError> {
+    async fn undelivered_cases(
+        &self,
+        destination: &str,
+        most: usize,
+    ) -> Result<Vec<CaseId>, StoreError> {
         let destination = destination.to_owned();
         let limit = i64::try_from(most).unwrap_or(i64::MAX);
         self.thread
@@ -72,7 +76,7 @@ impl Owing for SqliteStore {
             .await
     }
 
-    async fn forget_shown(&self, destination: &str) -> Result<(), StoreError> {
+    async fn forget_delivered(&self, destination: &str) -> Result<(), StoreError> {
         let destination = destination.to_owned();
         self.thread
             .run("forget what is shown", move |connection| {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use nightshift_alert::{IndicatorKind, Role};
+use nightshift_alert::{IndicatorKind, IndicatorRole};
 use nightshift_engine::port::{PastCase, PastCases, PastQuery, PersonDecision};
 use nightshift_pipeline::port::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::row::{LEFTOVER, get_severity, get_time, time, to_verdict};
-use super::thread::Failure;
+use super::thread::SqliteFailure;
 use super::{SqliteStore, feedback};
 
 /// Most alerts, the newest, that one value may bring in where no more are asked for: what stands in more is no trace of
@@ -18,7 +18,7 @@ use super::{SqliteStore, feedback};
 const MOST_PER_VALUE: i64 = 50;
 
 /// Values of a case, by their type.
-type Shared = BTreeMap<IndicatorKind, BTreeSet<String>>;
+type IndicatorValues = BTreeMap<IndicatorKind, BTreeSet<String>>;
 
 const SAME_KEY: &str =
     "SELECT id FROM cases WHERE key = ?1 AND id <> ?2 ORDER BY opened_at DESC LIMIT ?3";
@@ -37,7 +37,7 @@ const FAILED_TOOLS: &str = "SELECT DISTINCT tool.value FROM conclusions c, \
 
 #[async_trait]
 impl PastCases for SqliteStore {
-    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
+    async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
         let query = query.clone();
         self.thread
             .run("look for earlier cases", move |connection| {
@@ -47,7 +47,10 @@ impl PastCases for SqliteStore {
             .map_err(|error| in_words(&error))
     }
 
-    async fn decided(&self, query: &PastQuery) -> Result<Option<PersonDecision>, String> {
+    async fn last_person_decision(
+        &self,
+        query: &PastQuery,
+    ) -> Result<Option<PersonDecision>, String> {
         let Some(account) = query.account.clone() else {
             return Ok(None);
         };
@@ -66,8 +69,8 @@ fn in_words(error: &StoreError) -> String {
     cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
-fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, Failure> {
-    let mut shared: BTreeMap<String, Shared> = BTreeMap::new();
+fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, SqliteFailure> {
+    let mut shared: BTreeMap<String, IndicatorValues> = BTreeMap::new();
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut same_key = connection.prepare_cached(SAME_KEY)?;
     for id in same_key.query_map(params![query.key, query.case_id, limit], |row| row.get(0))? {
@@ -77,7 +80,7 @@ fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, 
     for indicator in query
         .indicators
         .iter()
-        .filter(|one| one.role != Role::Related)
+        .filter(|one| one.role != IndicatorRole::Related)
     {
         let ids = same_value.query_map(
             params![
@@ -116,8 +119,8 @@ fn case(
     connection: &Connection,
     query: &PastQuery,
     id: String,
-    shared: Shared,
-) -> Result<Option<PastCase>, Failure> {
+    shared: IndicatorValues,
+) -> Result<Option<PastCase>, SqliteFailure> {
     let since = query.since.map(time).unwrap_or_default();
     Ok(connection
         .prepare_cached(&CASE)?

@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::event::{Event, EventBody};
-use nightshift_pipeline::case::{CalledOff, CaseId, CaseRow, CaseStatus, Lease};
+use nightshift_pipeline::case::{Cancellation, CaseId, CaseRow, CaseStatus, Lease};
 use rusqlite::{Connection, params};
 
 use super::row::{get_status, time};
-use super::thread::Failure;
-use super::{cases, desk, read, revisions, spending};
+use super::thread::SqliteFailure;
+use super::{case_workflow, cases, read, revisions, spending};
 
 const CANCEL: &str = "UPDATE cases SET status = 'cancelled', epoch = epoch + 1, lease_holder = NULL, lease_until = NULL, \
      crashes = 0, needs_model = 0, concluded_at = ?2 WHERE id = ?1 RETURNING epoch";
@@ -16,10 +16,10 @@ const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = 
 const LATEST: &str = "SELECT status, revision FROM cases WHERE id = ?1";
 
 /// Triages a case that is over once more.
-pub(super) fn retry(connection: &Connection, id: &str) -> Result<CaseId, Failure> {
+pub(super) fn retry(connection: &Connection, id: &str) -> Result<CaseId, SqliteFailure> {
     let case = read::find(connection, id)?;
     if !case.status.is_over() {
-        return Err(Failure::NotOver(case.id.0, case.status));
+        return Err(SqliteFailure::NotOver(case.id.0, case.status));
     }
     revisions::repeat(connection, &case.id, "asked")?;
     Ok(case.id)
@@ -31,10 +31,10 @@ pub(super) fn cancel(
     id: &str,
     who: String,
     at: DateTime<Utc>,
-) -> Result<CalledOff, Failure> {
+) -> Result<Cancellation, SqliteFailure> {
     let case = read::find(connection, id)?;
     if case.status.is_over() {
-        return Err(Failure::AlreadyOver(case.id.0, case.status));
+        return Err(SqliteFailure::AlreadyOver(case.id.0, case.status));
     }
     spending::add_running(connection, &case, at)?;
     let epoch: i64 = connection
@@ -44,12 +44,12 @@ pub(super) fn cancel(
         .prepare_cached(BY_WHOM)?
         .execute(params![case.id.0, case.revision, who])?;
     tell(connection, &case, epoch, who, at)?;
-    revisions::go_on(connection, &case.id)?;
-    desk::tell(connection, &case.id.0)?;
+    revisions::start_queued_revision(connection, &case.id)?;
+    case_workflow::mark_cancelled(connection, &case.id.0)?;
     let (status, revision) = connection
         .prepare_cached(LATEST)?
         .query_row([&case.id.0], |row| Ok((get_status(row, 0)?, row.get(1)?)))?;
-    Ok(CalledOff {
+    Ok(Cancellation {
         case_id: case.id,
         next: (status == CaseStatus::Queued).then_some(revision),
     })
@@ -62,7 +62,7 @@ fn tell(
     epoch: i64,
     by: String,
     at: DateTime<Utc>,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let is_begun = connection
         .prepare_cached(IS_BEGUN)?
         .exists(params![case.id.0, case.revision])?;

@@ -7,8 +7,8 @@ use nightshift_pipeline::port::StoreError;
 use rusqlite::{Connection, params};
 
 use super::row::time;
-use super::thread::Failure;
-use super::{Opened, SqliteStore};
+use super::thread::SqliteFailure;
+use super::{SqliteCaseCursor, SqliteStore};
 
 const DOING: &str = "remove what somebody wants to have removed";
 const OF_ACCOUNT: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals \
@@ -84,14 +84,14 @@ impl SqliteStore {
 fn purge_some(
     connection: &Connection,
     before: &str,
-    (at, id): Opened,
+    (at, id): SqliteCaseCursor,
     most: i64,
-) -> Result<(u64, Option<Opened>), Failure> {
+) -> Result<(u64, Option<SqliteCaseCursor>), SqliteFailure> {
     let mut statement = connection.prepare_cached(OVER)?;
     let looked = statement.query_map(params![before, at, id, most], |row| {
         Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
     })?;
-    let looked: Vec<(Opened, bool)> = looked.collect::<Result<_, _>>()?;
+    let looked: Vec<(SqliteCaseCursor, bool)> = looked.collect::<Result<_, _>>()?;
     let until = looked.last().map(|(until, _)| until.clone());
     let gone = looked.into_iter().filter(|(_, came_again)| !came_again);
     let cases = gone.map(|((_, id), _)| id).collect();
@@ -100,7 +100,7 @@ fn purge_some(
 }
 
 /// A line of the ledger, and what it refers to.
-struct Chosen {
+struct PurgeRow {
     case_id: Option<String>,
     raw_id: Option<i64>,
     letter: Option<i64>,
@@ -111,10 +111,10 @@ fn arrivals(
     connection: &Connection,
     sql: &str,
     values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<Chosen>, Failure> {
+) -> Result<Vec<PurgeRow>, SqliteFailure> {
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(values, |row| {
-        Ok(Chosen {
+        Ok(PurgeRow {
             case_id: row.get(0)?,
             raw_id: row.get(1)?,
             letter: row.get(2)?,
@@ -127,9 +127,9 @@ fn arrivals(
 /// The cases with all that came for them, and what was chosen besides.
 fn drop_all(
     connection: &Connection,
-    mut chosen: Vec<Chosen>,
+    mut chosen: Vec<PurgeRow>,
     cases: &BTreeSet<String>,
-) -> Result<u64, Failure> {
+) -> Result<u64, SqliteFailure> {
     for id in cases {
         chosen.extend(arrivals(connection, OF_CASE, params![id])?);
     }

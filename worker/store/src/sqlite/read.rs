@@ -3,15 +3,15 @@
 use nightshift_alert::Alert;
 use nightshift_engine::event::Event;
 use nightshift_engine::journal::read_event;
-use nightshift_pipeline::case::{CaseId, CaseRow, CaseView, DeliveryRow, Member, Sighting};
-use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::case::{CaseId, CaseRow, CaseView, DeliveryRow, Sighting, StormMember};
+use nightshift_pipeline::case_workflow::CaseWorkflow;
 use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::report::Report;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::row::{CASE_COLUMNS, case, get_severity, get_time};
-use super::thread::Failure;
-use super::{desk, feedback};
+use super::thread::SqliteFailure;
+use super::{case_workflow, feedback};
 
 /// Most sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
@@ -35,7 +35,7 @@ const DELIVERIES: &str = "SELECT destination, wanted_version, sent_version, atte
      WHERE case_id = ?1 ORDER BY destination";
 
 /// Everything about one case, by its id or a beginning of it.
-pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failure> {
+pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, SqliteFailure> {
     let row = find(connection, id)?;
     let id = row.id.0.clone();
     let report: Option<String> = connection
@@ -45,10 +45,10 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failur
     let report = report
         .map(|text| serde_json::from_str::<Report>(&text))
         .transpose()
-        .map_err(|cause| Failure::Unreadable(id.clone(), cause))?;
+        .map_err(|cause| SqliteFailure::Unreadable(id.clone(), cause))?;
     let mut events = Vec::new();
     let unreadable = match read_events(connection, &id, row.revision, &mut events) {
-        Err(Failure::Journal { seq, cause, .. }) => Some(format!("event {seq}: {cause}")),
+        Err(SqliteFailure::Journal { seq, cause, .. }) => Some(format!("event {seq}: {cause}")),
         read => read.map(|()| None)?,
     };
     Ok(CaseView {
@@ -62,15 +62,15 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failur
         sightings: sightings(connection, &id)?,
         members: members(connection, &id)?,
         person_verdicts: feedback::of_case(connection, &id)?,
-        desk: Desk::of(desk::of(connection, &id)?),
+        workflow: CaseWorkflow::from_actions(case_workflow::case_actions(connection, &id)?),
         deliveries: deliveries(connection, &id)?,
         row,
     })
 }
 
 /// The one case that the text names.
-pub(super) fn find(connection: &Connection, id: &str) -> Result<CaseRow, Failure> {
-    let none = || Failure::NoSuchCase(id.to_owned());
+pub(super) fn find(connection: &Connection, id: &str) -> Result<CaseRow, SqliteFailure> {
+    let none = || SqliteFailure::NoSuchCase(id.to_owned());
     if id.chars().count() < SHORTEST_ID {
         return Err(none());
     }
@@ -93,9 +93,13 @@ pub(super) fn by_beginning() -> String {
 }
 
 /// The alert that a revision triages.
-pub(super) fn alert(connection: &Connection, id: &str, revision: u32) -> Result<Alert, Failure> {
+pub(super) fn alert(
+    connection: &Connection,
+    id: &str,
+    revision: u32,
+) -> Result<Alert, SqliteFailure> {
     let text = alert_text(connection, id, revision)?;
-    serde_json::from_str(&text).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
+    serde_json::from_str(&text).map_err(|cause| SqliteFailure::Unreadable(id.to_owned(), cause))
 }
 
 /// The same, as it is stored.
@@ -103,11 +107,11 @@ pub(super) fn alert_text(
     connection: &Connection,
     id: &str,
     revision: u32,
-) -> Result<String, Failure> {
+) -> Result<String, SqliteFailure> {
     let mut alert = connection.prepare_cached(ALERT)?;
     let text = alert.query_row(params![id, revision], |row| row.get(0));
     text.optional()?
-        .ok_or_else(|| Failure::NoSuchCase(id.to_owned()))
+        .ok_or_else(|| SqliteFailure::NoSuchCase(id.to_owned()))
 }
 
 /// The journal of a revision.
@@ -115,7 +119,7 @@ pub(super) fn events(
     connection: &Connection,
     id: &str,
     revision: u32,
-) -> Result<Vec<Event>, Failure> {
+) -> Result<Vec<Event>, SqliteFailure> {
     let mut events = Vec::new();
     read_events(connection, id, revision, &mut events)?;
     Ok(events)
@@ -127,13 +131,13 @@ fn read_events(
     id: &str,
     revision: u32,
     events: &mut Vec<Event>,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let mut statement = connection.prepare_cached(EVENTS)?;
     let mut rows = statement.query(params![id, revision])?;
     while let Some(row) = rows.next()? {
         let text = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
         let event = read_event(text);
-        events.push(event.map_err(|cause| Failure::Journal {
+        events.push(event.map_err(|cause| SqliteFailure::Journal {
             case_id: id.to_owned(),
             seq: row.get(1).unwrap_or_default(),
             cause,
@@ -147,7 +151,7 @@ pub(super) fn journal(
     connection: &Connection,
     id: &CaseId,
     revision: Option<u32>,
-) -> Result<Vec<JournalLine>, Failure> {
+) -> Result<Vec<JournalLine>, SqliteFailure> {
     let mut statement = connection.prepare_cached(LINES)?;
     let rows = statement.query_map(params![id.0, revision], |row| {
         let (seq, epoch): (i64, i64) = (row.get(1)?, row.get(2)?);
@@ -161,7 +165,7 @@ pub(super) fn journal(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn sightings(connection: &Connection, id: &str) -> Result<Vec<Sighting>, Failure> {
+fn sightings(connection: &Connection, id: &str) -> Result<Vec<Sighting>, SqliteFailure> {
     let mut statement = connection.prepare_cached(SIGHTINGS)?;
     let rows = statement.query_map(params![id, MOST_SIGHTINGS], |row| {
         let count: i64 = row.get(2)?;
@@ -175,10 +179,10 @@ fn sightings(connection: &Connection, id: &str) -> Result<Vec<Sighting>, Failure
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn members(connection: &Connection, id: &str) -> Result<Vec<Member>, Failure> {
+fn members(connection: &Connection, id: &str) -> Result<Vec<StormMember>, SqliteFailure> {
     let mut statement = connection.prepare_cached(MEMBERS)?;
     let rows = statement.query_map(params![id, MOST_MEMBERS], |row| {
-        Ok(Member {
+        Ok(StormMember {
             at: get_time(row, 0)?,
             source: row.get(1)?,
             key: row.get(2)?,
@@ -189,7 +193,7 @@ fn members(connection: &Connection, id: &str) -> Result<Vec<Member>, Failure> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn deliveries(connection: &Connection, id: &str) -> Result<Vec<DeliveryRow>, Failure> {
+fn deliveries(connection: &Connection, id: &str) -> Result<Vec<DeliveryRow>, SqliteFailure> {
     let mut statement = connection.prepare_cached(DELIVERIES)?;
     let rows = statement.query_map([id], |row| {
         let (wanted, sent): (i64, i64) = (row.get(1)?, row.get(2)?);

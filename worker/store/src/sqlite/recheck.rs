@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::case::CaseId;
 use nightshift_pipeline::port::{DueRecheck, Rechecks, StoreError};
 use rusqlite::{Connection, Row, params};
 use serde::de::DeserializeOwned;
 
 use super::row::{get_time_or_none, time};
-use super::thread::Failure;
-use super::{SqliteStore, desk, revisions};
+use super::thread::SqliteFailure;
+use super::{SqliteStore, case_workflow, revisions};
 
 const DUE: &str = "SELECT cases.id, cases.revision, alerts.alert, conclusions.report, logs_complete_until, events_until \
      FROM cases JOIN alerts ON alerts.case_id = cases.id AND alerts.revision = cases.revision \
@@ -67,7 +67,7 @@ impl Rechecks for SqliteStore {
     async fn queue_recheck(
         &self,
         due: &DueRecheck,
-        why: Change,
+        why: RevisionReason,
         at: Option<DateTime<Utc>>,
     ) -> Result<bool, StoreError> {
         let (id, revision) = (due.case_id.clone(), due.revision);
@@ -81,11 +81,11 @@ impl Rechecks for SqliteStore {
                 let mut source = connection.prepare_cached(SOURCE)?;
                 let source: String = source.query_row(params![id.0, revision], |row| row.get(0))?;
                 revisions::repeat(connection, &id, why.as_str())?;
-                desk::reopen(connection, &id.0, &source)?;
+                case_workflow::reopen(connection, &id.0, &source)?;
                 Ok(true)
             })
             .await?;
-        self.bell.ring();
+        self.bell.notify();
         Ok(queued)
     }
 
@@ -115,7 +115,7 @@ fn take(
     now: DateTime<Utc>,
     again_at: DateTime<Utc>,
     most: usize,
-) -> Result<Vec<DueRecheck>, Failure> {
+) -> Result<Vec<DueRecheck>, SqliteFailure> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(DUE)?;
     let found = statement.query_map(params![time(now), most], |row| {
@@ -139,7 +139,7 @@ fn take(
     Ok(due)
 }
 
-fn read(row: &Row<'_>, id: &str) -> Result<DueRecheck, Failure> {
+fn read(row: &Row<'_>, id: &str) -> Result<DueRecheck, SqliteFailure> {
     Ok(DueRecheck {
         case_id: CaseId(id.to_owned()),
         revision: row.get(1)?,
@@ -150,6 +150,6 @@ fn read(row: &Row<'_>, id: &str) -> Result<DueRecheck, Failure> {
     })
 }
 
-fn parse<T: DeserializeOwned>(id: &str, text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
+fn parse<T: DeserializeOwned>(id: &str, text: &str) -> Result<T, SqliteFailure> {
+    serde_json::from_str(text).map_err(|cause| SqliteFailure::Unreadable(id.to_owned(), cause))
 }

@@ -3,14 +3,14 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator};
-use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::case::CaseId;
-use nightshift_pipeline::port::Cleared;
+use nightshift_pipeline::port::ClearancePeriod;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::desk;
+use super::case_workflow;
 use super::row::{get_status, get_time, get_time_or_none, severity, time};
-use super::thread::Failure;
+use super::thread::SqliteFailure;
 use crate::newer_version;
 
 const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
@@ -55,7 +55,7 @@ const SOURCE: &str = "SELECT a.source FROM cases c JOIN alerts a ON a.case_id = 
 const DROP_PENDING: &str = "DELETE FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
 
 /// An alert that a case is to triage.
-pub(super) struct Coming<'a> {
+pub(super) struct SqliteNextAlert<'a> {
     /// Where it came from.
     pub(super) source: &'a str,
     /// When.
@@ -69,11 +69,11 @@ pub(super) struct Coming<'a> {
 }
 
 /// Triages the case again: at once if it is over, else when what is before has ended.
-pub(super) fn again(
+pub(super) fn queue_revision(
     connection: &Connection,
     id: &CaseId,
-    coming: &Coming<'_>,
-) -> Result<(), Failure> {
+    coming: &SqliteNextAlert<'_>,
+) -> Result<(), SqliteFailure> {
     let status = connection
         .prepare_cached(STATUS)?
         .query_row([&id.0], |row| get_status(row, 0))?;
@@ -93,7 +93,7 @@ pub(super) fn again(
 }
 
 /// Triages the alert of a case that is over once more.
-pub(super) fn repeat(connection: &Connection, id: &CaseId, why: &str) -> Result<(), Failure> {
+pub(super) fn repeat(connection: &Connection, id: &CaseId, why: &str) -> Result<(), SqliteFailure> {
     connection.prepare_cached(REPEAT)?.execute([&id.0])?;
     connection
         .prepare_cached(COPY_ALERT)?
@@ -102,7 +102,7 @@ pub(super) fn repeat(connection: &Connection, id: &CaseId, why: &str) -> Result<
 }
 
 /// Triages cases again that wanted a model when there was none; how many.
-pub(super) fn with_models(connection: &Connection, most: usize) -> Result<u64, Failure> {
+pub(super) fn with_models(connection: &Connection, most: usize) -> Result<u64, SqliteFailure> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(WANT_MODELS)?;
     let rows = statement.query_map([most], |row| Ok(CaseId(row.get(0)?)))?;
@@ -117,8 +117,8 @@ pub(super) fn with_models(connection: &Connection, most: usize) -> Result<u64, F
 pub(super) fn replace(
     connection: &Connection,
     id: &CaseId,
-    coming: &Coming<'_>,
-) -> Result<(), Failure> {
+    coming: &SqliteNextAlert<'_>,
+) -> Result<(), SqliteFailure> {
     let text = json(id, coming.alert)?;
     let values = params![id.0, coming.raw_id, coming.source, text, coming.why];
     if connection
@@ -136,14 +136,17 @@ pub(super) fn replace(
             alert.kind
         ])?;
         add_indicators(connection, id, coming.at, &alert.indicators)?;
-        desk::reopen(connection, &id.0, coming.source)?;
+        case_workflow::reopen(connection, &id.0, coming.source)?;
     }
     note(connection, id, coming.alert)
 }
 
 /// After the end of a triage: the next alert that waits for it; whether there was one. It need not be one that this version
 /// can read: then it waits for one that can, and what has ended is told.
-pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<bool, Failure> {
+pub(super) fn start_queued_revision(
+    connection: &Connection,
+    id: &CaseId,
+) -> Result<bool, SqliteFailure> {
     let next = connection
         .prepare_cached(NEXT_PENDING)?
         .query_row([&id.0], |row| {
@@ -176,9 +179,9 @@ pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<bool, Failur
 pub(super) fn settle(
     connection: &Connection,
     id: &CaseId,
-    cleared: Option<Cleared>,
+    cleared: Option<ClearancePeriod>,
     goes_on: bool,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let Some(cleared) = cleared else {
         return Ok(());
     };
@@ -191,10 +194,10 @@ pub(super) fn settle(
     if cleared.covers(first, last) {
         connection.prepare_cached(FORGET)?.execute([&id.0])?;
     } else if !goes_on {
-        repeat(connection, id, Change::NoLongerCleared.as_str())?;
+        repeat(connection, id, RevisionReason::NoLongerCleared.as_str())?;
         let mut source = connection.prepare_cached(SOURCE)?;
         let source: String = source.query_row([&id.0], |row| row.get(0))?;
-        desk::reopen(connection, &id.0, &source)?;
+        case_workflow::reopen(connection, &id.0, &source)?;
     }
     Ok(())
 }
@@ -203,8 +206,8 @@ pub(super) fn settle(
 pub(super) fn add_alert(
     connection: &Connection,
     id: &CaseId,
-    coming: &Coming<'_>,
-) -> Result<(), Failure> {
+    coming: &SqliteNextAlert<'_>,
+) -> Result<(), SqliteFailure> {
     connection.prepare_cached(ADD_ALERT)?.execute(params![
         id.0,
         coming.raw_id,
@@ -216,7 +219,11 @@ pub(super) fn add_alert(
     add_indicators(connection, id, coming.at, &coming.alert.indicators)
 }
 
-fn revise(connection: &Connection, id: &CaseId, coming: &Coming<'_>) -> Result<(), Failure> {
+fn revise(
+    connection: &Connection,
+    id: &CaseId,
+    coming: &SqliteNextAlert<'_>,
+) -> Result<(), SqliteFailure> {
     let alert = coming.alert;
     connection.prepare_cached(REVISE)?.execute(params![
         id.0,
@@ -236,15 +243,15 @@ fn reopen(
     id: &CaseId,
     source: &str,
     why: Option<&str>,
-) -> Result<(), Failure> {
-    if why == Some(Change::Asked.as_str()) {
+) -> Result<(), SqliteFailure> {
+    if why == Some(RevisionReason::Asked.as_str()) {
         return Ok(());
     }
-    desk::reopen(connection, &id.0, source)
+    case_workflow::reopen(connection, &id.0, source)
 }
 
 /// A case that waits for something more severe than what it triages is as urgent as that.
-fn note(connection: &Connection, id: &CaseId, alert: &Alert) -> Result<(), Failure> {
+fn note(connection: &Connection, id: &CaseId, alert: &Alert) -> Result<(), SqliteFailure> {
     connection.prepare_cached(NOTE)?.execute(params![
         id.0,
         alert.times.updated.map(time),
@@ -258,7 +265,7 @@ fn add_indicators(
     id: &CaseId,
     at: DateTime<Utc>,
     indicators: &[Indicator],
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let mut statement = connection.prepare_cached(ADD_INDICATOR)?;
     let noted_at = time(at);
     for indicator in indicators {
@@ -273,6 +280,6 @@ fn add_indicators(
     Ok(())
 }
 
-fn json(id: &CaseId, alert: &Alert) -> Result<String, Failure> {
-    serde_json::to_string(alert).map_err(|cause| Failure::Unwritable(id.0.clone(), cause))
+fn json(id: &CaseId, alert: &Alert) -> Result<String, SqliteFailure> {
+    serde_json::to_string(alert).map_err(|cause| SqliteFailure::Unwritable(id.0.clone(), cause))
 }

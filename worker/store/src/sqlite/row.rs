@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
 use nightshift_pipeline::case::{CaseId, CaseRow, CaseStatus};
-use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
 use rusqlite::types::Type;
 use rusqlite::{Error, Row};
 
@@ -146,7 +146,7 @@ pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
         sightings: u64::try_from(sightings).unwrap_or_default(),
         members: u64::try_from(members).unwrap_or_default(),
         usd: row.get(15)?,
-        desk: DeskStatus::parse(&row.get::<_, String>(17)?).unwrap_or_default(),
+        desk: WorkflowStatus::parse(&row.get::<_, String>(17)?).unwrap_or_default(),
         owner: row.get(18)?,
         subject: row.get(19)?,
         urgency: to_urgency(urgency.as_deref()),

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
-use nightshift_pipeline::budget::{Charge, DaySpent};
+use nightshift_pipeline::budget::{Charge, DaySpend};
 use nightshift_pipeline::case::{CaseId, CaseRow};
-use nightshift_pipeline::port::{Spending, StoreError};
+use nightshift_pipeline::port::{DaySpendStore, StoreError};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
-use super::thread::Failure;
+use super::thread::SqliteFailure;
 
 const OF_THE_CASE: &str = "UPDATE cases SET usd = usd + ?2 WHERE id = ?1";
 const OF_THE_DAY: &str = "INSERT INTO spending (day, case_id, urgent, usd) VALUES (?1, ?2, ?3, ?4) \
@@ -26,13 +26,13 @@ const RUNNING: &str = "SELECT json_extract(alert, '$.severity') IN ('high', 'cri
              AND ended.command = began.command AND ended.kind IN ('finished', 'withdrawn') AND ended.seq > began.seq)";
 
 #[async_trait]
-impl Spending for SqliteStore {
-    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpent, StoreError> {
+impl DaySpendStore for SqliteStore {
+    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpend, StoreError> {
         self.thread
             .run("sum up what the day cost", move |connection| {
                 let mut statement = connection.prepare_cached(SUM)?;
                 Ok(statement.query_row([day.to_string()], |row| {
-                    Ok(DaySpent {
+                    Ok(DaySpend {
                         urgent_usd: row.get(0)?,
                         other_usd: row.get(1)?,
                     })
@@ -43,7 +43,11 @@ impl Spending for SqliteStore {
 }
 
 /// Adds a charge to its case and its day.
-pub(super) fn add(connection: &Connection, id: &CaseId, charge: Charge) -> Result<(), Failure> {
+pub(super) fn add(
+    connection: &Connection,
+    id: &CaseId,
+    charge: Charge,
+) -> Result<(), SqliteFailure> {
     if charge.usd == 0.0 {
         return Ok(());
     }
@@ -66,7 +70,7 @@ pub(super) fn add_running(
     connection: &Connection,
     case: &CaseRow,
     at: DateTime<Utc>,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let mut statement = connection.prepare_cached(RUNNING)?;
     let (urgent, usd): (Option<bool>, f64) = statement
         .query_row(params![case.id.0, case.revision], |row| {

@@ -18,18 +18,18 @@ fn options(folder: &Path) -> SqliteOptions {
 }
 
 /// A process of this host that has ended.
-fn ended() -> Holder {
+fn ended() -> LeaseHolder {
     let mut child = std::process::Command::new("true").spawn().unwrap();
-    let holder = Holder::of(child.id());
+    let holder = LeaseHolder::from_pid(child.id());
     child.wait().unwrap();
     holder
 }
 
 /// The first process of another container on this host.
-fn of_another_container() -> Holder {
-    let this = Holder::this_process().0;
+fn of_another_container() -> LeaseHolder {
+    let this = LeaseHolder::this_process().0;
     let (boot, _) = this.split_once(':').unwrap();
-    Holder(format!("{boot}:1:1:1"))
+    LeaseHolder(format!("{boot}:1:1:1"))
 }
 
 #[tokio::test]
@@ -55,9 +55,9 @@ async fn f01_the_destination_of_a_dead_process_is_free_at_once() {
     let mut dead = store.clone();
     dead.holder = ended();
     let lease = Duration::from_secs(30);
-    assert!(dead.serve("soc", "dead", lease).await.unwrap());
-    assert!(store.serve("soc", "alive", lease).await.unwrap());
-    assert!(!dead.serve("soc", "dead", lease).await.unwrap());
+    assert!(dead.acquire_lease("soc", "dead", lease).await.unwrap());
+    assert!(store.acquire_lease("soc", "alive", lease).await.unwrap());
+    assert!(!dead.acquire_lease("soc", "dead", lease).await.unwrap());
 }
 
 #[tokio::test]
@@ -85,14 +85,14 @@ async fn a_lease_from_before_the_host_was_started_anew_holds_nothing_where_the_b
     let store = SqliteStore::open(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER).into()).await.unwrap();
     let mut before = store.clone();
-    before.holder = Holder("unknown:1:1:1".to_owned());
+    before.holder = LeaseHolder("unknown:1:1:1".to_owned());
     let lease = Duration::from_secs(30);
-    assert!(before.serve("soc", "before", lease).await.unwrap());
-    assert!(!store.serve("soc", "after", lease).await.unwrap());
+    assert!(before.acquire_lease("soc", "before", lease).await.unwrap());
+    assert!(!store.acquire_lease("soc", "after", lease).await.unwrap());
     before.claim(Lane::Any, 1).await.unwrap().remove(0);
     assert!(store.claim(Lane::Any, 1).await.unwrap().is_empty());
     end_leases(&store, "lease_until + 1000000").await;
-    assert!(store.serve("soc", "after", lease).await.unwrap());
+    assert!(store.acquire_lease("soc", "after", lease).await.unwrap());
     let taken = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     assert_eq!(taken.crashes, 1);
 }
@@ -114,19 +114,19 @@ async fn the_destination_of_a_process_in_another_container_is_its_own() {
     let mut other = store.clone();
     other.holder = of_another_container();
     let lease = Duration::from_secs(30);
-    assert!(other.serve("soc", "theirs", lease).await.unwrap());
-    assert!(!store.serve("soc", "ours", lease).await.unwrap());
+    assert!(other.acquire_lease("soc", "theirs", lease).await.unwrap());
+    assert!(!store.acquire_lease("soc", "ours", lease).await.unwrap());
     end_leases(&store, "lease_until - 31").await;
-    assert!(store.serve("soc", "ours", lease).await.unwrap());
+    assert!(store.acquire_lease("soc", "ours", lease).await.unwrap());
 }
 
 #[tokio::test]
 async fn the_last_handle_closes_the_file_and_its_log_is_gone_with_it() {
-    static OF_THIS_TEST: open::Open = open::Open::new();
+    static OF_THIS_TEST: open::OpenConnections = open::OpenConnections::new();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cases.db");
     let log = folder.path().join("cases.db-wal");
-    let thread = Thread::start(connect(&path).unwrap(), &OF_THIS_TEST).unwrap();
+    let thread = SqliteThread::start(connect(&path).unwrap(), &OF_THIS_TEST).unwrap();
     let other = thread.clone();
     let make = |connection: &Connection| Ok(connection.execute_batch("CREATE TABLE t (x)")?);
     thread.run("make a table", make).await.unwrap();
@@ -146,7 +146,7 @@ async fn the_last_handle_closes_the_file_and_its_log_is_gone_with_it() {
 fn a_store_counts_as_open() {
     let folder = tempfile::tempdir().unwrap();
     let _store = SqliteStore::open(&options(folder.path())).unwrap();
-    assert!(!closed_within(Duration::ZERO));
+    assert!(!wait_until_closed(Duration::ZERO));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use nightshift_pipeline::port::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::open::Open;
+use super::open::OpenConnections;
 
 /// Most requests in one transaction.
 const MOST_TOGETHER: usize = 128;
@@ -18,7 +18,7 @@ const MOST_WAITING: usize = 4096;
 
 /// Why a request did nothing.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum SqliteFailure {
     /// The lease is gone.
     #[error("the lease on the case is lost")]
     LeaseLost,
@@ -62,9 +62,9 @@ pub(super) enum Failure {
     Sqlite(#[from] rusqlite::Error),
 }
 
-impl Failure {
+impl SqliteFailure {
     /// Whether it lies in what was to be written: the rest of it may be written without.
-    pub(super) fn is_of_the_data(&self) -> bool {
+    pub(super) fn is_data_error(&self) -> bool {
         use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
         match self {
             Self::Unwritable(..) => true,
@@ -93,13 +93,16 @@ type Job = Box<dyn FnOnce(Option<&Connection>) -> (Result<(), String>, Reply) + 
 /// Handle of the thread; it ends, and closes the connection, when the last handle is dropped. Who drops it is not held up:
 /// the end of the program waits.
 #[derive(Debug, Clone)]
-pub(super) struct Thread {
+pub(super) struct SqliteThread {
     jobs: mpsc::SyncSender<Job>,
 }
 
-impl Thread {
+impl SqliteThread {
     /// Starts the thread, whose connection is counted among the open ones.
-    pub(super) fn start(connection: Connection, open: &'static Open) -> std::io::Result<Self> {
+    pub(super) fn start(
+        connection: Connection,
+        open: &'static OpenConnections,
+    ) -> std::io::Result<Self> {
         let counted = open.with(connection);
         let (jobs, waiting) = mpsc::sync_channel::<Job>(MOST_WAITING);
         std::thread::Builder::new()
@@ -119,13 +122,13 @@ impl Thread {
     pub(super) async fn run<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.attempt(doing, work)
             .await
             .map_err(|undone| match undone {
-                Undone::Failed(failure) => store_error(doing, failure),
-                Undone::Store(error) => error,
+                TransactionError::Failed(failure) => store_error(doing, failure),
+                TransactionError::Store(error) => error,
             })
     }
 
@@ -133,11 +136,11 @@ impl Thread {
     pub(super) async fn attempt<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Undone> {
+        work: impl FnOnce(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
+    ) -> Result<T, TransactionError> {
         let (sender, receiver) = oneshot::channel();
         let undone = move |why: Box<dyn std::error::Error + Send + Sync>| {
-            Err(Undone::Store(database(doing, why)))
+            Err(TransactionError::Store(database(doing, why)))
         };
         let job: Job = Box::new(move |connection| {
             let result = connection.map(work);
@@ -147,7 +150,7 @@ impl Thread {
             };
             let reply: Reply = Box::new(move |committed| {
                 let answer = match (committed, result) {
-                    (Ok(()), Some(result)) => result.map_err(Undone::Failed),
+                    (Ok(()), Some(result)) => result.map_err(TransactionError::Failed),
                     (Ok(()), None) => undone("the request was not run".into()),
                     (Err(why), _) => undone(why.into()),
                 };
@@ -156,11 +159,12 @@ impl Thread {
             });
             (done, reply)
         });
-        let gone = || Undone::Store(database(doing, "the database thread has ended".into()));
+        let gone =
+            || TransactionError::Store(database(doing, "the database thread has ended".into()));
         self.jobs.try_send(job).map_err(|error| match error {
             mpsc::TrySendError::Full(_) => {
                 let why = "too many requests wait for the database";
-                Undone::Store(database(doing, why.into()))
+                TransactionError::Store(database(doing, why.into()))
             }
             mpsc::TrySendError::Disconnected(_) => gone(),
         })?;
@@ -169,9 +173,9 @@ impl Thread {
 }
 
 /// Why nothing of a request was done.
-pub(super) enum Undone {
+pub(super) enum TransactionError {
     /// It failed.
-    Failed(Failure),
+    Failed(SqliteFailure),
     /// It could not be run, or what it did could not be committed.
     Store(StoreError),
 }
@@ -233,26 +237,28 @@ fn run_one(connection: &Connection, job: Job) -> (Result<(), String>, Reply) {
 }
 
 /// A failure as those outside the store see it.
-pub(super) fn store_error(doing: &'static str, failure: Failure) -> StoreError {
-    if failure.is_of_the_data() {
+pub(super) fn store_error(doing: &'static str, failure: SqliteFailure) -> StoreError {
+    if failure.is_data_error() {
         let cause = Box::new(failure);
         return StoreError::Refused { doing, cause };
     }
     match failure {
-        Failure::LeaseLost => StoreError::LeaseLost,
-        Failure::NoSuchCase(id) => StoreError::NoSuchCase(id),
-        Failure::NoVerdict(id) => StoreError::NoVerdict(id),
-        Failure::NotOver(id, status) => StoreError::NotOver(id, status),
-        Failure::AlreadyOver(id, status) => StoreError::AlreadyOver(id, status),
-        Failure::NoSuchMute(name) => StoreError::NoSuchMute(name),
-        Failure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
-        Failure::Journal {
+        SqliteFailure::LeaseLost => StoreError::LeaseLost,
+        SqliteFailure::NoSuchCase(id) => StoreError::NoSuchCase(id),
+        SqliteFailure::NoVerdict(id) => StoreError::NoVerdict(id),
+        SqliteFailure::NotOver(id, status) => StoreError::NotOver(id, status),
+        SqliteFailure::AlreadyOver(id, status) => StoreError::AlreadyOver(id, status),
+        SqliteFailure::NoSuchMute(name) => StoreError::NoSuchMute(name),
+        SqliteFailure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
+        SqliteFailure::Journal {
             case_id,
             seq,
             cause,
         } => StoreError::Unreadable(case_id, Box::new(UnreadableAt { seq, cause })),
-        Failure::Sqlite(cause) => database(doing, Box::new(cause)),
-        Failure::BlobGone | Failure::Unwritable(..) => database(doing, Box::new(failure)),
+        SqliteFailure::Sqlite(cause) => database(doing, Box::new(cause)),
+        SqliteFailure::BlobGone | SqliteFailure::Unwritable(..) => {
+            database(doing, Box::new(failure))
+        }
     }
 }
 

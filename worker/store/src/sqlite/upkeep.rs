@@ -2,16 +2,16 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
 use nightshift_pipeline::port::StoreError;
-use nightshift_pipeline::upkeep::{Kept, Purge, Upkeep};
 use rusqlite::{Connection, params};
 
 use super::purge::{DROP_LETTER, DROP_RAW};
 use super::row::time;
-use super::thread::Failure;
-use super::{Came, Opened, SqliteStore, earlier};
+use super::thread::SqliteFailure;
+use super::{SqliteArrivalCursor, SqliteCaseCursor, SqliteStore, earlier};
 use crate::blobs;
-use crate::left_off::LeftOff;
+use crate::scan_cursor::ScanCursor;
 
 const DOING: &str = "remove what grew old";
 const MIGRATIONS: &str =
@@ -50,9 +50,9 @@ const DROP_UNHELD: &str = "DELETE FROM raw_messages WHERE id = ?1 \
      AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE raw_id = ?1) AND NOT EXISTS (SELECT 1 FROM arrivals WHERE raw_id = ?1)";
 
 #[async_trait]
-impl Upkeep for SqliteStore {
+impl StoreMaintenance for SqliteStore {
     /// One host has one clock.
-    async fn earlier_of(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+    async fn retention_time(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
         Ok(now)
     }
 
@@ -68,32 +68,32 @@ impl Upkeep for SqliteStore {
 
     async fn expire(
         &self,
-        kind: Kept,
+        kind: RetentionClass,
         before: DateTime<Utc>,
         most: usize,
     ) -> Result<u64, StoreError> {
         let (before, most) = (time(before), i64::try_from(most).unwrap_or(i64::MAX));
-        if kind == Kept::Raw {
+        if kind == RetentionClass::Raw {
             return self.expire_raw(before, most).await;
         }
         let old = before.clone();
         let removed: u64 = self
             .thread
             .run(DOING, move |connection| match kind {
-                Kept::Raw => Ok(0),
-                Kept::Cases => drop_cases(connection, &before, most),
-                Kept::Hidden => drop_hidden(connection, &before, most),
-                Kept::Journals => drop_journals(connection, &before, most),
-                Kept::DeadLetters => drop_letters(connection, &before, most),
+                RetentionClass::Raw => Ok(0),
+                RetentionClass::Cases => drop_cases(connection, &before, most),
+                RetentionClass::Hidden => drop_hidden(connection, &before, most),
+                RetentionClass::Journals => drop_journals(connection, &before, most),
+                RetentionClass::DeadLetters => drop_letters(connection, &before, most),
             })
             .await?;
         match (kind, removed) {
-            (Kept::Journals, 0) => {
+            (RetentionClass::Journals, 0) => {
                 let until = &self.journals_until;
                 self.go_through(earlier::drop_journals, until, old, most)
                     .await
             }
-            (Kept::Cases, 0) => {
+            (RetentionClass::Cases, 0) => {
                 let until = &self.rows_until;
                 self.go_through(earlier::drop_rows, until, old, most).await
             }
@@ -109,7 +109,7 @@ impl Upkeep for SqliteStore {
         }
     }
 
-    async fn kept(&self, what: &Purge) -> Result<u64, StoreError> {
+    async fn count_kept_cases(&self, what: &Purge) -> Result<u64, StoreError> {
         match (&what.account, what.before) {
             (None, Some(before)) => self.kept_before(before).await,
             _ => Ok(0),
@@ -139,8 +139,13 @@ impl SqliteStore {
     /// whoever asks then begins anew.
     async fn go_through(
         &self,
-        drop: fn(&Connection, &str, &Opened, i64) -> Result<earlier::Removed, Failure>,
-        left_off: &LeftOff<Opened>,
+        drop: fn(
+            &Connection,
+            &str,
+            &SqliteCaseCursor,
+            i64,
+        ) -> Result<earlier::SqliteRemovedBatch, SqliteFailure>,
+        left_off: &ScanCursor<SqliteCaseCursor>,
         before: String,
         most: i64,
     ) -> Result<u64, StoreError> {
@@ -191,9 +196,9 @@ impl SqliteStore {
 fn drop_raw(
     connection: &Connection,
     before: &str,
-    (at, id): Came,
+    (at, id): SqliteArrivalCursor,
     most: i64,
-) -> Result<(i64, Option<Came>), Failure> {
+) -> Result<(i64, Option<SqliteArrivalCursor>), SqliteFailure> {
     let (mut removed, mut until) = (0, None);
     let mut look = connection.prepare_cached(LOOK_AT_RAW)?;
     let looked_at = most.saturating_mul(LOOKED_AT);
@@ -213,7 +218,7 @@ fn drop_raw(
     Ok((removed, until))
 }
 
-fn drop_journals(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {
+fn drop_journals(connection: &Connection, before: &str, most: i64) -> Result<u64, SqliteFailure> {
     let mut statement = connection.prepare_cached(WITH_JOURNAL)?;
     let old: Vec<String> = statement
         .query_map(params![before, most], |row| row.get(0))?
@@ -225,7 +230,7 @@ fn drop_journals(connection: &Connection, before: &str, most: i64) -> Result<u64
     Ok(u64::try_from(old.len()).unwrap_or_default())
 }
 
-fn drop_cases(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {
+fn drop_cases(connection: &Connection, before: &str, most: i64) -> Result<u64, SqliteFailure> {
     let mut statement = connection.prepare_cached(MESSAGES_OF_CASES)?;
     let messages: Vec<Option<i64>> = statement
         .query_map(params![before, most], |row| row.get(0))?
@@ -237,7 +242,7 @@ fn drop_cases(connection: &Connection, before: &str, most: i64) -> Result<u64, F
     Ok(u64::try_from(gone).unwrap_or_default())
 }
 
-fn drop_hidden(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {
+fn drop_hidden(connection: &Connection, before: &str, most: i64) -> Result<u64, SqliteFailure> {
     let mut statement = connection.prepare_cached(HIDDEN)?;
     let messages: Vec<Option<i64>> = statement
         .query_map(params![before, most], |row| row.get(0))?
@@ -250,14 +255,14 @@ fn drop_hidden(connection: &Connection, before: &str, most: i64) -> Result<u64, 
 pub(super) fn drop_unheld(
     connection: &Connection,
     messages: &[Option<i64>],
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     for id in messages.iter().flatten() {
         connection.prepare_cached(DROP_UNHELD)?.execute([id])?;
     }
     Ok(())
 }
 
-fn fold_spending(connection: &Connection) -> Result<(), Failure> {
+fn fold_spending(connection: &Connection) -> Result<(), SqliteFailure> {
     for _ in 0..MOST_DAYS {
         let day: Option<String> = connection
             .prepare_cached(OLD_DAY)?
@@ -271,7 +276,7 @@ fn fold_spending(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-fn drop_letters(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {
+fn drop_letters(connection: &Connection, before: &str, most: i64) -> Result<u64, SqliteFailure> {
     let mut statement = connection.prepare_cached(OLD_LETTERS)?;
     let old: Vec<(i64, Option<i64>)> = statement
         .query_map(params![before, most], |row| Ok((row.get(0)?, row.get(1)?)))?

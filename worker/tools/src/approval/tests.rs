@@ -1,10 +1,10 @@
-mod things;
+mod resources;
 
 use serde_json::json;
 
 use super::*;
-use crate::authorised_scanners::{AuthorisedScanners, Config};
-use crate::content::Content;
+use crate::authorised_scanners::{AuthorisedScanners, AuthorisedScannersConfig};
+use crate::content::ContentSource;
 use crate::testing;
 use crate::tool::Tool;
 
@@ -14,9 +14,9 @@ const ROW: &str =
     "PT-7,prod-payments-worker,,444455556666,,ciso,2026-01-01,2026-12-31,Discovery:*,";
 
 fn tool(text: String) -> AuthorisedScanners {
-    AuthorisedScanners::new(Config {
+    AuthorisedScanners::new(AuthorisedScannersConfig {
         name: "scanners".to_owned(),
-        path: Content::Text {
+        path: ContentSource::Text {
             name: "scanners.csv".into(),
             text: text.into(),
         },
@@ -24,7 +24,7 @@ fn tool(text: String) -> AuthorisedScanners {
     })
 }
 
-async fn made(text: String) -> Vec<Exoneration> {
+async fn exonerations_of_row(text: String) -> Vec<Exoneration> {
     let asked = json!({ "indicator": "prod-payments-worker" });
     testing::call(&tool(text), asked)
         .await
@@ -33,7 +33,7 @@ async fn made(text: String) -> Vec<Exoneration> {
 }
 
 /// Returns the first problem that is reported for this row.
-fn told(row: &str) -> String {
+fn first_problem(row: &str) -> String {
     let report = tool(format!("{HEADER}\n{row}\n")).reports().remove(0);
     let first = report.problems.first().map(ToString::to_string);
     first.unwrap_or_default()
@@ -43,12 +43,12 @@ fn told(row: &str) -> String {
 async fn a_row_says_where_it_holds_and_what_it_covers() {
     let text = "id,subject,account,partition,region,zone,cluster,approved_by,valid_until,expected_findings,keys,persons,networks,targets,addresses,calls,processes,hashes\n\
         PT-7,prod-payments-worker,444455556666,aws,eu-west-1,eu-west-1a,prod,ciso,2026-12-31,\"Discovery:*, {Recon,Trojan}:*; Policy:*\",AKIAEXAMPLE000000001,any,::ffff:10.0.0.0/104; 192.0.2.4-192.0.2.5,bucket-1; 192.0.2.0-192.0.2.1,10.0.0.1; h.example.com,s3:Put*,Any,sha256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n";
-    let made = made(text.to_owned()).await;
+    let made = exonerations_of_row(text.to_owned()).await;
     let [one] = &made[..] else { panic!("{made:?}") };
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
         one.scope,
-        Scope {
+        RecordScope {
             account: some("444455556666"),
             partition: some("aws"),
             region: some("eu-west-1"),
@@ -57,17 +57,18 @@ async fn a_row_says_where_it_holds_and_what_it_covers() {
         }
     );
     assert_eq!(one.covers, ["Discovery:*", "{Recon,Trojan}:*", "Policy:*"]);
-    let these = |values: &[&str]| Listed::These(values.iter().map(|it| (*it).to_owned()).collect());
+    let these =
+        |values: &[&str]| ListedValues::These(values.iter().map(|it| (*it).to_owned()).collect());
     assert_eq!(
         one.extent,
-        Extent {
+        RecordExtent {
             keys: these(&["AKIAEXAMPLE000000001"]),
-            persons: Listed::Any,
+            persons: ListedValues::Any,
             networks: these(&["10.0.0.0/8", "192.0.2.4/31"]),
             targets: these(&["bucket-1", "192.0.2.0/31"]),
             addresses: these(&["10.0.0.1", "h.example.com"]),
             calls: these(&["s3:Put*"]),
-            processes: Listed::Any,
+            processes: ListedValues::Any,
             hashes: these(&["a".repeat(64).as_str()]),
         }
     );
@@ -95,7 +96,7 @@ async fn x17_row_clears_only_in_force_and_with_an_approver() {
         (",ciso,", ",0,", 0),
     ] {
         let row = ROW.replace(from, to);
-        let made = made(format!("{HEADER}\n{row}\n")).await;
+        let made = exonerations_of_row(format!("{HEADER}\n{row}\n")).await;
         assert_eq!(made.len(), cleared, "{row}");
     }
 }
@@ -104,7 +105,7 @@ async fn x17_row_clears_only_in_force_and_with_an_approver() {
 async fn x04_kind_of_one_platform_covers_nobody_whose_kind_is_not_told() {
     for (kind, cleared) in [("kubernetes", 0), ("root", 0), ("role", 1), ("ci", 1)] {
         let row = ROW.replace("worker,,", &format!("worker,{kind},"));
-        let made = made(format!("{HEADER}\n{row}\n")).await;
+        let made = exonerations_of_row(format!("{HEADER}\n{row}\n")).await;
         assert_eq!(made.len(), cleared, "{kind}");
     }
 }
@@ -113,7 +114,7 @@ async fn x04_kind_of_one_platform_covers_nobody_whose_kind_is_not_told() {
 async fn a_semicolon_may_part_the_cells() {
     let text = format!("{HEADER}\n{ROW}\n").replace(',', ";");
     let text = text.replace("Discovery:*", "Recon:*, Discovery:*");
-    let made = made(text).await;
+    let made = exonerations_of_row(text).await;
     assert_eq!(made[0].covers, ["Recon:*", "Discovery:*"]);
 }
 
@@ -213,11 +214,11 @@ const SLIPS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn rows_that_do_not_do_what_they_seem_to_are_told() {
-    assert_eq!(told(ROW), "");
+    assert_eq!(first_problem(ROW), "");
     for (from, to, expected) in SLIPS {
         let row = ROW.replace(from, to);
         // When the only row is unusable, the register fails with the same text.
-        let told = told(&row);
+        let told = first_problem(&row);
         assert!(told.ends_with(expected), "{row}: {told}");
     }
 }

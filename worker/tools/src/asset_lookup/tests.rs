@@ -1,5 +1,5 @@
-use nightshift_engine::exoneration::NotCleared;
-use nightshift_engine::verdict_policy::check;
+use nightshift_engine::exoneration::RecordMismatch;
+use nightshift_engine::verdict_policy::check_record;
 use serde_json::{Value, json};
 
 use super::*;
@@ -9,14 +9,14 @@ const HEADER: &str = "id,name,type,account,owner,environment,internet_facing,rol
 
 fn tool(rows: &str) -> AssetLookup {
     AssetLookup::new(
-        Config {
+        AssetLookupConfig {
             name: "assets".to_owned(),
-            path: Content::Text {
+            path: ContentSource::Text {
                 name: "assets.csv".into(),
                 text: format!("{HEADER}{rows}").into(),
             },
         },
-        &Family::default(),
+        &RegisterGroup::default(),
     )
 }
 
@@ -49,7 +49,7 @@ async fn an_asset_is_found_by_id_arn_address_and_name() {
         assert!(output.indicators.contains(&Indicator::new(
             IndicatorKind::Ip,
             "10.20.31.7",
-            Role::Related
+            IndicatorRole::Related
         )));
     }
     let other = ask(
@@ -140,7 +140,7 @@ async fn only_an_approved_row_with_findings_and_an_end_clears() {
     let [one] = &whole.exonerations[..] else {
         panic!("{:?}", whole.exonerations)
     };
-    assert_eq!(check(one, &alert), Ok(()));
+    assert_eq!(check_record(one, &alert), Ok(()));
     assert_eq!(one.kind, "asset");
     assert_eq!(one.subject_type, IndicatorKind::Instance);
     assert_eq!(one.reference, "i-0a1b2c3d4e5f60718");
@@ -159,13 +159,13 @@ async fn only_an_approved_row_with_findings_and_an_end_clears() {
     )
     .await;
     assert_eq!(
-        check(&over.exonerations[0], &alert),
-        Err(NotCleared::OtherTime)
+        check_record(&over.exonerations[0], &alert),
+        Err(RecordMismatch::OtherTime)
     );
     let other = ask(&ROW.replace("Discovery:", "Recon:"), "i-0a1b2c3d4e5f60718").await;
     assert_eq!(
-        check(&other.exonerations[0], &alert),
-        Err(NotCleared::OtherType)
+        check_record(&other.exonerations[0], &alert),
+        Err(RecordMismatch::OtherType)
     );
 }
 
@@ -182,7 +182,10 @@ async fn a_name_clears_nothing_and_an_address_does() {
         .replace("2026-12-31,", "2026-12-31,true");
     let output = ask(&egress, "203.0.113.42").await;
     assert!(output.exonerations[0].detection_wrong);
-    assert_eq!(check(&output.exonerations[0], &testing::alert()), Ok(()));
+    assert_eq!(
+        check_record(&output.exonerations[0], &testing::alert()),
+        Ok(())
+    );
     let no_purpose = egress.replace("takes payments", "");
     let output = ask(&no_purpose, "203.0.113.42").await;
     assert!(!output.exonerations[0].detection_wrong);
@@ -214,7 +217,7 @@ async fn a_name_of_one_kind_is_no_name_of_another() {
         let mut alert = testing::alert();
         alert
             .indicators
-            .push(Indicator::new(kind, name, Role::Target));
+            .push(Indicator::new(kind, name, IndicatorRole::Target));
         let asked = json!({ "indicator": name });
         let output = testing::call_about(alert, &tool(&row), asked)
             .await
@@ -229,14 +232,14 @@ async fn a_retired_machine_clears_nothing_but_its_address_may_pass_on() {
     let header = HEADER.replace(",purpose,", ",status,");
     let tool = |rows: &str| {
         AssetLookup::new(
-            Config {
+            AssetLookupConfig {
                 name: "assets".to_owned(),
-                path: Content::Text {
+                path: ContentSource::Text {
                     name: "assets.csv".into(),
                     text: format!("{header}{rows}").into(),
                 },
             },
-            &Family::default(),
+            &RegisterGroup::default(),
         )
     };
     let row = ROW.replace("takes payments", "active");
@@ -262,12 +265,12 @@ async fn a_place_holds_only_in_alerts_that_tell_it() {
     let subject = "arn:aws:ec2:eu-west-1:444455556666:instance/i-0a1b2c3d4e5f60718";
     let tool = |region: &str| {
         let header = "id,region,expected_findings,approved_by,valid_until";
-        let path = Content::Text {
+        let path = ContentSource::Text {
             name: "assets.csv".into(),
             text: format!("{header}\n{subject},{region},Discovery:*,ciso,2026-12-31\n").into(),
         };
         let name = "assets".to_owned();
-        AssetLookup::new(Config { name, path }, &Family::default())
+        AssetLookup::new(AssetLookupConfig { name, path }, &RegisterGroup::default())
     };
     let asked = json!({ "indicator": "i-0a1b2c3d4e5f60718" });
     let output = testing::call(&tool(""), asked.clone()).await.unwrap();
@@ -275,9 +278,9 @@ async fn a_place_holds_only_in_alerts_that_tell_it() {
         panic!("{:?}", output.exonerations)
     };
     let mut alert = testing::alert();
-    assert_eq!(check(row, &alert), Ok(()));
+    assert_eq!(check_record(row, &alert), Ok(()));
     alert.region = None;
-    let why = check(row, &alert).unwrap_err().to_string();
+    let why = check_record(row, &alert).unwrap_err().to_string();
     assert!(why.contains("than the finding tells"), "{why}");
     // The columns of the row contradict each other.
     let tool = tool("us-east-1");
@@ -304,11 +307,11 @@ async fn a_machine_may_be_called_by_its_address_or_host_name() {
 #[tokio::test]
 async fn a_register_that_cannot_be_read_is_no_miss() {
     let tool = AssetLookup::new(
-        Config {
+        AssetLookupConfig {
             name: "assets".to_owned(),
-            path: Content::Path("/nonexistent/assets.csv".into()),
+            path: ContentSource::Path("/nonexistent/assets.csv".into()),
         },
-        &Family::default(),
+        &RegisterGroup::default(),
     );
     let error = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
         .await
@@ -341,14 +344,14 @@ fn rows_that_mean_to_clear_and_cannot_are_told() {
 #[tokio::test]
 async fn r1_results_that_are_not_strings_are_kept() {
     let tool = AssetLookup::new(
-        Config {
+        AssetLookupConfig {
             name: "assets".to_owned(),
-            path: Content::embedded(
+            path: ContentSource::embedded(
                 "assets.json",
                 r#"[{"id": "payments-ledger", "internet_facing": true, "cost": 12.5, "tags": {"tier": 1}, "ports": [443, 8443]}]"#,
             ),
         },
-        &Family::default(),
+        &RegisterGroup::default(),
     );
     let output = testing::call(&tool, json!({"indicator": "payments-ledger"}))
         .await

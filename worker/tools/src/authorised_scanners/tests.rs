@@ -1,5 +1,5 @@
-use nightshift_engine::exoneration::NotCleared;
-use nightshift_engine::verdict_policy::check;
+use nightshift_engine::exoneration::RecordMismatch;
+use nightshift_engine::verdict_policy::check_record;
 use serde_json::json;
 
 use super::*;
@@ -8,9 +8,9 @@ use crate::testing;
 const ROW: &str = "PT-7,203.0.113.0/24,Red Cell Ltd,spring penetration test,ciso,2026-03-01,2026-03-05,Discovery:*; Recon:*\n";
 
 async fn ask(rows: &str, indicator: &str) -> ToolOutput {
-    let tool = AuthorisedScanners::new(Config {
+    let tool = AuthorisedScanners::new(AuthorisedScannersConfig {
         name: "scanners".to_owned(),
-        path: Content::Text {
+        path: ContentSource::Text {
             name: "scanners.csv".into(),
             text: format!(
                 "id,subject,owner,purpose,approved_by,valid_from,valid_until,expected_findings\n{rows}"
@@ -38,7 +38,7 @@ async fn a_scanner_in_its_time_clears_its_address() {
         ("authorised_scanner", "PT-7")
     );
     assert_eq!(one.subject, "203.0.113.42");
-    assert_eq!(check(one, &testing::alert()), Ok(()));
+    assert_eq!(check_record(one, &testing::alert()), Ok(()));
     assert!(!one.detection_wrong);
 }
 
@@ -61,13 +61,13 @@ async fn the_window_counts_to_its_edges() {
         let cleared = output
             .exonerations
             .iter()
-            .any(|one| check(one, &alert) == Ok(()));
+            .any(|one| check_record(one, &alert) == Ok(()));
         assert_eq!(cleared, valid, "{from} {until}");
     }
     let late = ask(&ROW.replace("2026-03-05", "2026-03-01"), "203.0.113.42").await;
     assert_eq!(
-        check(&late.exonerations[0], &alert),
-        Err(NotCleared::OtherTime)
+        check_record(&late.exonerations[0], &alert),
+        Err(RecordMismatch::OtherTime)
     );
 }
 
@@ -104,7 +104,7 @@ async fn half_the_internet_is_no_scanner() {
 
 #[tokio::test]
 async fn a_scanner_by_a_bare_name_is_a_principal_and_by_a_host_name_a_domain() {
-    use nightshift_alert::{Indicator, Role};
+    use nightshift_alert::{Indicator, IndicatorRole};
     for (subject, kind, cleared) in [
         ("ci-scan", IndicatorKind::Principal, 1),
         ("ci-scan", IndicatorKind::Domain, 0),
@@ -116,10 +116,10 @@ async fn a_scanner_by_a_bare_name_is_a_principal_and_by_a_host_name_a_domain() {
         let mut alert = testing::alert();
         alert
             .indicators
-            .push(Indicator::new(kind, subject, Role::Actor));
-        let tool = AuthorisedScanners::new(Config {
+            .push(Indicator::new(kind, subject, IndicatorRole::Actor));
+        let tool = AuthorisedScanners::new(AuthorisedScannersConfig {
             name: "scanners".to_owned(),
-            path: Content::Text {
+            path: ContentSource::Text {
                 name: "scanners.csv".into(),
                 text: format!(
                     "id,subject,account,status,approved_by,valid_until,expected_findings\nPT-7,{subject},*,Enabled,ciso,2026-12-31,Discovery:*\n"

@@ -1,5 +1,5 @@
-use nightshift_engine::exoneration::NotCleared;
-use nightshift_engine::verdict_policy::check;
+use nightshift_engine::exoneration::RecordMismatch;
+use nightshift_engine::verdict_policy::check_record;
 use serde_json::{Value, json};
 
 use super::*;
@@ -9,9 +9,9 @@ const ROW: &str = "CHG-41,i-0a1b2c3d4e5f60718,prod-payments-worker,2026-03-02T01
 const SUBJECT: &str = "i-0a1b2c3d4e5f60718";
 
 fn tool(rows: &str) -> ChangeLookup {
-    ChangeLookup::new(Config {
+    ChangeLookup::new(ChangeLookupConfig {
         name: "changes".to_owned(),
-        path: Content::Text {
+        path: ContentSource::Text {
             name: "changes.csv".into(),
             text: format!(
                 "id,subject,actor,from,until,status,approved_by,summary,expected_findings\n{rows}"
@@ -46,13 +46,13 @@ async fn a_change_is_a_record_about_its_subject_and_its_actor() {
         let told = (one.kind.as_str(), one.reference.as_str());
         assert_eq!(told, ("change", "CHG-41"));
         // The row names no account and could be about another one.
-        let refused = Err(NotCleared::OtherPlace);
-        assert_eq!(check(one, &testing::alert()), refused);
+        let refused = Err(RecordMismatch::OtherPlace);
+        assert_eq!(check_record(one, &testing::alert()), refused);
     }
     assert_eq!(of_subject.subject, SUBJECT);
     assert!(of_subject.extent.is_empty());
     assert_eq!(of_actor.subject, "prod-payments-worker");
-    let targets = Listed::These(vec![SUBJECT.to_owned()]);
+    let targets = ListedValues::These(vec![SUBJECT.to_owned()]);
     assert_eq!(of_actor.extent.targets, targets);
     let anybody = ask(&ROW.replace("prod-payments-worker", "")).await;
     assert_eq!(anybody.body["changes"][0]["actor_in_alert"], Value::Null);
@@ -72,7 +72,7 @@ async fn a_change_is_found_by_its_actor() {
             panic!("{:?}", output.exonerations)
         };
         assert_eq!(one.subject, "prod-payments-worker");
-        let targets = Listed::These(vec![SUBJECT.to_owned()]);
+        let targets = ListedValues::These(vec![SUBJECT.to_owned()]);
         assert_eq!(one.extent.targets, targets);
     }
     let by_key = ROW.replace(",prod-payments-worker,", ",ASIAEXAMPLEKEY000001,");
@@ -96,7 +96,7 @@ async fn a_user_to_whom_something_is_done_is_not_cleared() {
             .replace(SUBJECT, user)
             .replace("prod-payments-worker", actor);
         let mut alert = testing::alert();
-        let mallory = Indicator::new(IndicatorKind::Principal, "mallory", Role::Actor);
+        let mallory = Indicator::new(IndicatorKind::Principal, "mallory", IndicatorRole::Actor);
         alert.indicators.push(mallory);
         let asked = json!({ "indicator": "mallory" });
         let output = testing::call_about(alert, &tool(&row), asked)
@@ -121,7 +121,7 @@ async fn a_changed_thing_is_no_principal_of_its_name() {
         let mut alert = testing::alert();
         alert
             .indicators
-            .push(Indicator::new(kind, "mallory", Role::Actor));
+            .push(Indicator::new(kind, "mallory", IndicatorRole::Actor));
         let asked = json!({ "indicator": "mallory" });
         let output = testing::call_about(alert, &tool(&row), asked)
             .await
@@ -153,8 +153,8 @@ async fn another_actor_another_state_or_no_approval_clears_nothing() {
 async fn a_change_of_one_clears_nothing_that_another_did() {
     use IndicatorKind::{AccessKey, Email, Principal};
     let of = |kind, value: &str, role| Indicator::new(kind, value, role);
-    let ours = of(Principal, "prod-payments-worker", Role::Actor);
-    let key = |id: &str| of(AccessKey, id, Role::Actor);
+    let ours = of(Principal, "prod-payments-worker", IndicatorRole::Actor);
+    let key = |id: &str| of(AccessKey, id, IndicatorRole::Actor);
     for (who, actors, clears) in [
         ("its actor alone", vec![ours.clone()], 2),
         (
@@ -162,29 +162,38 @@ async fn a_change_of_one_clears_nothing_that_another_did() {
             vec![ours.clone(), key("AKIAEXAMPLE0000001")],
             2,
         ),
-        ("another", vec![of(Principal, "mallory", Role::Actor)], 0),
+        (
+            "another",
+            vec![of(Principal, "mallory", IndicatorRole::Actor)],
+            0,
+        ),
         (
             "another beside it, whom it does not clear",
-            vec![ours.clone(), of(Principal, "mallory", Role::Actor)],
+            vec![ours.clone(), of(Principal, "mallory", IndicatorRole::Actor)],
             2,
         ),
         (
             "another by mail, whom it does not clear",
-            vec![ours.clone(), of(Email, "m@shop.example", Role::Actor)],
+            vec![
+                ours.clone(),
+                of(Email, "m@shop.example", IndicatorRole::Actor),
+            ],
             2,
         ),
         (
             "another, on the actor as a thing",
             vec![
-                of(Principal, "prod-payments-worker", Role::Target),
-                of(Principal, "mallory", Role::Actor),
+                of(Principal, "prod-payments-worker", IndicatorRole::Target),
+                of(Principal, "mallory", IndicatorRole::Actor),
             ],
             0,
         ),
         ("nobody", vec![], 0),
     ] {
         let mut alert = testing::alert();
-        alert.indicators.retain(|one| one.role != Role::Actor);
+        alert
+            .indicators
+            .retain(|one| one.role != IndicatorRole::Actor);
         alert.indicators.extend(actors);
         let asked = json!({ "indicator": SUBJECT });
         let output = testing::call_about(alert, &tool(ROW), asked).await.unwrap();
@@ -207,7 +216,7 @@ async fn a_change_of_one_clears_nothing_that_another_did() {
 async fn a_change_that_ended_before_the_last_event_does_not_cover() {
     let output = ask(&ROW.replace("04:00:00Z", "02:39:59Z")).await;
     assert_eq!(output.body["changes"][0]["covers_events"], false);
-    assert!(check(&output.exonerations[0], &testing::alert()).is_err());
+    assert!(check_record(&output.exonerations[0], &testing::alert()).is_err());
     let output = ask(&ROW.replace("04:00:00Z", "02:40:00Z")).await;
     assert_eq!(output.body["changes"][0]["covers_events"], true);
 }

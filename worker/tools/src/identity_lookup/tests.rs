@@ -1,4 +1,4 @@
-use nightshift_engine::verdict_policy::check;
+use nightshift_engine::verdict_policy::check_record;
 use serde_json::json;
 
 use super::*;
@@ -7,16 +7,16 @@ use crate::testing;
 const ROW: &str = "ID-9,prod-payments-worker,arn:aws:sts::444455556666:assumed-role/prod-payments-worker/*,,role,team-payments,payments,,ES;PT,203.0.113.0/24,ASIAEXAMPLEKEY000001,active,Discovery:IAMUser/*,grace,2026-01-01,2026-12-31\n";
 
 async fn ask(rows: &str, principal: &str) -> ToolOutput {
-    let tool = IdentityLookup::new(Config {
+    let tool = IdentityLookup::new(IdentityLookupConfig {
         name: "identities".to_owned(),
-        path: Content::Text {
+        path: ContentSource::Text {
             name: "identities.csv".into(),
             text: format!(
                 "id,principal,aliases,email,kind,owner,department,mfa,usual_countries,usual_networks,access_keys,status,expected_findings,approved_by,valid_from,valid_until\n{rows}"
             )
             .into(),
         },
-    }, &Family::default());
+    }, &RegisterGroup::default());
     testing::call(&tool, json!({ "principal": principal }))
         .await
         .unwrap()
@@ -62,7 +62,10 @@ async fn an_identity_tells_its_networks_and_clears_while_active() {
     let output = ask(ROW, "prod-payments-worker").await;
     assert_eq!(output.exonerations[0].kind, "identity");
     assert_eq!(output.exonerations[0].reference, "ID-9");
-    assert_eq!(check(&output.exonerations[0], &testing::alert()), Ok(()));
+    assert_eq!(
+        check_record(&output.exonerations[0], &testing::alert()),
+        Ok(())
+    );
     let elsewhere = ask(
         &ROW.replace("203.0.113.0/24", "198.51.100.0/24"),
         "prod-payments-worker",
@@ -70,7 +73,7 @@ async fn an_identity_tells_its_networks_and_clears_while_active() {
     .await;
     assert_eq!(
         elsewhere.exonerations[0].extent.networks,
-        Listed::These(vec!["198.51.100.0/24".to_owned()])
+        ListedValues::These(vec!["198.51.100.0/24".to_owned()])
     );
     assert_eq!(
         elsewhere.body["identities"][0]["outside_usual_networks"],
@@ -90,7 +93,7 @@ async fn an_identity_tells_its_networks_and_clears_while_active() {
 async fn any_network_is_told_beside_an_empty_list() {
     let any = ROW.replace("203.0.113.0/24", "any");
     let output = ask(&any, "prod-payments-worker").await;
-    assert_eq!(output.exonerations[0].extent.networks, Listed::Any);
+    assert_eq!(output.exonerations[0].extent.networks, ListedValues::Any);
     let row = &output.body["identities"][0];
     assert_eq!(
         (&row["networks"], &row["usual_networks"]),
@@ -124,16 +127,16 @@ async fn of_two_rows_one_terminated_neither_clears() {
 
 #[tokio::test]
 async fn what_another_register_ends_is_not_cleared() {
-    let family = Family::default();
+    let family = RegisterGroup::default();
     let register = |name: &'static str, rows: &str| {
-        let path = Content::Text {
+        let path = ContentSource::Text {
             name: "r.csv".into(),
             text: format!(
                 "principal,account,status,expected_findings,approved_by,valid_until\n{rows}"
             )
             .into(),
         };
-        let config = Config {
+        let config = IdentityLookupConfig {
             name: name.to_owned(),
             path,
         };
@@ -172,14 +175,14 @@ async fn a_service_account_holds_where_its_row_says() {
             "principal,account,expected_findings,approved_by,valid_until\n{subject},{account},Discovery:*,grace,2026-12-31\n"
         );
         let tool = IdentityLookup::new(
-            Config {
+            IdentityLookupConfig {
                 name: "identities".to_owned(),
-                path: Content::Text {
+                path: ContentSource::Text {
                     name: "identities.csv".into(),
                     text: text.into(),
                 },
             },
-            &Family::default(),
+            &RegisterGroup::default(),
         );
         let asked = json!({ "principal": address });
         let output = testing::call(&tool, asked).await.unwrap();
@@ -194,16 +197,16 @@ async fn a_service_account_holds_where_its_row_says() {
 async fn a_row_of_a_role_clears_no_user_of_its_name() {
     use nightshift_alert::{Principal, PrincipalKind};
     let named = |row: &str| {
-        IdentityLookup::new(Config {
+        IdentityLookup::new(IdentityLookupConfig {
             name: "identities".to_owned(),
-            path: Content::Text {
+            path: ContentSource::Text {
                 name: "identities.csv".into(),
                 text: format!(
                     "principal,kind,account,expected_findings,approved_by,valid_until\n{row},Discovery:*,grace,2026-12-31\n"
                 )
                 .into(),
             },
-        }, &Family::default())
+        }, &RegisterGroup::default())
     };
     for (row, user, role, other) in [
         ("prod-payments-worker,role,4", 0, 1, 0),
@@ -287,9 +290,9 @@ async fn a_row_tells_the_accounts_that_it_holds_in() {
     };
     let tool = |account: &str| {
         IdentityLookup::new(
-            Config {
+            IdentityLookupConfig {
                 name: "identities".to_owned(),
-                path: Content::Text {
+                path: ContentSource::Text {
                     name: "identities.csv".into(),
                     text: format!(
                         "id,account,principal,expected_findings,approved_by,valid_until\n{}",
@@ -298,7 +301,7 @@ async fn a_row_tells_the_accounts_that_it_holds_in() {
                     .into(),
                 },
             },
-            &Family::default(),
+            &RegisterGroup::default(),
         )
     };
     for (account, scopes) in [

@@ -10,17 +10,17 @@ use ipnet::IpNet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::content::{Cached, Content};
+use crate::content::{CachedContent, ContentSource};
 
 /// The ranges of one published file.
 #[derive(Debug)]
 pub(super) struct CloudRanges {
     provider: &'static str,
-    ranges: Vec<Range>,
+    ranges: Vec<CloudRange>,
 }
 
 #[derive(Debug)]
-struct Range {
+struct CloudRange {
     net: IpNet,
     service: String,
     region: String,
@@ -33,15 +33,15 @@ impl CloudRanges {
 }
 
 #[derive(Deserialize)]
-struct Published {
+struct CloudRangesFile {
     #[serde(default)]
-    prefixes: Vec<Prefix>,
+    prefixes: Vec<CloudPrefix>,
     #[serde(default)]
-    ipv6_prefixes: Vec<Prefix>,
+    ipv6_prefixes: Vec<CloudPrefix>,
 }
 
 #[derive(Deserialize)]
-struct Prefix {
+struct CloudPrefix {
     #[serde(alias = "ipv6_prefix", alias = "ipv4Prefix", alias = "ipv6Prefix")]
     ip_prefix: String,
     #[serde(default)]
@@ -50,9 +50,9 @@ struct Prefix {
     region: String,
 }
 
-pub(super) fn parse(content: &Content, text: &str) -> Result<CloudRanges, String> {
+pub(super) fn parse(content: &ContentSource, text: &str) -> Result<CloudRanges, String> {
     let name = content.name();
-    let published: Published = serde_json::from_str(text).map_err(|error| {
+    let published: CloudRangesFile = serde_json::from_str(text).map_err(|error| {
         format!("{name} is neither ip-ranges.json of AWS nor cloud.json of Google: {error}")
     })?;
     // Only AWS uses snake case.
@@ -61,12 +61,12 @@ pub(super) fn parse(content: &Content, text: &str) -> Result<CloudRanges, String
     } else {
         "gcp"
     };
-    let ranges: Vec<Range> = published
+    let ranges: Vec<CloudRange> = published
         .prefixes
         .into_iter()
         .chain(published.ipv6_prefixes)
         .filter_map(|prefix| {
-            Some(Range {
+            Some(CloudRange {
                 net: prefix.ip_prefix.parse().ok()?,
                 service: prefix.service,
                 region: prefix.region,
@@ -86,7 +86,10 @@ pub(super) fn parse(content: &Content, text: &str) -> Result<CloudRanges, String
 /// # Errors
 ///
 /// Fails when a file cannot be read: a missing file must not make an address look like one of no cloud.
-pub(super) fn find(ip: IpAddr, clouds: &[Cached<CloudRanges>]) -> Result<(Value, String), String> {
+pub(super) fn find(
+    ip: IpAddr,
+    clouds: &[CachedContent<CloudRanges>],
+) -> Result<(Value, String), String> {
     if clouds.is_empty() {
         return Ok((Value::Null, "not configured".to_owned()));
     }
@@ -110,7 +113,7 @@ pub(super) fn find(ip: IpAddr, clouds: &[Cached<CloudRanges>]) -> Result<(Value,
             }
         }
     }
-    let names: Vec<String> = clouds.iter().map(Cached::name).collect();
+    let names: Vec<String> = clouds.iter().map(CachedContent::name).collect();
     Ok((
         best.map_or(Value::Null, |(_, _, found)| found),
         names.join(", "),

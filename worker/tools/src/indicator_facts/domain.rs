@@ -53,7 +53,7 @@ pub(super) fn facts(name: &str) -> Value {
 fn special_use(name: &str) -> Option<String> {
     SPECIAL_USE
         .iter()
-        .find(|(special, _)| name == *special || crate::pattern::below(name, special))
+        .find(|(special, _)| name == *special || crate::pattern::is_subdomain(name, special))
         .map(|(special, document)| format!("{document} (.{special})"))
 }
 
@@ -132,7 +132,7 @@ mod tests {
         fn the_registrable_domain_is_a_whole_label_suffix(name in "([a-z]{1,8}\\.){1,4}(com|co\\.uk|duckdns\\.org)") {
             let body = facts(&name);
             if let Some(domain) = body["registrable_domain"].as_str() {
-                prop_assert!(name == domain || crate::pattern::below(&name, domain));
+                prop_assert!(name == domain || crate::pattern::is_subdomain(&name, domain));
             }
         }
     }

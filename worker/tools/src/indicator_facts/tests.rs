@@ -20,15 +20,15 @@ async fn ask(tool: &IndicatorFacts, indicator: &str) -> Value {
 
 #[tokio::test]
 async fn clouds_are_told_only_from_configured_files() {
-    let bare = IndicatorFacts::new(Config::named("facts"));
+    let bare = IndicatorFacts::new(IndicatorFactsConfig::named("facts"));
     let body = ask(&bare, "203.0.113.42").await;
     assert_eq!(body["cloud"], Value::Null);
     assert_eq!(body["cloud_source"], "not configured");
-    let tool = IndicatorFacts::new(Config {
+    let tool = IndicatorFacts::new(IndicatorFactsConfig {
         name: "facts".to_owned(),
         cloud_ranges: vec![
-            Content::embedded("ip-ranges.json", AWS),
-            Content::embedded("cloud.json", GOOGLE),
+            ContentSource::embedded("ip-ranges.json", AWS),
+            ContentSource::embedded("cloud.json", GOOGLE),
         ],
     });
     let body = ask(&tool, "203.0.113.42").await;
@@ -48,9 +48,9 @@ async fn clouds_are_told_only_from_configured_files() {
 
 #[tokio::test]
 async fn a_missing_cloud_file_is_an_error_and_no_silent_miss() {
-    let tool = IndicatorFacts::new(Config {
+    let tool = IndicatorFacts::new(IndicatorFactsConfig {
         name: "facts".to_owned(),
-        cloud_ranges: vec![Content::embedded("cloud.json", "{\"prefixes\": []}")],
+        cloud_ranges: vec![ContentSource::embedded("cloud.json", "{\"prefixes\": []}")],
     });
     let error = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
         .await
@@ -61,7 +61,7 @@ async fn a_missing_cloud_file_is_an_error_and_no_silent_miss() {
 
 #[tokio::test]
 async fn each_type_has_its_facts() {
-    let tool = IndicatorFacts::new(Config::named("facts"));
+    let tool = IndicatorFacts::new(IndicatorFactsConfig::named("facts"));
     let url = ask(&tool, "http://203.0.113.42:8080/a/b?x=1").await;
     assert_eq!(url["type"], "url");
     assert_eq!(url["port"], 8080);

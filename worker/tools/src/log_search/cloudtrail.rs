@@ -6,44 +6,45 @@
 
 use serde_json::Value;
 
-use super::entry::{Entry, mentions, moment, text};
-use super::wrapping;
+use super::envelope;
+use super::log_record::{LogRecord, collect_texts, parse_timestamp, text_at};
 
 /// Keys under which files hold their records.
-pub(super) const LISTS: &[&str] = &wrapping::LISTS;
+pub(super) const LIST_KEYS: &[&str] = &envelope::LIST_KEYS;
 
 /// A field that every record has.
-pub(super) const NAME: &str = "eventName";
+pub(super) const EVENT_NAME_FIELD: &str = "eventName";
 
 /// Returns whether a value without an event name is another CloudTrail format: an insight has the event name in its
 /// details.
-pub(super) fn is_another_kind(record: &Value) -> bool {
+pub(super) fn is_insight_event(record: &Value) -> bool {
     record.get("insightDetails").is_some()
 }
 
 /// Returns whether a value seems to be a record whose name cannot be read.
-pub(super) fn seems_a_record(record: &Value) -> bool {
+pub(super) fn looks_like_record(record: &Value) -> bool {
     ["eventTime", "userIdentity", "eventSource"]
         .iter()
         .any(|field| record.get(field).is_some())
 }
 
-pub(super) fn entry(record: &Value) -> Option<Entry> {
-    let action = text(record, "/eventName")?;
-    let mut entry = Entry {
-        at: record.get("eventTime").and_then(moment),
+pub(super) fn parse_record(record: &Value) -> Option<LogRecord> {
+    let action = text_at(record, "/eventName")?;
+    let mut entry = LogRecord {
+        at: record.get("eventTime").and_then(parse_timestamp),
         action: Some(action),
-        service: text(record, "/eventSource"),
+        service: text_at(record, "/eventSource"),
         principals: principals(record),
-        access_key: text(record, "/userIdentity/accessKeyId"),
-        source_ip: text(record, "/sourceIPAddress"),
-        ..Entry::default()
+        access_key: text_at(record, "/userIdentity/accessKeyId"),
+        source_ip: text_at(record, "/sourceIPAddress"),
+        ..LogRecord::default()
     };
-    let error = text(record, "/errorCode");
-    let login_failed = text(record, "/responseElements/ConsoleLogin").as_deref() == Some("Failure");
-    entry.failed = error.is_some() || login_failed;
+    let error = text_at(record, "/errorCode");
+    let login_failed =
+        text_at(record, "/responseElements/ConsoleLogin").as_deref() == Some("Failure");
+    entry.is_failure = error.is_some() || login_failed;
     let read_only = record.get("readOnly").and_then(Value::as_bool);
-    entry.reads = read_only == Some(true);
+    entry.is_read_only = read_only == Some(true);
     for part in [
         "resources",
         "requestParameters",
@@ -51,22 +52,29 @@ pub(super) fn entry(record: &Value) -> Option<Entry> {
         "serviceEventDetails",
     ] {
         if let Some(value) = record.get(part) {
-            mentions(value, &mut entry.mentions);
+            collect_texts(value, &mut entry.mentions);
         }
     }
     // The session of an instance role is named after the instance.
     entry.mentions.extend(entry.principals.iter().cloned());
-    entry.column("principal", entry.principals.first().cloned());
-    entry.column("access_key", entry.access_key.clone());
-    entry.column("service", entry.service.clone());
-    entry.column("user_agent", text(record, "/userAgent"));
-    entry.column("region", text(record, "/awsRegion"));
-    entry.column("resource", resource(record));
-    entry.column("error", error);
-    entry.column("error_message", text(record, "/errorMessage"));
-    entry.column("outcome", if entry.failed { "failure" } else { "success" });
-    entry.column("read_only", read_only);
-    entry.column("mfa", mfa(record));
+    entry.set_column("principal", entry.principals.first().cloned());
+    entry.set_column("access_key", entry.access_key.clone());
+    entry.set_column("service", entry.service.clone());
+    entry.set_column("user_agent", text_at(record, "/userAgent"));
+    entry.set_column("region", text_at(record, "/awsRegion"));
+    entry.set_column("resource", resource(record));
+    entry.set_column("error", error);
+    entry.set_column("error_message", text_at(record, "/errorMessage"));
+    entry.set_column(
+        "outcome",
+        if entry.is_failure {
+            "failure"
+        } else {
+            "success"
+        },
+    );
+    entry.set_column("read_only", read_only);
+    entry.set_column("mfa", mfa(record));
     Some(entry)
 }
 
@@ -82,10 +90,10 @@ fn principals(record: &Value) -> Vec<String> {
         "/userIdentity/onBehalfOf/userId",
     ]
     .iter()
-    .filter_map(|pointer| text(record, pointer))
+    .filter_map(|pointer| text_at(record, pointer))
     .collect();
     // The root user has no name here; findings use the identity type.
-    let kind = text(record, "/userIdentity/type");
+    let kind = text_at(record, "/userIdentity/type");
     names.extend(kind.filter(|kind| names.is_empty() || kind == "Root"));
     let parts: Vec<String> = names
         .iter()
@@ -118,20 +126,20 @@ fn resource(record: &Value) -> Option<String> {
         "dBInstanceIdentifier",
         "groupId",
     ];
-    text(record, "/resources/0/ARN").or_else(|| {
+    text_at(record, "/resources/0/ARN").or_else(|| {
         PARAMETERS
             .iter()
-            .find_map(|name| text(record, &format!("/requestParameters/{name}")))
+            .find_map(|name| text_at(record, &format!("/requestParameters/{name}")))
     })
 }
 
 /// Returns whether the session used MFA. CloudTrail writes this in two places, as text.
 fn mfa(record: &Value) -> Option<bool> {
-    let session = text(
+    let session = text_at(
         record,
         "/userIdentity/sessionContext/attributes/mfaAuthenticated",
     );
-    let login = text(record, "/additionalEventData/MFAUsed");
+    let login = text_at(record, "/additionalEventData/MFAUsed");
     match session.or(login)?.to_ascii_lowercase().as_str() {
         "true" | "yes" => Some(true),
         "false" | "no" => Some(false),

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use globset::GlobBuilder;
 
-use crate::content::unreadable;
+use crate::content::read_error;
 
 /// Most files of one search.
 const MAX_FILES: usize = 2_000;
@@ -20,16 +20,16 @@ const MAX_FILES: usize = 2_000;
 const MAX_DEPTH: usize = 12;
 
 /// Extensions of log files in a folder.
-const ENDINGS: [&str; 5] = ["json", "jsonl", "ndjson", "log", "txt"];
+const LOG_EXTENSIONS: [&str; 5] = ["json", "jsonl", "ndjson", "log", "txt"];
 
 /// Extensions of files that are decompressed while they are read.
-const PACKED: [&str; 5] = ["gz", "zst", "zstd", "bz2", "zip"];
+const COMPRESSED_EXTENSIONS: [&str; 5] = ["gz", "zst", "zstd", "bz2", "zip"];
 
 /// Extensions of rotated files.
-const PUT_ASIDE: [&str; 4] = ["old", "bak", "prev", "orig"];
+const ROTATED_EXTENSIONS: [&str; 4] = ["old", "bak", "prev", "orig"];
 
 /// Extensions and names of files that accompany logs and are none.
-const COMPANIONS: [&str; 18] = [
+const COMPANION_FILES: [&str; 18] = [
     "md",
     "sha1",
     "sha256",
@@ -52,16 +52,16 @@ const COMPANIONS: [&str; 18] = [
 
 /// The files of a log, sorted by name.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct LogFiles {
     pub(super) paths: Vec<PathBuf>,
     /// Messages about files that cannot be read.
     pub(super) problems: Vec<String>,
 }
 
-impl Files {
+impl LogFiles {
     /// Removes files last written before `since` when the log exceeds the limits of one search, unless nothing would
     /// remain.
-    pub(super) fn pass_over_older(&mut self, since: SystemTime, max_bytes: u64) {
+    pub(super) fn skip_older(&mut self, since: SystemTime, max_bytes: u64) {
         let of = |path: &PathBuf| fs::metadata(path).ok();
         let bytes: u64 = self.paths.iter().filter_map(of).map(|it| it.len()).sum();
         if self.paths.len() <= MAX_FILES && bytes <= max_bytes {
@@ -77,7 +77,7 @@ impl Files {
     }
 
     /// Removes the files beyond the limit of one search and reports them.
-    pub(super) fn bound(&mut self) {
+    pub(super) fn limit_count(&mut self) {
         if self.paths.len() > MAX_FILES {
             let more = self.paths.len() - MAX_FILES;
             self.problems.push(format!(
@@ -93,15 +93,15 @@ impl Files {
 /// # Errors
 ///
 /// Fails when there is nothing to read.
-pub(super) fn find(path: &Path) -> Result<Files, String> {
-    let mut files = Files::default();
+pub(super) fn find_log_files(path: &Path) -> Result<LogFiles, String> {
+    let mut files = LogFiles::default();
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {
             files.paths.push(path.to_owned());
             return Ok(files);
         }
-        Ok(_) => Walk::new(path, usize::MAX, &kind_of).into_files(&mut files),
-        Err(error) if !is_glob(path) => return Err(unreadable(path, &error)),
+        Ok(_) => FolderWalk::new(path, usize::MAX, &classify_file).into_files(&mut files),
+        Err(error) if !is_glob(path) => return Err(read_error(path, &error)),
         Err(_) => {
             let glob = GlobBuilder::new(&path.to_string_lossy())
                 .literal_separator(true)
@@ -126,10 +126,10 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
                 &base
             };
             let wanted = |file: &Path| match glob.is_match(file) {
-                true => Kind::Log,
-                false => Kind::Companion,
+                true => FileKind::Log,
+                false => FileKind::Companion,
             };
-            Walk::new(base, levels, &wanted).into_files(&mut files);
+            FolderWalk::new(base, levels, &wanted).into_files(&mut files);
         }
     }
     files
@@ -138,7 +138,7 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
     if files.paths.is_empty() {
         let problems = files.problems.join("; ");
         let endings = match path.is_dir() {
-            true => format!("(.{}) ", ENDINGS.join(", .")),
+            true => format!("(.{}) ", LOG_EXTENSIONS.join(", .")),
             false => String::new(),
         };
         let what = format!("{} holds no log files {endings}{problems}", path.display());
@@ -153,23 +153,23 @@ fn is_glob(path: &Path) -> bool {
 
 /// What a file in a folder is, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FileKind {
     Log,
     /// A file of an unsupported kind that may hold a part of the log.
-    Unread,
+    Unsupported,
     Companion,
 }
 
-fn kind_of(path: &Path) -> Kind {
+fn classify_file(path: &Path) -> FileKind {
     let name = unpacked_name(path);
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    let is_companion = COMPANIONS.contains(&ending.unwrap_or(&name)) || name.starts_with('.');
+    let is_companion = COMPANION_FILES.contains(&ending.unwrap_or(&name)) || name.starts_with('.');
     match ending {
-        _ if is_companion => Kind::Companion,
-        None => Kind::Log,
-        Some(ending) if ENDINGS.contains(&ending) || is_rotated(path) => Kind::Log,
-        Some(_) if name.ends_with(".zip") => Kind::Log,
-        Some(_) => Kind::Unread,
+        _ if is_companion => FileKind::Companion,
+        None => FileKind::Log,
+        Some(ending) if LOG_EXTENSIONS.contains(&ending) || is_rotated(path) => FileKind::Log,
+        Some(_) if name.ends_with(".zip") => FileKind::Log,
+        Some(_) => FileKind::Unsupported,
     }
 }
 
@@ -178,7 +178,9 @@ fn unpacked_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_ascii_lowercase();
     match name.rsplit_once('.') {
-        Some((inner, ending)) if PACKED.contains(&ending) && ending != "zip" => inner.to_owned(),
+        Some((inner, ending)) if COMPRESSED_EXTENSIONS.contains(&ending) && ending != "zip" => {
+            inner.to_owned()
+        }
         _ => name,
     }
 }
@@ -187,7 +189,7 @@ fn unpacked_name(path: &Path) -> String {
 /// `messages.1`, `audit.old`.
 fn is_rotated(path: &Path) -> bool {
     let name = unpacked_name(path);
-    let behind_log = ENDINGS.iter().any(|ending| {
+    let behind_log = LOG_EXTENSIONS.iter().any(|ending| {
         let behind = name.split_once(&format!(".{ending}"));
         let behind = behind.and_then(|(_, rest)| rest.strip_prefix(['.', '-', '_']));
         behind.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -195,52 +197,52 @@ fn is_rotated(path: &Path) -> bool {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     let is_put_aside = ending.is_some_and(|ending| {
         let is_number = ending.bytes().all(|c| c.is_ascii_digit() || c == b'-');
-        (is_number && !ending.is_empty()) || PUT_ASIDE.contains(&ending)
+        (is_number && !ending.is_empty()) || ROTATED_EXTENSIONS.contains(&ending)
     });
     behind_log || is_put_aside
 }
 
 /// One walk through a folder and its subfolders.
-struct Walk<'a> {
+struct FolderWalk<'a> {
     base: &'a Path,
     /// Number of levels below the base at which files can match.
     levels: usize,
-    wanted: &'a dyn Fn(&Path) -> Kind,
+    classify: &'a dyn Fn(&Path) -> FileKind,
     /// Files of unsupported kinds.
-    unread: Vec<PathBuf>,
+    unsupported: Vec<PathBuf>,
     /// Links to files that would otherwise be read.
     links: Vec<PathBuf>,
     /// Whether some folders were too deep.
-    is_cut: bool,
+    is_too_deep: bool,
 }
 
-impl<'a> Walk<'a> {
-    fn new(base: &'a Path, levels: usize, wanted: &'a dyn Fn(&Path) -> Kind) -> Self {
+impl<'a> FolderWalk<'a> {
+    fn new(base: &'a Path, levels: usize, wanted: &'a dyn Fn(&Path) -> FileKind) -> Self {
         Self {
             base,
             levels,
-            wanted,
-            unread: Vec::new(),
+            classify: wanted,
+            unsupported: Vec::new(),
             links: Vec::new(),
-            is_cut: false,
+            is_too_deep: false,
         }
     }
 
-    fn into_files(mut self, files: &mut Files) {
-        self.folder(self.base, 0, files);
-        if self.is_cut {
+    fn into_files(mut self, files: &mut LogFiles) {
+        self.visit_folder(self.base, 0, files);
+        if self.is_too_deep {
             let what = format!("folders more than {MAX_DEPTH} levels down were not read");
             files.problems.push(what);
         }
-        if let Some(first) = self.unread.iter().min() {
+        if let Some(first) = self.unsupported.iter().min() {
             files.problems.push(format!(
                 "{} files of kinds that are not read, such as {}: unpack them, or name the others with a glob",
-                self.unread.len(),
+                self.unsupported.len(),
                 first.display()
             ));
         }
         self.links
-            .retain(|link| leads_elsewhere(link, self.base, &files.paths));
+            .retain(|link| points_outside(link, self.base, &files.paths));
         if let Some(first) = self.links.first() {
             files.problems.push(format!(
                 "{} symbolic links are not followed, such as {}: name what they point to",
@@ -250,9 +252,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn folder(&mut self, folder: &Path, depth: usize, files: &mut Files) {
+    fn visit_folder(&mut self, folder: &Path, depth: usize, files: &mut LogFiles) {
         if depth > MAX_DEPTH {
-            self.is_cut = true;
+            self.is_too_deep = true;
             return;
         }
         if files.paths.len() > 4 * MAX_FILES {
@@ -260,7 +262,7 @@ impl<'a> Walk<'a> {
         }
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            Err(error) => return files.problems.push(unreadable(folder, &error)),
+            Err(error) => return files.problems.push(read_error(folder, &error)),
         };
         for entry in entries.flatten() {
             let (path, Ok(kind)) = (entry.path(), entry.file_type()) else {
@@ -269,15 +271,15 @@ impl<'a> Walk<'a> {
             // That folder is used for repairs of the disk, and only root can read it.
             let is_way = depth < self.levels && entry.file_name() != "lost+found";
             if kind.is_dir() && is_way {
-                self.folder(&path, depth + 1, files);
+                self.visit_folder(&path, depth + 1, files);
                 continue;
             }
-            let wanted = (self.wanted)(&path);
-            let is_wanted = wanted != Kind::Companion || (is_way && path.is_dir());
+            let wanted = (self.classify)(&path);
+            let is_wanted = wanted != FileKind::Companion || (is_way && path.is_dir());
             match wanted {
                 _ if kind.is_symlink() && is_wanted => self.links.push(path),
-                Kind::Log if kind.is_file() => files.paths.push(path),
-                Kind::Unread if kind.is_file() => self.unread.push(path),
+                FileKind::Log if kind.is_file() => files.paths.push(path),
+                FileKind::Unsupported if kind.is_file() => self.unsupported.push(path),
                 _ => {}
             }
         }
@@ -285,7 +287,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns whether a link leads to a file or folder that is not read under its own path.
-fn leads_elsewhere(link: &Path, base: &Path, read: &[PathBuf]) -> bool {
+fn points_outside(link: &Path, base: &Path, read: &[PathBuf]) -> bool {
     let (target, base_itself) = match (fs::canonicalize(link), fs::canonicalize(base)) {
         (Err(error), _) => return error.kind() != ErrorKind::NotFound,
         (Ok(target), Ok(base)) => (target, base),
@@ -317,14 +319,14 @@ mod tests {
         ] {
             fs::write(root.join(name), "").unwrap();
         }
-        let names = |files: Files| {
+        let names = |files: LogFiles| {
             files
                 .paths
                 .iter()
                 .map(|path| path.strip_prefix(root).unwrap().display().to_string())
                 .collect::<Vec<_>>()
         };
-        let files = find(root).unwrap();
+        let files = find_log_files(root).unwrap();
         let told = files.problems.join("; ");
         assert!(
             told.starts_with("1 files of kinds that are not read"),
@@ -335,17 +337,17 @@ mod tests {
             names(files),
             ["2026/03/a.jsonl", "2026/03/b.json", "2026/c.json.gz"]
         );
-        let files = find(&root.join("2026/*/*.json")).unwrap();
+        let files = find_log_files(&root.join("2026/*/*.json")).unwrap();
         assert_eq!(names(files), ["2026/03/b.json"]);
-        let files = find(&root.join("2026/03/a.jsonl")).unwrap();
+        let files = find_log_files(&root.join("2026/03/a.jsonl")).unwrap();
         assert_eq!(names(files), ["2026/03/a.jsonl"]);
         assert!(
-            find(&root.join("none"))
+            find_log_files(&root.join("none"))
                 .unwrap_err()
                 .contains("cannot be read")
         );
         assert!(
-            find(&root.join("*.json"))
+            find_log_files(&root.join("*.json"))
                 .unwrap_err()
                 .contains("holds no log files")
         );
@@ -372,11 +374,11 @@ mod tests {
         ] {
             fs::write(root.join(name), "").unwrap();
         }
-        let names = |files: &Files| {
+        let names = |files: &LogFiles| {
             let name = |path: &PathBuf| path.file_name().unwrap().display().to_string();
             files.paths.iter().map(name).collect::<Vec<_>>()
         };
-        let files = find(root).unwrap();
+        let files = find_log_files(root).unwrap();
         assert_eq!(
             names(&files),
             [
@@ -394,9 +396,9 @@ mod tests {
         let told = files.problems.join("; ");
         assert!(told.starts_with("2 files of kinds"), "{told}");
         assert!(told.contains("backup.tar.gz"), "{told}");
-        let files = find(&root.join("aud*")).unwrap();
+        let files = find_log_files(&root.join("aud*")).unwrap();
         assert_eq!(names(&files), ["audit"]);
-        let files = find(&root.join("auth.log*")).unwrap();
+        let files = find_log_files(&root.join("auth.log*")).unwrap();
         assert_eq!(
             names(&files),
             [
@@ -426,11 +428,11 @@ mod tests {
             ("**/*.json", 2, 1),
             ("", 2, 1),
         ] {
-            let files = find(&root.join(path)).unwrap();
+            let files = find_log_files(&root.join(path)).unwrap();
             let told = (files.paths.len(), files.problems.len());
             assert_eq!(told, (read, problems), "{path} {files:?}");
         }
-        let problems = find(root).unwrap().problems;
+        let problems = find_log_files(root).unwrap().problems;
         assert_eq!(problems, ["folders more than 12 levels down were not read"]);
     }
 
@@ -453,8 +455,8 @@ mod tests {
             write("c.log", 2_000),
         );
         let read = |max_bytes| {
-            let mut files = find(root).unwrap();
-            files.pass_over_older(since, max_bytes);
+            let mut files = find_log_files(root).unwrap();
+            files.skip_older(since, max_bytes);
             files.paths
         };
         assert_eq!(read(12), [old.clone(), at.clone(), new.clone()]);
@@ -473,7 +475,7 @@ mod tests {
         let (root, outside) = (folder.path(), outside.path());
         fs::write(outside.join("secret.json"), "{}").unwrap();
         symlink(outside.join("secret.json"), root.join("link.json")).unwrap();
-        let error = find(root).unwrap_err();
+        let error = find_log_files(root).unwrap_err();
         assert!(
             error.contains("link.json: name what they point to"),
             "{error}"
@@ -486,7 +488,7 @@ mod tests {
         symlink("gone.json", root.join("b.json")).unwrap();
         symlink("/dev/null", root.join("c.json")).unwrap();
         for (path, links) in [("", 2), ("**/*.json", 2), ("*/*.json", 1), ("2026/*", 0)] {
-            let files = find(&root.join(path)).unwrap();
+            let files = find_log_files(&root.join(path)).unwrap();
             assert_eq!(files.paths, [root.join("2026/a.json")], "{path}");
             let told = format!("{links} symbolic links are not followed, such as");
             let is_told = files.problems.iter().any(|what| what.starts_with(&told));

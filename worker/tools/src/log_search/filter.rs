@@ -6,15 +6,15 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use wildmatch::WildMatchPattern;
 
-use super::entry::Entry;
+use super::log_record::LogRecord;
 use crate::arguments::Subject;
-use crate::moment::Range;
+use crate::timestamp::TimeRange;
 
 /// One search.
 #[derive(Debug)]
-pub(super) struct Search {
-    pub(super) filters: Filters,
-    pub(super) range: Range,
+pub(super) struct LogQuery {
+    pub(super) filters: LogFilters,
+    pub(super) range: TimeRange,
     pub(super) now: DateTime<Utc>,
     /// The time of the alert's events. Rows nearest to it are shown.
     pub(super) events: Option<(DateTime<Utc>, DateTime<Utc>)>,
@@ -22,26 +22,26 @@ pub(super) struct Search {
 }
 
 /// A glob for actions, in which only `*` is special.
-type Glob = WildMatchPattern<'*', '\0'>;
+type ActionGlob = WildMatchPattern<'*', '\0'>;
 
 /// Values that records must name.
 #[derive(Debug, Default)]
-pub(super) struct Filters {
+pub(super) struct LogFilters {
     pub(super) indicators: Vec<(&'static str, Subject)>,
     /// Whether the format has no fixed field for the caller. A record without such a field is then matched by its
     /// texts.
-    pub(super) is_free: bool,
-    pub(super) action: Option<(String, Glob)>,
+    pub(super) searches_texts: bool,
+    pub(super) action: Option<(String, ActionGlob)>,
 }
 
-impl Filters {
+impl LogFilters {
     /// Sets the glob for actions, in which only `*` is special.
     pub(super) fn set_action(&mut self, text: &str) {
-        self.action = Some((text.to_owned(), Glob::new_case_insensitive(text)));
+        self.action = Some((text.to_owned(), ActionGlob::new_case_insensitive(text)));
     }
 
     /// Returns the filters for the answer.
-    pub(super) fn told(&self) -> Map<String, Value> {
+    pub(super) fn to_json(&self) -> Map<String, Value> {
         let mut told: Map<String, Value> = self
             .indicators
             .iter()
@@ -53,25 +53,27 @@ impl Filters {
         told
     }
 
-    pub(super) fn match_entry(&self, entry: &Entry) -> bool {
+    pub(super) fn matches(&self, entry: &LogRecord) -> bool {
         self.indicators.iter().all(|(name, subject)| {
-            names(entry, name, subject)
-                || (self.is_free && lacks(entry, name) && mentioned(entry, &subject.value))
+            names_subject(entry, name, subject)
+                || (self.searches_texts
+                    && lacks_field(entry, name)
+                    && is_mentioned(entry, &subject.value))
         }) && self
             .action
             .as_ref()
-            .is_none_or(|(_, glob)| acts(entry, glob))
+            .is_none_or(|(_, glob)| matches_action(entry, glob))
     }
 
     /// Returns whether a matching record only mentions the principal or key and does not name its caller.
-    pub(super) fn only_mentioned_in(&self, entry: &Entry) -> bool {
+    pub(super) fn is_mention_only(&self, entry: &LogRecord) -> bool {
         let mut filters = self.indicators.iter();
-        filters.any(|(name, _)| lacks(entry, name))
+        filters.any(|(name, _)| lacks_field(entry, name))
     }
 }
 
 /// Returns whether the record lacks every field that this filter compares.
-fn lacks(entry: &Entry, filter: &str) -> bool {
+fn lacks_field(entry: &LogRecord, filter: &str) -> bool {
     match filter {
         "principal" => entry.principals.is_empty(),
         "access_key" => entry.access_key.is_none(),
@@ -79,7 +81,7 @@ fn lacks(entry: &Entry, filter: &str) -> bool {
     }
 }
 
-fn names(entry: &Entry, filter: &str, subject: &Subject) -> bool {
+fn names_subject(entry: &LogRecord, filter: &str, subject: &Subject) -> bool {
     let value = subject.value.as_str();
     match filter {
         "ip" => {
@@ -88,28 +90,28 @@ fn names(entry: &Entry, filter: &str, subject: &Subject) -> bool {
                 let ip = text.as_deref().and_then(|text| text.parse::<IpAddr>().ok());
                 ip.is_some() && ip.map(|ip| ip.to_canonical()) == wanted
             };
-            same(&entry.source_ip) || same(&entry.destination_ip) || mentioned(entry, value)
+            same(&entry.source_ip) || same(&entry.destination_ip) || is_mentioned(entry, value)
         }
         "principal" => {
             let same = |name: &String| name.eq_ignore_ascii_case(value);
             entry.principals.iter().any(same)
         }
         "access_key" => entry.access_key.as_deref() == Some(value),
-        _ => mentioned(entry, value),
+        _ => is_mentioned(entry, value),
     }
 }
 
-fn mentioned(entry: &Entry, value: &str) -> bool {
+fn is_mentioned(entry: &LogRecord, value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     entry
         .mentions
         .iter()
-        .any(|text| holds_word(&text.to_ascii_lowercase(), &value))
+        .any(|text| contains_word(&text.to_ascii_lowercase(), &value))
 }
 
 /// Returns whether `value` occurs in `text` as a whole word, both in lower case: `10.0.0.1` is not in `10.0.0.10`,
 /// `logs` is not in `logs-old`.
-fn holds_word(text: &str, value: &str) -> bool {
+fn contains_word(text: &str, value: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     let joins = |c: char| part(c) || c == '.';
     text.match_indices(value).any(|(at, _)| {
@@ -128,7 +130,7 @@ fn holds_word(text: &str, value: &str) -> bool {
 
 /// Returns whether the glob matches the action alone or with its service: `ListBuckets`, `s3:ListBuckets`,
 /// `s3.amazonaws.com:ListBuckets`.
-fn acts(entry: &Entry, glob: &Glob) -> bool {
+fn matches_action(entry: &LogRecord, glob: &ActionGlob) -> bool {
     let Some(action) = entry.action.as_deref() else {
         return false;
     };
@@ -158,7 +160,7 @@ mod tests {
             ("é10.0.0.1é", "10.0.0.1", false),
             ("", "", false),
         ] {
-            assert_eq!(holds_word(text, value), holds, "{text} {value}");
+            assert_eq!(contains_word(text, value), holds, "{text} {value}");
         }
     }
 }

@@ -6,34 +6,34 @@
 
 use serde_json::Value;
 
-use super::entry::{Entry, mentions, moment, text};
-use super::wrapping;
+use super::envelope;
+use super::log_record::{LogRecord, collect_texts, parse_timestamp, text_at};
 
 /// Keys under which files and API answers hold their entries.
-pub(super) const LISTS: &[&str] = &wrapping::LISTS;
+pub(super) const LIST_KEYS: &[&str] = &envelope::LIST_KEYS;
 
 /// A field that every record has and no other entry of a sink.
-pub(super) const PAYLOAD: &str = "protoPayload";
+pub(super) const PAYLOAD_FIELD: &str = "protoPayload";
 
-pub(super) fn entry(record: &Value) -> Option<Entry> {
+pub(super) fn parse_record(record: &Value) -> Option<LogRecord> {
     let payload = record.get("protoPayload")?;
-    let action = text(payload, "/methodName")?;
-    let mut entry = Entry {
+    let action = text_at(payload, "/methodName")?;
+    let mut entry = LogRecord {
         at: record
             .get("timestamp")
             .or_else(|| record.get("receiveTimestamp"))
-            .and_then(moment),
+            .and_then(parse_timestamp),
         action: Some(action),
-        service: text(payload, "/serviceName"),
+        service: text_at(payload, "/serviceName"),
         principals: principals(payload),
         access_key: key_id(payload),
-        source_ip: text(payload, "/requestMetadata/callerIp"),
-        ..Entry::default()
+        source_ip: text_at(payload, "/requestMetadata/callerIp"),
+        ..LogRecord::default()
     };
     // 0 is OK: https://cloud.google.com/apis/design/errors (google.rpc.Code).
     let code = payload.pointer("/status/code").and_then(Value::as_i64);
-    entry.failed = code.is_some_and(|code| code != 0);
-    let resource = text(payload, "/resourceName");
+    entry.is_failure = code.is_some_and(|code| code != 0);
+    let resource = text_at(payload, "/resourceName");
     entry.mentions.extend(resource.clone());
     for part in [
         "/protoPayload/request",
@@ -42,39 +42,49 @@ pub(super) fn entry(record: &Value) -> Option<Entry> {
         "/resource/labels",
     ] {
         if let Some(value) = record.pointer(part) {
-            mentions(value, &mut entry.mentions);
+            collect_texts(value, &mut entry.mentions);
         }
     }
-    entry.column("principal", entry.principals.first().cloned());
-    entry.column("access_key", entry.access_key.clone());
-    entry.column("service", entry.service.clone());
-    entry.column(
+    entry.set_column("principal", entry.principals.first().cloned());
+    entry.set_column("access_key", entry.access_key.clone());
+    entry.set_column("service", entry.service.clone());
+    entry.set_column(
         "user_agent",
-        text(payload, "/requestMetadata/callerSuppliedUserAgent"),
+        text_at(payload, "/requestMetadata/callerSuppliedUserAgent"),
     );
-    entry.column("region", region(record));
-    entry.column("project", text(record, "/resource/labels/project_id"));
-    entry.column("resource", resource);
-    entry.column("error", code.filter(|code| *code != 0));
-    entry.column("error_message", text(payload, "/status/message"));
-    entry.column("outcome", if entry.failed { "failure" } else { "success" });
-    entry.column("permission_denied", code == Some(7) || denied(payload));
+    entry.set_column("region", region(record));
+    entry.set_column("project", text_at(record, "/resource/labels/project_id"));
+    entry.set_column("resource", resource);
+    entry.set_column("error", code.filter(|code| *code != 0));
+    entry.set_column("error_message", text_at(payload, "/status/message"));
+    entry.set_column(
+        "outcome",
+        if entry.is_failure {
+            "failure"
+        } else {
+            "success"
+        },
+    );
+    entry.set_column(
+        "permission_denied",
+        code == Some(7) || has_denied_permission(payload),
+    );
     let read_only = read_only(record, payload);
-    entry.reads = read_only == Some(true);
-    entry.column("read_only", read_only);
+    entry.is_read_only = read_only == Some(true);
+    entry.set_column("read_only", read_only);
     Some(entry)
 }
 
 /// Returns whether the platform says that the call only read, or `None` when the record does not say. The admin
 /// activity log holds only mutating calls, and permissions have a type.
 fn read_only(record: &Value, payload: &Value) -> Option<bool> {
-    if text(record, "/logName").is_some_and(|name| name.ends_with("%2Factivity")) {
+    if text_at(record, "/logName").is_some_and(|name| name.ends_with("%2Factivity")) {
         return Some(false);
     }
     let checks = payload.get("authorizationInfo").and_then(Value::as_array)?;
     let mut types = checks
         .iter()
-        .map(|check| text(check, "/permissionType"))
+        .map(|check| text_at(check, "/permissionType"))
         .collect::<Option<Vec<_>>>()?
         .into_iter()
         .peekable();
@@ -89,23 +99,23 @@ fn principals(payload: &Value) -> Vec<String> {
         "/authenticationInfo/serviceAccountDelegationInfo/0/firstPartyPrincipal/principalEmail",
     ]
     .iter()
-    .filter_map(|pointer| text(payload, pointer))
+    .filter_map(|pointer| text_at(payload, pointer))
     .collect()
 }
 
 /// Returns the last part of `…/serviceAccounts/x/keys/KEY`.
 fn key_id(payload: &Value) -> Option<String> {
-    let name = text(payload, "/authenticationInfo/serviceAccountKeyName")?;
+    let name = text_at(payload, "/authenticationInfo/serviceAccountKeyName")?;
     name.rsplit('/').next().map(str::to_owned)
 }
 
 fn region(record: &Value) -> Option<String> {
     ["zone", "location", "region"]
         .iter()
-        .find_map(|label| text(record, &format!("/resource/labels/{label}")))
+        .find_map(|label| text_at(record, &format!("/resource/labels/{label}")))
 }
 
-fn denied(payload: &Value) -> bool {
+fn has_denied_permission(payload: &Value) -> bool {
     payload
         .get("authorizationInfo")
         .and_then(Value::as_array)

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use nightshift_alert::text::redact;
 use serde_json::{Map, Value};
 
-use super::entry::{Entry, mentions, moment, text};
+use super::log_record::{LogRecord, collect_texts, parse_timestamp, text_at};
 
 /// Keys under which files may hold their records.
-pub(super) const LISTS: &[&str] = &[];
+pub(super) const LIST_KEYS: &[&str] = &[];
 
 /// The fields and their common names, including those of Elastic Common Schema, Route 53 query logs, and the sign-ins
 /// of Okta and Entra. The configuration can override each field.
@@ -154,22 +154,22 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
 const MAX_RECORD_BYTES: usize = 2048;
 
 /// Words by which applications report a failure.
-const FAILED: [&str; 11] = [
+const FAILURE_WORDS: [&str; 11] = [
     "failure", "failed", "fail", "error", "deny", "denied", "rejected", "refused", "timeout",
     "401", "403",
 ];
 
 /// Words for a failure that count only for calls: as a `status` they are often the state that a resource was set to.
-const HELD_UP: [&str; 3] = ["invalid", "blocked", "locked"];
+const REJECTION_WORDS: [&str; 3] = ["invalid", "blocked", "locked"];
 
 /// Longest text of a larger record, in characters.
 const MAX_TEXT_CHARS: usize = 300;
 
-pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option<Entry> {
+pub(super) fn parse_record(record: &Value, fields: &BTreeMap<String, String>) -> Option<LogRecord> {
     record.as_object()?;
-    let values = |field: &str| values(record, fields.get(field), field);
+    let values = |field: &str| field_values(record, fields.get(field), field);
     let value = |field: &str| values(field).into_iter().next();
-    let word = |field: &str| value(field).and_then(|value| text(value, ""));
+    let word = |field: &str| value(field).and_then(|value| text_at(value, ""));
     // Some applications also write a code for success.
     let error = word("error").filter(|error| error != "0");
     let status = record.get("status");
@@ -177,38 +177,38 @@ pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option
         && status.is_some_and(|it| value("outcome").is_some_and(|said| std::ptr::eq(it, said)));
     // A caller with several names is found by each.
     let principals = values("principal").into_iter();
-    let mut entry = Entry {
-        at: value("at").and_then(moment),
+    let mut entry = LogRecord {
+        at: value("at").and_then(parse_timestamp),
         action: word("action"),
-        principals: principals.filter_map(|name| text(name, "")).collect(),
+        principals: principals.filter_map(|name| text_at(name, "")).collect(),
         access_key: word("access_key"),
         source_ip: word("source_ip"),
         destination_ip: word("destination_ip"),
-        failed: error.is_some()
+        is_failure: error.is_some()
             || word("outcome").is_some_and(|outcome| {
                 let is = |word: &&str| outcome.eq_ignore_ascii_case(word);
-                FAILED.iter().any(is) || (!is_status && HELD_UP.iter().any(is))
+                FAILURE_WORDS.iter().any(is) || (!is_status && REJECTION_WORDS.iter().any(is))
             }),
         bytes: value("bytes").and_then(Value::as_u64),
-        ..Entry::default()
+        ..LogRecord::default()
     };
-    mentions(record, &mut entry.mentions);
-    entry.column("principal", entry.principals.first().cloned());
-    entry.column("destination_ip", entry.destination_ip.clone());
-    entry.column(
+    collect_texts(record, &mut entry.mentions);
+    entry.set_column("principal", entry.principals.first().cloned());
+    entry.set_column("destination_ip", entry.destination_ip.clone());
+    entry.set_column(
         "destination_port",
         value("destination_port").cloned().unwrap_or_default(),
     );
     for field in ["user_agent", "resource", "instance", "outcome"] {
-        entry.column(field, word(field));
+        entry.set_column(field, word(field));
     }
-    entry.column("error", error);
-    entry.column("record", shown(record));
+    entry.set_column("error", error);
+    entry.set_column("record", shorten_record(record));
     Some(entry)
 }
 
 /// Returns the values of a field: at the configured pointer, else at all common names.
-fn values<'a>(record: &'a Value, configured: Option<&String>, field: &str) -> Vec<&'a Value> {
+fn field_values<'a>(record: &'a Value, configured: Option<&String>, field: &str) -> Vec<&'a Value> {
     if let Some(pointer) = configured {
         return record.pointer(pointer).into_iter().collect();
     }
@@ -222,7 +222,7 @@ fn values<'a>(record: &'a Value, configured: Option<&String>, field: &str) -> Ve
 }
 
 /// Returns the first text under a key that seems to name a caller, for a record whose principal was not recognised.
-pub(super) fn unread_name(record: &Value) -> Option<String> {
+pub(super) fn find_unmapped_principal(record: &Value) -> Option<String> {
     const NAMING: [&str; 5] = ["user", "principal", "actor", "login", "email"];
     let names = |key: &str| {
         let key = key.to_ascii_lowercase();
@@ -247,8 +247,8 @@ pub(super) fn unread_name(record: &Value) -> Option<String> {
 }
 
 /// Returns the record, or only its scalars when the record is large.
-fn shown(record: &Value) -> Value {
-    if crate::guard::bytes(record) <= MAX_RECORD_BYTES {
+fn shorten_record(record: &Value) -> Value {
+    if crate::output_guard::json_bytes(record) <= MAX_RECORD_BYTES {
         return record.clone();
     }
     let mut short = Map::new();

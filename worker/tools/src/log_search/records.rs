@@ -9,19 +9,19 @@ use std::io::{self, BufRead, Read};
 use nightshift_alert::{ReadError, decode};
 use serde_json::Value;
 
-use super::stream;
+use super::json_splitter;
 
 /// Longest record or line that is read.
 pub(super) const MAX_RECORD_BYTES: usize = 1024 * 1024;
 
 /// Receives the records and returns whether to continue.
-pub(super) type Take<'a> = &'a mut dyn FnMut(Value) -> bool;
+pub(super) type ValueVisitor<'a> = &'a mut dyn FnMut(Value) -> bool;
 
 /// How reading a file ended.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ended {
+pub(super) struct ReadOutcome {
     /// Lines or values that could not be read.
-    pub(super) broken: u64,
+    pub(super) malformed: u64,
     /// Whether the receiver stopped.
     pub(super) stopped: bool,
 }
@@ -31,11 +31,11 @@ pub(super) struct Ended {
 /// # Errors
 ///
 /// Fails when the file cannot be read further.
-pub(super) fn lines(
+pub(super) fn read_lines(
     mut reader: impl BufRead,
     take: &mut dyn FnMut(&str) -> bool,
-) -> io::Result<Ended> {
-    let mut ended = Ended::default();
+) -> io::Result<ReadOutcome> {
+    let mut ended = ReadOutcome::default();
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -47,7 +47,7 @@ pub(super) fn lines(
             return Ok(ended);
         }
         if line.len() == MAX_RECORD_BYTES && !line.ends_with(b"\n") {
-            ended.broken += 1;
+            ended.malformed += 1;
             reader.skip_until(b'\n')?;
             continue;
         }
@@ -65,28 +65,28 @@ pub(super) fn lines(
 /// # Errors
 ///
 /// Fails when the file cannot be read further.
-pub(super) fn json(
+pub(super) fn read_json(
     mut reader: impl BufRead,
     lists: &'static [&'static str],
-    take: Take<'_>,
-) -> io::Result<Ended> {
-    if is_by_line(reader.fill_buf()?, lists) {
+    take: ValueVisitor<'_>,
+) -> io::Result<ReadOutcome> {
+    if is_json_lines(reader.fill_buf()?, lists) {
         let mut broken = 0;
-        let mut ended = lines(reader, &mut |line| {
+        let mut ended = read_lines(reader, &mut |line| {
             let Ok(decoded) = decode(line.as_bytes()) else {
                 broken += 1;
                 return true;
             };
-            unpack(decoded.value, lists, take)
+            visit_items(decoded.value, lists, take)
         })?;
-        ended.broken += broken;
+        ended.malformed += broken;
         return Ok(ended);
     }
-    stream::read(reader, lists, take)
+    json_splitter::split_records(reader, lists, take)
 }
 
 /// Returns whether the first line is a complete record, or no JSON at all.
-fn is_by_line(head: &[u8], lists: &[&str]) -> bool {
+fn is_json_lines(head: &[u8], lists: &[&str]) -> bool {
     let head = head
         .strip_prefix(b"\xef\xbb\xbf")
         .unwrap_or(head)
@@ -110,7 +110,7 @@ fn is_by_line(head: &[u8], lists: &[&str]) -> bool {
 }
 
 /// Passes the records in one value to `take`.
-fn unpack(value: Value, lists: &[&str], take: Take<'_>) -> bool {
+fn visit_items(value: Value, lists: &[&str], take: ValueVisitor<'_>) -> bool {
     match value {
         Value::Array(items) => items.into_iter().all(take),
         Value::Object(mut map) => {
@@ -131,9 +131,9 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8]) -> (Vec<i64>, Ended) {
+    fn read_ids(bytes: &[u8]) -> (Vec<i64>, ReadOutcome) {
         let mut seen = Vec::new();
-        let ended = json(bytes, &["Records"], &mut |value| {
+        let ended = read_json(bytes, &["Records"], &mut |value| {
             seen.push(value.get("n").and_then(Value::as_i64).unwrap_or(-1));
             true
         })
@@ -155,8 +155,8 @@ mod tests {
             "{\"digest\": {\"n\": 9}, \"Records\":[{\"n\":1},{\"n\":2}], \"more\": 1}",
         ] {
             assert_eq!(
-                read(text.as_bytes()),
-                (vec![1, 2], Ended::default()),
+                read_ids(text.as_bytes()),
+                (vec![1, 2], ReadOutcome::default()),
                 "{text}"
             );
         }
@@ -164,19 +164,19 @@ mod tests {
 
     #[test]
     fn a_broken_line_costs_only_itself_and_a_cut_file_its_end() {
-        let (seen, ended) = read(b"{\"n\":1}\nnot json\n{\"n\":2}\n");
-        assert_eq!((seen, ended.broken), (vec![1, 2], 1));
-        let (seen, ended) = read(b"{broken}\n{\"n\":2}\n");
-        assert_eq!((seen, ended.broken), (vec![2], 1));
-        let (seen, ended) = read(b"{\"Records\":[{\"n\":1},{\"n\":2},{\"n\"");
-        assert_eq!((seen, ended.broken), (vec![1, 2], 1));
+        let (seen, ended) = read_ids(b"{\"n\":1}\nnot json\n{\"n\":2}\n");
+        assert_eq!((seen, ended.malformed), (vec![1, 2], 1));
+        let (seen, ended) = read_ids(b"{broken}\n{\"n\":2}\n");
+        assert_eq!((seen, ended.malformed), (vec![2], 1));
+        let (seen, ended) = read_ids(b"{\"Records\":[{\"n\":1},{\"n\":2},{\"n\"");
+        assert_eq!((seen, ended.malformed), (vec![1, 2], 1));
         let long = format!(
             "{{\"n\":1}}\n{}\n{{\"n\":2}}\n",
             "x".repeat(3 * 1024 * 1024)
         );
-        let (seen, ended) = read(long.as_bytes());
-        assert_eq!((seen, ended.broken), (vec![1, 2], 1));
-        assert_eq!(read(b""), (vec![], Ended::default()));
+        let (seen, ended) = read_ids(long.as_bytes());
+        assert_eq!((seen, ended.malformed), (vec![1, 2], 1));
+        assert_eq!(read_ids(b""), (vec![], ReadOutcome::default()));
     }
 
     #[test]
@@ -195,9 +195,9 @@ mod tests {
                 format!("{{\"Records\":[{{\"n\":1}},{bad},{{\"n\":2}}]}}"),
                 format!("{{\n\"more\":{bad},\"Records\":[{{\"n\":1}},{{\"n\":2}}, {bad}]}}"),
             ] {
-                let (seen, ended) = read(text.as_bytes());
+                let (seen, ended) = read_ids(text.as_bytes());
                 let told: String = text.chars().take(80).collect();
-                assert_eq!((seen, ended.broken), (vec![1, 2], 1), "{told}");
+                assert_eq!((seen, ended.malformed), (vec![1, 2], 1), "{told}");
             }
         }
     }
@@ -225,8 +225,8 @@ mod tests {
                 large,
             ] {
                 assert_eq!(
-                    read(text.as_bytes()),
-                    (vec![1, 2], Ended::default()),
+                    read_ids(text.as_bytes()),
+                    (vec![1, 2], ReadOutcome::default()),
                     "{odd}"
                 );
             }
@@ -242,7 +242,7 @@ mod tests {
             "{\n\"n\":1}\n{\"n\":2}",
         ] {
             let mut seen = 0;
-            let ended = json(text.as_bytes(), &["Records"], &mut |_| {
+            let ended = read_json(text.as_bytes(), &["Records"], &mut |_| {
                 seen += 1;
                 false
             });
@@ -253,12 +253,12 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            read(&bytes);
+            read_ids(&bytes);
         }
 
         #[test]
         fn json_like_text_never_panics(text in "[\\[\\]{}\":,n0-9Records \n]{0,120}") {
-            read(text.as_bytes());
+            read_ids(text.as_bytes());
         }
     }
 }

@@ -9,39 +9,39 @@ use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::tool::ToolError;
 use serde_json::Value;
 
-use super::choice::{self, Deeds, Row};
-use super::entry::Entry;
-use super::filter::Search;
-use super::records::{self, Ended};
-use super::vpc_flow::Layout;
-use super::wrapping::{self, Loads};
-use super::{Config, LogFormat, cloudtrail, files, gcp_audit, json_lines, unpack};
-use crate::content::{Content, unreadable};
+use super::envelope::{self, EnvelopePayloads};
+use super::filter::LogQuery;
+use super::log_record::LogRecord;
+use super::records::{self, ReadOutcome};
+use super::row_selection::{self, AuditEventSet, CandidateRow};
+use super::vpc_flow::FlowLogLayout;
+use super::{LogFormat, LogSearchConfig, cloudtrail, decompression, files, gcp_audit, json_lines};
+use crate::content::{ContentSource, read_error};
 use crate::tool::unavailable;
 
 /// Size of the read buffer, in which the first line is also looked for.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// How long before the searched time a file may have been last written to and still be read, since clocks differ.
-const LATE: TimeDelta = TimeDelta::days(1);
+const CLOCK_SKEW: TimeDelta = TimeDelta::days(1);
 
 /// Most distinct values that a summary counts; the others are counted together.
 const MAX_DISTINCT: usize = 5_000;
 
 /// The result of a pass.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ScanResult {
     pub(super) files: usize,
-    pub(super) scanned: u64,
+    pub(super) records_scanned: u64,
     /// Lines that are no record of this format.
     pub(super) unreadable: u64,
     /// Unreadable lines that were recognised as something else: digests, other entries of the same sink.
-    pub(super) foreign: u64,
-    pub(super) matched: u64,
+    pub(super) other_kinds: u64,
+    pub(super) records_matched: u64,
     /// Matching records that do not name their caller and only mention the principal or key.
-    pub(super) only_mentioning: u64,
+    pub(super) mention_only: u64,
     /// Records within the searched time.
-    pub(super) in_time: u64,
+    pub(super) in_range: u64,
     /// Records without a readable time, which can be of any time.
     pub(super) without_time: u64,
     pub(super) earliest: Option<DateTime<Utc>>,
@@ -50,23 +50,23 @@ pub(super) struct Seen {
     /// When the search runs.
     pub(super) now: Option<DateTime<Utc>>,
     /// Records with a time in the future.
-    pub(super) of_later: u64,
-    pub(super) rows: Vec<Row>,
-    pub(super) deeds: Deeds,
-    pub(super) summary: Summary,
+    pub(super) in_future: u64,
+    pub(super) rows: Vec<CandidateRow>,
+    pub(super) audit_events: AuditEventSet,
+    pub(super) summary: ScanSummary,
     /// Messages about what could not be read.
     pub(super) problems: Vec<String>,
     /// Bytes after which the pass was stopped, if it was.
-    pub(super) stopped_after: Option<u64>,
+    pub(super) stopped_after_bytes: Option<u64>,
     /// Records within the searched time that report records lost by the platform.
-    pub(super) skipping: u64,
+    pub(super) gap_reports: u64,
     /// Whether a flow log was searched for an instance and its records name none.
     pub(super) lacks_instance: bool,
 }
 
 /// Counts over all matching records.
 #[derive(Debug, Default)]
-pub(super) struct Summary {
+pub(super) struct ScanSummary {
     pub(super) actions: HashMap<String, u64>,
     pub(super) principals: HashMap<String, u64>,
     pub(super) source_ips: HashMap<String, u64>,
@@ -77,29 +77,29 @@ pub(super) struct Summary {
     pub(super) last: Option<DateTime<Utc>>,
 }
 
-impl Seen {
+impl ScanResult {
     /// Returns the number of lines or records whose contents are unknown.
-    pub(super) const fn lost(&self) -> u64 {
-        self.unreadable.saturating_sub(self.foreign)
+    pub(super) const fn unreadable_records(&self) -> u64 {
+        self.unreadable.saturating_sub(self.other_kinds)
     }
 }
 
-impl Summary {
-    fn add(&mut self, entry: &Entry) {
-        count(&mut self.actions, entry.action.as_deref());
-        count(
+impl ScanSummary {
+    fn add(&mut self, entry: &LogRecord) {
+        count_value(&mut self.actions, entry.action.as_deref());
+        count_value(
             &mut self.principals,
             entry.principals.first().map(String::as_str),
         );
-        count(&mut self.source_ips, entry.source_ip.as_deref());
-        count(&mut self.destination_ips, entry.destination_ip.as_deref());
-        self.errors += u64::from(entry.failed);
+        count_value(&mut self.source_ips, entry.source_ip.as_deref());
+        count_value(&mut self.destination_ips, entry.destination_ip.as_deref());
+        self.errors += u64::from(entry.is_failure);
         self.bytes = self.bytes.saturating_add(entry.bytes.unwrap_or(0));
-        widen(&mut self.first, &mut self.last, entry.at);
+        widen_span(&mut self.first, &mut self.last, entry.at);
     }
 }
 
-fn count(counts: &mut HashMap<String, u64>, value: Option<&str>) {
+fn count_value(counts: &mut HashMap<String, u64>, value: Option<&str>) {
     let Some(value) = value else {
         return;
     };
@@ -115,7 +115,7 @@ fn count(counts: &mut HashMap<String, u64>, value: Option<&str>) {
     *counts.entry(key.to_owned()).or_default() += 1;
 }
 
-fn widen(
+fn widen_span(
     first: &mut Option<DateTime<Utc>>,
     last: &mut Option<DateTime<Utc>>,
     at: Option<DateTime<Utc>>,
@@ -132,15 +132,19 @@ fn widen(
 /// # Errors
 ///
 /// Fails when nothing could be read, or when nothing is a record of the format.
-pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result<Seen, ToolError> {
-    let mut seen = Seen {
+pub(super) fn run(
+    config: &LogSearchConfig,
+    search: &LogQuery,
+    stop: &AtomicBool,
+) -> Result<ScanResult, ToolError> {
+    let mut seen = ScanResult {
         now: Some(search.now),
-        ..Seen::default()
+        ..ScanResult::default()
     };
-    let since = search.range.from.checked_sub_signed(LATE);
-    pass(config, since, &mut seen, &mut |seen, entry| {
+    let since = search.range.from.checked_sub_signed(CLOCK_SKEW);
+    scan_log(config, since, &mut seen, &mut |seen, entry| {
         if let Some(entry) = entry {
-            keep(seen, search, entry);
+            keep_if_matching(seen, search, entry);
         }
         !stop.load(Ordering::Relaxed)
     })
@@ -158,30 +162,30 @@ pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result
 /// # Errors
 ///
 /// Same as [`run`].
-pub(super) fn check(config: &Config) -> Result<(usize, Vec<String>), String> {
-    let mut seen = Seen::default();
+pub(super) fn check(config: &LogSearchConfig) -> Result<(usize, Vec<String>), String> {
+    let mut seen = ScanResult::default();
     let (mut is_named, mut unread_name) = (false, None);
-    pass(config, None, &mut seen, &mut |_, entry| {
+    scan_log(config, None, &mut seen, &mut |_, entry| {
         if let Some(entry) = entry.filter(|_| !is_named) {
             is_named = !entry.principals.is_empty();
             let record = entry.columns.get("record");
             unread_name = unread_name
                 .take()
-                .or_else(|| json_lines::unread_name(record?));
+                .or_else(|| json_lines::find_unmapped_principal(record?));
         }
         true
     })?;
     let mut problems = seen.problems;
-    if seen.scanned > 0 && seen.earliest.is_none() {
+    if seen.records_scanned > 0 && seen.earliest.is_none() {
         problems.push(format!(
             "no record tells a time that is read{}: a search cannot tell what is of the alert's time",
-            set_field(config, "at")
+            field_hint(config, "at")
         ));
     }
     if let Some(pointer) = unread_name.filter(|_| !is_named) {
         problems.push(format!(
             "no record tells a principal that is read, though one has `{pointer}`{}",
-            set_field(config, "principal")
+            field_hint(config, "principal")
         ));
     }
     if seen.unreadable > 0 {
@@ -191,62 +195,62 @@ pub(super) fn check(config: &Config) -> Result<(usize, Vec<String>), String> {
             config.format.as_str()
         ));
     }
-    if let Some(bytes) = seen.stopped_after {
+    if let Some(bytes) = seen.stopped_after_bytes {
         problems.push(format!(
             "scan stopped after {bytes} bytes: later files are not searched"
         ));
     }
     Ok((
-        usize::try_from(seen.scanned).unwrap_or(usize::MAX),
+        usize::try_from(seen.records_scanned).unwrap_or(usize::MAX),
         problems,
     ))
 }
 
-fn set_field(config: &Config, field: &str) -> String {
+fn field_hint(config: &LogSearchConfig, field: &str) -> String {
     match config.format {
         LogFormat::JsonLines => format!(" (name its place in `fields`, as `{field}`)"),
         _ => String::new(),
     }
 }
 
-type Each<'a> = &'a mut dyn FnMut(&mut Seen, Option<Entry>) -> bool;
+type RecordVisitor<'a> = &'a mut dyn FnMut(&mut ScanResult, Option<LogRecord>) -> bool;
 
 /// Reads the log. With a time, only files of an oversized log that were written since then are read.
-fn pass(
-    config: &Config,
+fn scan_log(
+    config: &LogSearchConfig,
     since: Option<DateTime<Utc>>,
-    seen: &mut Seen,
-    each: Each<'_>,
+    seen: &mut ScanResult,
+    each: RecordVisitor<'_>,
 ) -> Result<(), String> {
     seen.lacks_instance = config.format == LogFormat::VpcFlow;
     let mut left = config.max_scan_bytes;
     match &config.path {
-        Content::Text { text, .. } => {
+        ContentSource::Text { text, .. } => {
             seen.files = 1;
-            one(config, text.as_bytes(), seen, each).map_err(|error| error.to_string())?;
+            scan_reader(config, text.as_bytes(), seen, each).map_err(|error| error.to_string())?;
         }
-        Content::Path(path) => {
-            let mut found = files::find(path)?;
+        ContentSource::Path(path) => {
+            let mut found = files::find_log_files(path)?;
             if let Some(since) = since {
-                found.pass_over_older(since.into(), config.max_scan_bytes);
+                found.skip_older(since.into(), config.max_scan_bytes);
             }
-            found.bound();
+            found.limit_count();
             seen.problems = found.problems;
             for path in found.paths {
                 if left == 0 {
-                    seen.stopped_after = Some(config.max_scan_bytes);
+                    seen.stopped_after_bytes = Some(config.max_scan_bytes);
                     break;
                 }
-                if !file(config, &path, &mut left, seen, each) {
+                if !scan_file(config, &path, &mut left, seen, each) {
                     break;
                 }
             }
-            if seen.files == 0 && seen.scanned == 0 {
+            if seen.files == 0 && seen.records_scanned == 0 {
                 return Err(seen.problems.join("; "));
             }
         }
     }
-    if seen.scanned == 0 && seen.unreadable > 0 {
+    if seen.records_scanned == 0 && seen.unreadable > 0 {
         return Err(format!(
             "{} holds no {} record: {} lines were tried; check `path` and `format`",
             config.path.name(),
@@ -258,21 +262,27 @@ fn pass(
 }
 
 /// Reads one file and returns whether to continue. A file that cannot be read to its end is reported.
-fn file(config: &Config, path: &Path, left: &mut u64, seen: &mut Seen, each: Each<'_>) -> bool {
+fn scan_file(
+    config: &LogSearchConfig,
+    path: &Path,
+    left: &mut u64,
+    seen: &mut ScanResult,
+    each: RecordVisitor<'_>,
+) -> bool {
     let mut goes_on = true;
-    let read = unpack::parts(path, &mut |part| {
+    let read = decompression::for_each_part(path, &mut |part| {
         if *left == 0 {
-            seen.stopped_after = Some(config.max_scan_bytes);
+            seen.stopped_after_bytes = Some(config.max_scan_bytes);
             return Ok(false);
         }
         let mut bounded = part.take(*left);
         let before = seen.unreadable;
         let reader = BufReader::with_capacity(BUFFER_BYTES, &mut bounded);
-        let ended = one(config, reader, seen, each);
+        let ended = scan_reader(config, reader, seen, each);
         *left = bounded.limit();
         let mut beyond = [0];
         if *left == 0 && bounded.into_inner().read(&mut beyond)? > 0 {
-            seen.stopped_after = Some(config.max_scan_bytes);
+            seen.stopped_after_bytes = Some(config.max_scan_bytes);
             // The file has the whole record at the cut.
             seen.unreadable = seen.unreadable.saturating_sub(1).max(before);
         }
@@ -281,59 +291,59 @@ fn file(config: &Config, path: &Path, left: &mut u64, seen: &mut Seen, each: Eac
     });
     match read {
         Ok(()) => seen.files += 1,
-        Err(error) => seen.problems.push(unreadable(path, &error)),
+        Err(error) => seen.problems.push(read_error(path, &error)),
     }
     goes_on
 }
 
 /// How records of a JSON format are distinguished from other contents of its files.
-struct Records {
-    parse: fn(&Config, &Value) -> Option<Entry>,
-    lists: &'static [&'static str],
+struct JsonRecordFormat {
+    parse: fn(&LogSearchConfig, &Value) -> Option<LogRecord>,
+    list_keys: &'static [&'static str],
     /// Returns whether a value that is no record cannot contain one either.
     is_foreign: fn(&Value) -> bool,
 }
 
-fn records_of(format: LogFormat) -> Option<Records> {
+fn json_record_format(format: LogFormat) -> Option<JsonRecordFormat> {
     Some(match format {
         LogFormat::VpcFlow => return None,
-        LogFormat::Cloudtrail => Records {
-            parse: |_, record| cloudtrail::entry(record),
-            lists: cloudtrail::LISTS,
+        LogFormat::Cloudtrail => JsonRecordFormat {
+            parse: |_, record| cloudtrail::parse_record(record),
+            list_keys: cloudtrail::LIST_KEYS,
             is_foreign: |record| {
-                cloudtrail::is_another_kind(record)
-                    || !(cloudtrail::seems_a_record(record)
-                        || wrapping::mentions_field(record, cloudtrail::NAME))
+                cloudtrail::is_insight_event(record)
+                    || !(cloudtrail::looks_like_record(record)
+                        || envelope::mentions_field(record, cloudtrail::EVENT_NAME_FIELD))
             },
         },
-        LogFormat::GcpAudit => Records {
-            parse: |_, record| gcp_audit::entry(record),
-            lists: gcp_audit::LISTS,
-            is_foreign: |record| !wrapping::mentions_field(record, gcp_audit::PAYLOAD),
+        LogFormat::GcpAudit => JsonRecordFormat {
+            parse: |_, record| gcp_audit::parse_record(record),
+            list_keys: gcp_audit::LIST_KEYS,
+            is_foreign: |record| !envelope::mentions_field(record, gcp_audit::PAYLOAD_FIELD),
         },
-        LogFormat::JsonLines => Records {
-            parse: |config, record| json_lines::entry(record, &config.fields),
-            lists: json_lines::LISTS,
+        LogFormat::JsonLines => JsonRecordFormat {
+            parse: |config, record| json_lines::parse_record(record, &config.fields),
+            list_keys: json_lines::LIST_KEYS,
             is_foreign: Value::is_object,
         },
     })
 }
 
-fn one(
-    config: &Config,
+fn scan_reader(
+    config: &LogSearchConfig,
     reader: impl io::BufRead,
-    seen: &mut Seen,
-    each: Each<'_>,
-) -> io::Result<Ended> {
-    let Some(records) = records_of(config.format) else {
-        return flows(reader, seen, each);
+    seen: &mut ScanResult,
+    each: RecordVisitor<'_>,
+) -> io::Result<ReadOutcome> {
+    let Some(records) = json_record_format(config.format) else {
+        return scan_flow_log(reader, seen, each);
     };
-    let ended = records::json(reader, records.lists, &mut |value| {
+    let ended = records::read_json(reader, records.list_keys, &mut |value| {
         if let Some(entry) = (records.parse)(config, &value) {
-            return note(seen, Some(entry), each);
+            return count_record(seen, Some(entry), each);
         }
-        let loads = Loads::of(&value);
-        let within: Vec<Entry> = loads
+        let loads = EnvelopePayloads::from_value(&value);
+        let within: Vec<LogRecord> = loads
             .values
             .iter()
             .filter_map(|load| (records.parse)(config, load))
@@ -341,82 +351,86 @@ fn one(
         // A part of an envelope that is no record may be an unreadable one.
         let lost = match within.is_empty() {
             true => !value.is_object() || !(records.is_foreign)(&value),
-            false => holds_more(&loads.values, within.len(), &records),
+            false => has_unread_records(&loads.values, within.len(), &records),
         };
-        let lost = lost || (loads.broken > 0 && config.format != LogFormat::JsonLines);
+        let lost = lost || (loads.malformed > 0 && config.format != LogFormat::JsonLines);
         if within.is_empty() || lost {
-            seen.foreign += u64::from(!lost);
-            if !note(seen, None, each) {
+            seen.other_kinds += u64::from(!lost);
+            if !count_record(seen, None, each) {
                 return false;
             }
         }
         within
             .into_iter()
-            .all(|entry| note(seen, Some(entry), each))
+            .all(|entry| count_record(seen, Some(entry), each))
     })?;
-    seen.unreadable += ended.broken;
+    seen.unreadable += ended.malformed;
     Ok(ended)
 }
 
 /// Returns whether an envelope seems to contain records that were not read.
-fn holds_more(loads: &[Value], read: usize, records: &Records) -> bool {
-    let innermost = loads
-        .iter()
-        .filter(|load| Loads::of(load).is_empty() && !(records.is_foreign)(load));
+fn has_unread_records(loads: &[Value], read: usize, records: &JsonRecordFormat) -> bool {
+    let innermost = loads.iter().filter(|load| {
+        EnvelopePayloads::from_value(load).is_empty() && !(records.is_foreign)(load)
+    });
     innermost.count() > read
 }
 
-fn flows(reader: impl io::BufRead, seen: &mut Seen, each: Each<'_>) -> io::Result<Ended> {
-    let mut layout = Layout::default();
-    let ended = records::lines(reader, &mut |line| {
-        if let Some(named) = Layout::from_header(line) {
+fn scan_flow_log(
+    reader: impl io::BufRead,
+    seen: &mut ScanResult,
+    each: RecordVisitor<'_>,
+) -> io::Result<ReadOutcome> {
+    let mut layout = FlowLogLayout::default();
+    let ended = records::read_lines(reader, &mut |line| {
+        if let Some(named) = FlowLogLayout::from_header(line) {
             layout = named;
             return true;
         }
-        if layout.has("instance-id") {
+        if layout.has_field("instance-id") {
             seen.lacks_instance = false;
         }
-        note(seen, layout.entry(line), each)
+        count_record(seen, layout.parse_record(line), each)
     })?;
-    seen.unreadable += ended.broken;
+    seen.unreadable += ended.malformed;
     Ok(ended)
 }
 
-fn note(seen: &mut Seen, entry: Option<Entry>, each: Each<'_>) -> bool {
-    let entry = entry.map(Entry::canonical);
+fn count_record(seen: &mut ScanResult, entry: Option<LogRecord>, each: RecordVisitor<'_>) -> bool {
+    let entry = entry.map(LogRecord::with_canonical_addresses);
     if let Some(entry) = &entry {
-        seen.scanned += 1;
+        seen.records_scanned += 1;
         let of_later = entry.at.zip(seen.now).is_some_and(|(at, now)| at > now);
-        seen.of_later += u64::from(of_later);
+        seen.in_future += u64::from(of_later);
         let at = entry.at.filter(|_| !of_later);
-        widen(&mut seen.earliest, &mut seen.latest, at);
+        widen_span(&mut seen.earliest, &mut seen.latest, at);
     } else {
         seen.unreadable += 1;
     }
     each(seen, entry)
 }
 
-fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
+fn keep_if_matching(seen: &mut ScanResult, search: &LogQuery, mut entry: LogRecord) {
     // A record without a time could be of any time, so the record is kept and listed last.
     match entry.span() {
         Some(span) if !search.range.overlaps(span) => return,
-        Some(_) => seen.in_time += 1,
+        Some(_) => seen.in_range += 1,
         None => seen.without_time += 1,
     }
-    seen.skipping += u64::from(entry.skips);
-    if !search.filters.match_entry(&entry) {
+    seen.gap_reports += u64::from(entry.reports_gap);
+    if !search.filters.matches(&entry) {
         return;
     }
-    seen.only_mentioning += u64::from(search.filters.only_mentioned_in(&entry));
+    seen.mention_only += u64::from(search.filters.is_mention_only(&entry));
     // The mentions were needed only for filtering and are most of a record's size.
     entry.mentions = Vec::new();
-    seen.matched += 1;
+    seen.records_matched += 1;
     seen.summary.add(&entry);
-    seen.deeds.add(&entry);
+    seen.audit_events.add(&entry);
     let distance = distance(entry.span(), search.events);
     seen.rows.push((distance, entry));
     if seen.rows.len() >= 4 * search.limit.max(16) {
-        choice::choose(&mut seen.rows, search.limit);
+        row_selection::select_rows(&mut seen.rows, search.limit);
     }
 }
 

@@ -10,10 +10,10 @@ mod files;
 mod formats;
 
 fn tool(format: LogFormat, text: impl Into<String>) -> LogSearch {
-    LogSearch::new(Config {
+    LogSearch::new(LogSearchConfig {
         name: "logs".to_owned(),
         format,
-        path: Content::Text {
+        path: ContentSource::Text {
             name: "demo.log".into(),
             text: text.into().into(),
         },
@@ -160,7 +160,7 @@ async fn r1_no_bound_on_tool_output() {
         .collect();
     let tool = tool(LogFormat::Cloudtrail, lines(&records));
     let output = ask(&tool, json!({"ip": "203.0.113.42", "limit": 200})).await;
-    assert!(crate::guard::bytes(&output.body) <= crate::guard::MAX_OUTPUT_BYTES);
+    assert!(crate::output_guard::json_bytes(&output.body) <= crate::output_guard::MAX_OUTPUT_BYTES);
     assert!(output.truncated);
     let shown = output.body["rows"].as_array().unwrap().len();
     assert!((5..200).contains(&shown), "{shown}");
@@ -176,10 +176,10 @@ async fn a_scan_that_stops_says_so() {
     for name in ["a.jsonl", "b.jsonl"] {
         std::fs::write(folder.path().join(name), &log).unwrap();
     }
-    let tool = LogSearch::new(Config {
+    let tool = LogSearch::new(LogSearchConfig {
         name: "logs".to_owned(),
         format: LogFormat::Cloudtrail,
-        path: Content::Path(folder.path().to_owned()),
+        path: ContentSource::Path(folder.path().to_owned()),
         fields: BTreeMap::new(),
         max_scan_bytes: log.len() as u64 / 2 + 7,
     });
@@ -202,8 +202,8 @@ async fn a_log_that_cannot_be_read_is_never_a_quiet_log() {
         "demo.log holds no cloudtrail record: 2 lines were tried; check `path` and `format`"
     );
     assert_eq!(wrong.reports()[0].problems.len(), 1);
-    let missing = LogSearch::new(Config {
-        path: Content::Path("/nonexistent/trail".into()),
+    let missing = LogSearch::new(LogSearchConfig {
+        path: ContentSource::Path("/nonexistent/trail".into()),
         ..(*wrong.config).clone()
     });
     let error = testing::call(&missing, json!({"ip": "203.0.113.42"}))
@@ -302,7 +302,7 @@ async fn a21_secrets_in_log_rows_do_not_come_out() {
         output
             .flags
             .iter()
-            .any(|flag| matches!(flag, nightshift_alert::Flag::Redacted { .. }))
+            .any(|flag| matches!(flag, nightshift_alert::ContentFlag::Redacted { .. }))
     );
 }
 

@@ -6,10 +6,10 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::entry::{Entry, canonical};
+use super::log_record::{LogRecord, canonical_address};
 
 /// The default fields, version 2.
-const VERSION_2: [&str; 14] = [
+const VERSION_2_FIELDS: [&str; 14] = [
     "version",
     "account-id",
     "interface-id",
@@ -28,19 +28,22 @@ const VERSION_2: [&str; 14] = [
 
 /// The position of each field in a file.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct FlowLogLayout {
     names: Vec<String>,
 }
 
-impl Default for Layout {
+impl Default for FlowLogLayout {
     fn default() -> Self {
         Self {
-            names: VERSION_2.iter().map(|name| (*name).to_owned()).collect(),
+            names: VERSION_2_FIELDS
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
         }
     }
 }
 
-impl Layout {
+impl FlowLogLayout {
     /// Parses a header line; returns `None` when the line is a record.
     pub(super) fn from_header(line: &str) -> Option<Self> {
         let names: Vec<String> = line
@@ -57,12 +60,12 @@ impl Layout {
             .then_some(Self { names })
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn has_field(&self, name: &str) -> bool {
         self.names.iter().any(|have| have == name)
     }
 
     /// Parses a record.
-    pub(super) fn entry(&self, line: &str) -> Option<Entry> {
+    pub(super) fn parse_record(&self, line: &str) -> Option<LogRecord> {
         let mut cells: Vec<&str> = line.split_whitespace().collect();
         // Exports from CloudWatch put their own timestamp before the record.
         if cells.len() == self.names.len() + 1
@@ -82,12 +85,12 @@ impl Layout {
         let number = |name: &str| cell(name).and_then(|text| text.parse::<u64>().ok());
         let start = number("start").or_else(|| number("end"))?;
         let action = cell("action").map(str::to_owned);
-        let via = via(cell);
-        let mut entry = Entry {
-            at: moment(start),
-            until: number("end").and_then(moment),
-            skips: cell("log-status") == Some("SKIPDATA"),
-            failed: action.as_deref() == Some("REJECT"),
+        let via = intermediate_addresses(cell);
+        let mut entry = LogRecord {
+            at: from_unix_secs(start),
+            until: number("end").and_then(from_unix_secs),
+            reports_gap: cell("log-status") == Some("SKIPDATA"),
+            is_failure: action.as_deref() == Some("REJECT"),
             action,
             source_ip: cell("pkt-srcaddr")
                 .or_else(|| cell("srcaddr"))
@@ -96,35 +99,35 @@ impl Layout {
                 .or_else(|| cell("dstaddr"))
                 .map(str::to_owned),
             bytes: number("bytes"),
-            ..Entry::default()
+            ..LogRecord::default()
         };
         let instance = cell("instance-id").map(str::to_owned);
         entry.mentions.extend(instance);
-        entry.column("until", serde_json::json!(entry.until));
-        entry.column("source_port", number("srcport"));
-        entry.column("destination_ip", entry.destination_ip.clone());
-        entry.column("destination_port", number("dstport"));
-        entry.column("protocol", number("protocol").map(protocol));
-        entry.column("packets", number("packets"));
-        entry.column("bytes", entry.bytes);
-        entry.column("interface", cell("interface-id"));
-        entry.column("account", cell("account-id"));
-        entry.column("outcome", outcome(entry.action.as_deref()));
-        if self.has("pkt-srcaddr") || self.has("pkt-dstaddr") {
-            entry.column("via", (!via.is_empty()).then(|| via.join(", ")));
+        entry.set_column("until", serde_json::json!(entry.until));
+        entry.set_column("source_port", number("srcport"));
+        entry.set_column("destination_ip", entry.destination_ip.clone());
+        entry.set_column("destination_port", number("dstport"));
+        entry.set_column("protocol", number("protocol").map(protocol));
+        entry.set_column("packets", number("packets"));
+        entry.set_column("bytes", entry.bytes);
+        entry.set_column("interface", cell("interface-id"));
+        entry.set_column("account", cell("account-id"));
+        entry.set_column("outcome", outcome(entry.action.as_deref()));
+        if self.has_field("pkt-srcaddr") || self.has_field("pkt-dstaddr") {
+            entry.set_column("via", (!via.is_empty()).then(|| via.join(", ")));
         }
         entry.mentions.extend(via);
-        if self.has("instance-id") {
-            entry.column("instance", cell("instance-id"));
+        if self.has_field("instance-id") {
+            entry.set_column("instance", cell("instance-id"));
         }
-        if self.has("flow-direction") {
-            entry.column("direction", cell("flow-direction"));
+        if self.has_field("flow-direction") {
+            entry.set_column("direction", cell("flow-direction"));
         }
         Some(entry)
     }
 }
 
-fn moment(secs: u64) -> Option<DateTime<Utc>> {
+fn from_unix_secs(secs: u64) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp(i64::try_from(secs).ok()?, 0)
 }
 
@@ -139,9 +142,12 @@ fn outcome(action: Option<&str>) -> Value {
 
 /// Returns the addresses of interfaces on the way, of a NAT gateway or a pod's host, where the packet names other
 /// ends.
-fn via<'a>(cell: impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
+fn intermediate_addresses<'a>(cell: impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
     let passed = |inner: &str, outer: &str| {
-        let (packet, interface) = (canonical(cell(inner)?)?, canonical(cell(outer)?)?);
+        let (packet, interface) = (
+            canonical_address(cell(inner)?)?,
+            canonical_address(cell(outer)?)?,
+        );
         (packet != interface).then_some(interface)
     };
     [("pkt-srcaddr", "srcaddr"), ("pkt-dstaddr", "dstaddr")]

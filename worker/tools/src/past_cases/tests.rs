@@ -8,14 +8,14 @@ use super::*;
 use crate::testing;
 
 /// Earlier cases that record the queries made.
-struct Fake {
+struct FakePastCases {
     cases: Result<Vec<PastCase>, String>,
     asked: Mutex<Vec<PastQuery>>,
 }
 
 #[async_trait]
-impl PastCases for Fake {
-    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
+impl PastCases for FakePastCases {
+    async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
         self.asked.lock().unwrap().push(query.clone());
         self.cases.clone()
     }
@@ -38,13 +38,16 @@ fn case(id: &str, same_key: bool) -> PastCase {
     }
 }
 
-fn tool(cases: Result<Vec<PastCase>, String>) -> (PastCasesTool, Arc<Fake>) {
-    let fake = Arc::new(Fake {
+fn tool(cases: Result<Vec<PastCase>, String>) -> (PastCasesTool, Arc<FakePastCases>) {
+    let fake = Arc::new(FakePastCases {
         cases,
         asked: Mutex::default(),
     });
     let past: Arc<dyn PastCases> = Arc::clone(&fake) as _;
-    (PastCasesTool::new(&Config::named("past_cases"), past), fake)
+    (
+        PastCasesTool::new(&PastCasesConfig::named("past_cases"), past),
+        fake,
+    )
 }
 
 #[tokio::test]
@@ -76,8 +79,13 @@ async fn the_question_is_made_of_the_alert() {
 async fn of_many_values_some_are_compared_and_all_who_act_are_asked_about() {
     let (tool, fake) = tool(Ok(Vec::new()));
     let mut alert = testing::alert();
-    let many = (0..80)
-        .map(|one| Indicator::new(IndicatorKind::Ip, format!("198.51.100.{one}"), Role::Remote));
+    let many = (0..80).map(|one| {
+        Indicator::new(
+            IndicatorKind::Ip,
+            format!("198.51.100.{one}"),
+            IndicatorRole::Remote,
+        )
+    });
     alert.indicators.splice(0..0, many);
     testing::call_about(alert, &tool, json!({})).await.unwrap();
     let asked = fake.asked.lock().unwrap();
@@ -97,9 +105,9 @@ async fn none_is_an_answer_and_a_broken_store_is_not() {
 
 #[test]
 fn values_out_of_range_are_refused() {
-    let config = Config {
+    let config = PastCasesConfig {
         days: 0,
-        ..Config::named("past_cases")
+        ..PastCasesConfig::named("past_cases")
     };
     let error = config.check().unwrap_err();
     assert_eq!(

@@ -5,7 +5,7 @@ use nightshift_alert::ReadOptions;
 use nightshift_alert::feed::GenericFeed;
 use serde_json::{Value, json};
 
-use super::world::{Actor, Dice, World};
+use super::scenario::{Actor, Dice, Scenario};
 
 /// The format of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,7 +235,7 @@ pub(super) fn arn(actor: &Actor) -> String {
     }
 }
 
-pub(super) fn message(world: &mut World) -> Value {
+pub(super) fn message(world: &mut Scenario) -> Value {
     let (finding, source) = match world.feed {
         Scc | SccPosture => return scc(world),
         Generic => return generic(world),
@@ -263,7 +263,7 @@ fn access_key(actor: &Actor) -> Value {
     json!({"accessKeyId": actor.key, "principalId": id, "userName": actor.name, "userType": word})
 }
 
-fn guardduty(world: &mut World) -> Value {
+fn guardduty(world: &mut Scenario) -> Value {
     let actors = world.actors.clone();
     let dice = &mut world.dice;
     let end = world.far_ends.first();
@@ -336,7 +336,7 @@ fn sequence(dice: &mut Dice, actors: &[Actor], first: DateTime<Utc>, last: DateT
     json!({"sequence": {"uid": "s", "description": "d", "actors": people, "endpoints": endpoints, "signals": signals}})
 }
 
-fn asff(world: &mut World) -> Value {
+fn asff(world: &mut Scenario) -> Value {
     let (actor, region) = (world.actors[0].clone(), world.region.unwrap_or("eu-west-1"));
     let (account, details) = (&world.account, access_key(&actor));
     let call = json!({"ActionType": "AWS_API_CALL", "AwsApiCallAction": {"Api": "ListUsers", "ServiceName": "iam.amazonaws.com",
@@ -364,7 +364,7 @@ fn asff(world: &mut World) -> Value {
         "Severity": {"Label": "MEDIUM"}, "Action": call})
 }
 
-fn ocsf(world: &mut World) -> Value {
+fn ocsf(world: &mut Scenario) -> Value {
     let mut evidences: Vec<Value> = Vec::new();
     for actor in world.actors.clone() {
         let who = ocsf_actor(world, &actor);
@@ -416,7 +416,7 @@ fn ocsf(world: &mut World) -> Value {
         "resources": resources, "evidences": evidences})
 }
 
-fn ocsf_actor(world: &mut World, actor: &Actor) -> Value {
+fn ocsf_actor(world: &mut Scenario, actor: &Actor) -> Value {
     let details = access_key(actor);
     let mut user = json!({});
     if let Some(key) = &actor.key {
@@ -454,7 +454,7 @@ fn ocsf_actor(world: &mut World, actor: &Actor) -> Value {
     who
 }
 
-fn scc(world: &mut World) -> Value {
+fn scc(world: &mut Scenario) -> Value {
     let account = &world.account;
     let mut finding = json!({"name": "organizations/1/sources/2/findings/f1", "parent": "organizations/1/sources/2",
         "category": world.kind, "state": "ACTIVE", "severity": "HIGH", "findingClass": "THREAT",
@@ -490,7 +490,7 @@ fn scc(world: &mut World) -> Value {
     json!({"notificationConfigName": "n", "finding": finding, "resource": resource})
 }
 
-fn generic(world: &mut World) -> Value {
+fn generic(world: &mut Scenario) -> Value {
     // A feed writes one value as such and several as a list.
     let list = |mut values: Vec<Value>| match values.len() {
         1 => values.remove(0),

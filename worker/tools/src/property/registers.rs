@@ -7,10 +7,10 @@ use std::path::Path;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 
-use super::world::{KINDS, OTHER_ACCOUNT, Row, World};
+use super::scenario::{KINDS, OTHER_ACCOUNT, RowCells, Scenario};
 use crate::{
-    AssetLookup, AuthorisedScanners, ChangeLookup, Content, IdentityLookup, SlackMins, ToolConfig,
-    Watchlist, WatchlistFile,
+    AssetLookup, AuthorisedScanners, ChangeLookup, ContentSource, IdentityLookup, SlackMins,
+    ToolConfig, Watchlist, WatchlistFile,
 };
 
 /// Cells that make a row cover nothing.
@@ -35,9 +35,9 @@ const WRONG_CELLS: [(&str, &str); 18] = [
     ("kind", "container"),
 ];
 
-impl World {
+impl Scenario {
     /// Returns a row that allows what its subject does.
-    pub(super) fn right(&mut self, subject: &str) -> Row {
+    pub(super) fn right(&mut self, subject: &str) -> RowCells {
         let known = KINDS.iter().find(|(kind, ..)| *kind == self.kind);
         let glob = known.map_or(self.kind, |(_, glob, _)| glob);
         let types = self.dice.pick(&[
@@ -48,7 +48,7 @@ impl World {
         // The window is exactly as long as needed, or longer.
         let days = TimeDelta::days(self.dice.pick(&[0, 60, 90]));
         let (from, until) = (self.time(self.first - days), self.time(self.last + days));
-        Row::from([
+        RowCells::from([
             ("subject", subject.to_owned()),
             ("account", self.account.clone()),
             (
@@ -73,7 +73,7 @@ impl World {
     }
 
     /// Keeps a correct row, sometimes split into two adjoining ones.
-    pub(super) fn keep(&mut self, register: &'static str, mut row: Row) {
+    pub(super) fn keep(&mut self, register: &'static str, mut row: RowCells) {
         if register == "changes" {
             row.insert(
                 "status",
@@ -93,7 +93,7 @@ impl World {
         self.add(register, row);
     }
 
-    pub(super) fn add(&mut self, register: &'static str, mut row: Row) {
+    pub(super) fn add(&mut self, register: &'static str, mut row: RowCells) {
         let rows = self.rows.entry(register).or_default();
         if matches!(register, "changes" | "scanners") {
             row.insert("id", format!("R-{}", rows.len()));
@@ -104,8 +104,13 @@ impl World {
     }
 
     /// Records a subject in this register, or only a near miss that covers nothing, or nothing at all.
-    pub(super) fn record(&mut self, register: &'static str, row: Row, fault: &'static str) -> bool {
-        let is_wrong = self.goes_wrong(fault);
+    pub(super) fn record(
+        &mut self,
+        register: &'static str,
+        row: RowCells,
+        fault: &'static str,
+    ) -> bool {
+        let is_wrong = self.inject_fault(fault);
         if !is_wrong {
             self.keep(register, row);
         } else if !self.dice.one_in(8) {
@@ -114,7 +119,7 @@ impl World {
         !is_wrong
     }
 
-    pub(super) fn near_miss(&mut self, register: &'static str, mut row: Row) {
+    pub(super) fn near_miss(&mut self, register: &'static str, mut row: RowCells) {
         if register == "changes" {
             row.insert("status", "approved".to_owned());
         }
@@ -203,14 +208,14 @@ impl World {
 }
 
 /// Returns the row with one cell replaced.
-pub(super) fn with(row: &Row, column: &'static str, cell: &str) -> Row {
+pub(super) fn with(row: &RowCells, column: &'static str, cell: &str) -> RowCells {
     let mut row = row.clone();
     row.insert(column, cell.to_owned());
     row
 }
 
-pub(super) fn text(name: String, text: String) -> Content {
-    Content::Text {
+pub(super) fn text(name: String, text: String) -> ContentSource {
+    ContentSource::Text {
         name: name.into(),
         text: text.into(),
     }
@@ -241,7 +246,7 @@ fn tool((name, content): (String, String)) -> ToolConfig {
     }
 }
 
-fn csv(rows: &[Row]) -> String {
+fn csv(rows: &[RowCells]) -> String {
     let columns: BTreeSet<&str> = rows.iter().flat_map(|row| row.keys().copied()).collect();
     let line = |cell: &dyn Fn(&str) -> String| {
         let cells = columns.iter().map(|column| format!("\"{}\"", cell(column)));

@@ -6,11 +6,11 @@
 use chrono::{DateTime, Datelike, Utc};
 use serde_json::{Map, Value};
 
-use crate::moment::{self, Edge};
+use crate::timestamp::{self, DayBoundary};
 
 /// The columns of a register.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Columns {
+pub(crate) struct RegisterColumns {
     /// Columns of this register only.
     pub(crate) own: &'static [&'static str],
     /// Columns that all registers share.
@@ -19,9 +19,9 @@ pub(crate) struct Columns {
     pub(crate) aliases: &'static [(&'static str, &'static str)],
 }
 
-impl Columns {
+impl RegisterColumns {
     /// Returns whether a register may have a column of this name.
-    pub(crate) fn know(&self, column: &str) -> bool {
+    pub(crate) fn contains(&self, column: &str) -> bool {
         self.names().any(|name| name == column)
     }
 
@@ -33,7 +33,7 @@ impl Columns {
     }
 
     /// Returns the names of this column.
-    pub(crate) fn names_of(&self, column: &'static str) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn aliases_of(&self, column: &'static str) -> impl Iterator<Item = &'static str> {
         let aliases = self.aliases.iter().filter(move |(_, of)| *of == column);
         std::iter::once(column).chain(aliases.map(|(alias, _)| *alias))
     }
@@ -41,17 +41,17 @@ impl Columns {
 
 /// A row with column names in lower case.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct RowFields<'a> {
     cells: &'a Map<String, Value>,
-    columns: &'a Columns,
+    columns: &'a RegisterColumns,
     /// Separators of list items.
     separators: &'a [char],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RowFields<'a> {
     pub(super) const fn new(
         cells: &'a Map<String, Value>,
-        columns: &'a Columns,
+        columns: &'a RegisterColumns,
         separators: &'a [char],
     ) -> Self {
         Self {
@@ -62,8 +62,8 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the name of the column in this register.
-    pub(crate) fn name_of(&self, column: &'static str) -> &'static str {
-        let mut names = self.columns.names_of(column);
+    pub(crate) fn column_name(&self, column: &'static str) -> &'static str {
+        let mut names = self.columns.aliases_of(column);
         let written = names.find(|name| self.cells.contains_key(*name));
         written.unwrap_or(column)
     }
@@ -71,9 +71,9 @@ impl<'a> Fields<'a> {
     fn cell(&self, column: &'static str) -> Option<&'a Value> {
         let mut cells = self
             .columns
-            .names_of(column)
+            .aliases_of(column)
             .filter_map(|name| self.cells.get(name));
-        cells.find(|cell| plain(cell).is_some_and(|text| !text.trim().is_empty()))
+        cells.find(|cell| cell_text(cell).is_some_and(|text| !text.trim().is_empty()))
     }
 
     /// Checks that a column is not filled in under two names, of which only one could count.
@@ -81,12 +81,12 @@ impl<'a> Fields<'a> {
     /// # Errors
     ///
     /// Names both columns.
-    pub(crate) fn one_name_of(&self, column: &'static str) -> Result<(), String> {
+    pub(crate) fn check_single_alias(&self, column: &'static str) -> Result<(), String> {
         let is_filled = |name: &&str| {
-            let text = self.cells.get(*name).and_then(plain);
+            let text = self.cells.get(*name).and_then(cell_text);
             text.is_some_and(|text| !text.trim().is_empty())
         };
-        let mut filled = self.columns.names_of(column).filter(is_filled);
+        let mut filled = self.columns.aliases_of(column).filter(is_filled);
         match (filled.next(), filled.next()) {
             (Some(one), Some(other)) => Err(format!(
                 "`{one}` and `{other}` mean the same: leave one of them empty"
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the cell as text, or `None` when empty.
     pub(crate) fn text(&self, column: &'static str) -> Option<String> {
-        let text = plain(self.cell(column)?)?;
+        let text = cell_text(self.cell(column)?)?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -107,9 +107,9 @@ impl<'a> Fields<'a> {
     /// # Errors
     ///
     /// Fails when the cell is empty.
-    pub(crate) fn needed(&self, column: &'static str) -> Result<String, String> {
+    pub(crate) fn required(&self, column: &'static str) -> Result<String, String> {
         self.text(column)
-            .ok_or_else(|| format!("`{}` is empty", self.name_of(column)))
+            .ok_or_else(|| format!("`{}` is empty", self.column_name(column)))
     }
 
     /// Returns the cell as a list.
@@ -121,8 +121,8 @@ impl<'a> Fields<'a> {
             _ => None,
         };
         let parts: Vec<String> = match written.as_ref().or_else(|| self.cell(column)) {
-            Some(Value::Array(items)) => items.iter().filter_map(plain).collect(),
-            Some(value) => plain(value)
+            Some(Value::Array(items)) => items.iter().filter_map(cell_text).collect(),
+            Some(value) => cell_text(value)
                 .map(|text| text.split(self.separators).map(str::to_owned).collect())
                 .unwrap_or_default(),
             None => Vec::new(),
@@ -139,7 +139,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     ///
     /// Fails when the cell is not a boolean.
-    pub(crate) fn flag(&self, column: &'static str) -> Result<Option<bool>, String> {
+    pub(crate) fn boolean(&self, column: &'static str) -> Result<Option<bool>, String> {
         let Some(text) = self.text(column) else {
             return Ok(None);
         };
@@ -158,13 +158,13 @@ impl<'a> Fields<'a> {
     pub(crate) fn time(
         &self,
         column: &'static str,
-        edge: Edge,
+        edge: DayBoundary,
     ) -> Result<Option<DateTime<Utc>>, String> {
         let Some(text) = self.text(column) else {
             return Ok(None);
         };
-        let name = self.name_of(column);
-        let at = moment::parse(&text, edge).ok_or_else(|| {
+        let name = self.column_name(column);
+        let at = timestamp::parse(&text, edge).ok_or_else(|| {
             format!("`{name}` is {text:?}: write 2026-03-02 or 2026-03-02T02:41:12Z")
         })?;
         if at.year() < 1970 {
@@ -176,18 +176,18 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the unknown columns unchanged.
-    pub(crate) fn more(&self) -> Map<String, Value> {
+    pub(crate) fn extra_columns(&self) -> Map<String, Value> {
         self.cells
             .iter()
             .filter(|(column, value)| {
-                !self.columns.know(column) && !value.is_null() && value.as_str() != Some("")
+                !self.columns.contains(column) && !value.is_null() && value.as_str() != Some("")
             })
             .map(|(column, value)| (column.clone(), value.clone()))
             .collect()
     }
 }
 
-fn plain(value: &Value) -> Option<String> {
+fn cell_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),

@@ -4,8 +4,8 @@ use csv::StringRecord;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Columns, Fields, Problem, Record, Table};
-use crate::content::Content;
+use super::{Problem, RegisterColumns, RegisterRecord, RowFields, Table};
+use crate::content::ContentSource;
 
 /// Most rows that are used.
 const MAX_ROWS: usize = 500_000;
@@ -13,26 +13,26 @@ const MAX_ROWS: usize = 500_000;
 /// Most problems that are listed.
 const MAX_PROBLEMS: usize = 200;
 
-type Row = (u64, Map<String, Value>);
+type NumberedRow = (u64, Map<String, Value>);
 
 /// The rows of a text, and the number of rows left out.
 #[derive(Default)]
-struct Rows {
-    rows: Vec<Row>,
+struct RawRows {
+    rows: Vec<NumberedRow>,
     left_out: usize,
     problems: Vec<Problem>,
     /// Whether commas separate list items, because `;` separates the cells.
     comma_lists: bool,
 }
 
-impl Rows {
+impl RawRows {
     fn leave_out(&mut self, rows: usize, line: Option<u64>, what: String) {
         self.left_out += rows;
         self.problems.push(Problem { line, what });
     }
 
     /// Counts and reports the rows after the last one that is used.
-    fn too_many(&mut self, line: u64, rows: usize) {
+    fn leave_out_excess(&mut self, line: u64, rows: usize) {
         if rows > 0 {
             let what = format!("more than {MAX_ROWS} rows: what follows is not used");
             self.leave_out(rows, Some(line), what);
@@ -41,33 +41,37 @@ impl Rows {
 }
 
 /// Similarity from which an unknown column counts as a misspelt known one.
-const MISSPELT: f64 = 0.92;
+const MIN_SIMILARITY: f64 = 0.92;
 
 /// Length from which one wrong letter counts as a typing error and not as another word.
-const SHORT: usize = 5;
+const MIN_TYPO_LEN: usize = 5;
 
-pub(super) fn table<R: Record>(content: &Content, text: &str) -> Result<Table<R>, String> {
+pub(super) fn parse_table<R: RegisterRecord>(
+    content: &ContentSource,
+    text: &str,
+) -> Result<Table<R>, String> {
     let name = content.name();
     let read = match text.trim_start().chars().next() {
         None => return Err(format!("{name} is empty: write a header line and rows")),
-        Some('[') => json_array(text).map_err(|error| format!("{name}: {error}"))?,
-        Some('{') => json_lines(text),
-        Some(_) => csv_rows(text, &name, &R::COLUMNS, R::REQUIRED)?,
+        Some('[') => parse_json_array(text).map_err(|error| format!("{name}: {error}"))?,
+        Some('{') => parse_json_lines(text),
+        Some(_) => parse_csv_rows(text, &name, &R::COLUMNS, R::REQUIRED)?,
     };
-    needed(&read.rows, &R::COLUMNS, R::REQUIRED).map_err(|what| format!("{name}: {what}"))?;
-    let Rows {
+    check_required_columns(&read.rows, &R::COLUMNS, R::REQUIRED)
+        .map_err(|what| format!("{name}: {what}"))?;
+    let RawRows {
         rows,
         mut left_out,
         mut problems,
         comma_lists,
     } = read;
-    misspelt(&rows, &R::COLUMNS, &mut problems);
+    report_misspelt_columns(&rows, &R::COLUMNS, &mut problems);
     let separators: &[char] = if comma_lists { &[';', ','] } else { &[';'] };
     let mut records = Vec::new();
     for (line, cells) in &rows {
-        match R::read(&Fields::new(cells, &R::COLUMNS, separators)) {
+        match R::from_fields(&RowFields::new(cells, &R::COLUMNS, separators)) {
             Ok(record) => {
-                problems.extend(record.doubts().into_iter().map(|what| Problem {
+                problems.extend(record.warnings().into_iter().map(|what| Problem {
                     line: Some(*line),
                     what,
                 }));
@@ -93,18 +97,22 @@ pub(super) fn table<R: Record>(content: &Content, text: &str) -> Result<Table<R>
 }
 
 /// Checks that required columns occur in at least one row. A header line is checked before.
-fn needed(rows: &[Row], columns: &Columns, required: &[&'static str]) -> Result<(), String> {
+fn check_required_columns(
+    rows: &[NumberedRow],
+    columns: &RegisterColumns,
+    required: &[&'static str],
+) -> Result<(), String> {
     let Some((_, first)) = rows.first() else {
         return Ok(());
     };
     let is_missing = |column: &&&'static str| {
         let has = |name: &str| rows.iter().any(|(_, cells)| cells.contains_key(name));
-        !columns.names_of(column).any(has)
+        !columns.aliases_of(column).any(has)
     };
     match required
         .iter()
         .find(is_missing)
-        .map(|it| usual_name(it, columns))
+        .map(|it| preferred_name(it, columns))
     {
         Some(column) => {
             let have: Vec<&str> = first.keys().map(String::as_str).collect();
@@ -118,12 +126,12 @@ fn needed(rows: &[Row], columns: &Columns, required: &[&'static str]) -> Result<
 }
 
 /// Returns the name that this register uses for a shared column.
-fn usual_name(column: &'static str, columns: &Columns) -> &'static str {
-    columns.names_of(column).last().unwrap_or(column)
+fn preferred_name(column: &'static str, columns: &RegisterColumns) -> &'static str {
+    columns.aliases_of(column).last().unwrap_or(column)
 }
 
 /// Detects the cell delimiter by the header line: spreadsheets use `;` where a comma is the decimal separator.
-fn delimiter(text: &str) -> u8 {
+fn detect_delimiter(text: &str) -> u8 {
     let header = text
         .lines()
         .find(|line| !line.trim().is_empty() && !line.starts_with('#'))
@@ -136,13 +144,13 @@ fn delimiter(text: &str) -> u8 {
     }
 }
 
-fn csv_rows(
+fn parse_csv_rows(
     text: &str,
     name: &str,
-    known: &Columns,
+    known: &RegisterColumns,
     required: &[&'static str],
-) -> Result<Rows, String> {
-    let delimiter = delimiter(text);
+) -> Result<RawRows, String> {
+    let delimiter = detect_delimiter(text);
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .flexible(true)
@@ -153,28 +161,28 @@ fn csv_rows(
         .headers()
         .map_err(|error| format!("{name}: the header line cannot be read: {error}"))?
         .iter()
-        .map(column_name)
+        .map(normalise_column)
         .collect();
     for column in required {
         let has = |name: &str| columns.iter().any(|have| have == name);
-        if !known.names_of(column).any(has) {
+        if !known.aliases_of(column).any(has) {
             return Err(format!(
                 "{name}: the header line has no column `{}`: it has {}",
-                usual_name(column, known),
+                preferred_name(column, known),
                 columns.join(", ")
             ));
         }
     }
-    let mut read = Rows {
+    let mut read = RawRows {
         comma_lists: delimiter == b';',
-        ..Rows::default()
+        ..RawRows::default()
     };
     let mut records = reader.into_records();
     while let Some(record) = records.next() {
         match record {
             Ok(record) => {
                 let end = records.reader().position().byte();
-                csv_row(text, &record, end, &columns, &mut read);
+                add_csv_row(text, &record, end, &columns, &mut read);
             }
             Err(error) => {
                 let line = error.position().map(csv::Position::line);
@@ -183,7 +191,7 @@ fn csv_rows(
         }
         if read.rows.len() == MAX_ROWS {
             let line = records.reader().position().line();
-            read.too_many(line, records.count());
+            read.leave_out_excess(line, records.count());
             break;
         }
     }
@@ -191,7 +199,13 @@ fn csv_rows(
 }
 
 /// Adds the row that ends before the byte `end`, or reports why not.
-fn csv_row(text: &str, record: &StringRecord, end: u64, columns: &[String], read: &mut Rows) {
+fn add_csv_row(
+    text: &str,
+    record: &StringRecord,
+    end: u64,
+    columns: &[String],
+    read: &mut RawRows,
+) {
     let at = |byte: u64| usize::try_from(byte).ok();
     let raw = record.position().and_then(|start| {
         let raw = text.get(at(start.byte())?..at(end)?)?;
@@ -199,7 +213,7 @@ fn csv_row(text: &str, record: &StringRecord, end: u64, columns: &[String], read
     });
     let (line, raw) = raw.unwrap_or_default();
     let row = without_comments(raw);
-    let line = line + newlines(raw) - newlines(row);
+    let line = line + count_newlines(raw) - count_newlines(row);
     let breaks: usize = record.iter().map(|cell| cell.matches('\n').count()).sum();
     if breaks > 0 {
         // Balanced quotes are even in number.
@@ -250,38 +264,38 @@ fn without_comments(mut raw: &str) -> &str {
     }
 }
 
-fn json_array(text: &str) -> Result<Rows, String> {
+fn parse_json_array(text: &str) -> Result<RawRows, String> {
     let items: Vec<&RawValue> =
         serde_json::from_str(text).map_err(|error| format!("no JSON array: {error}"))?;
     let start = text.as_ptr().addr();
     let (mut line, mut seen) = (1, 0);
-    let mut read = Rows::default();
+    let mut read = RawRows::default();
     let beyond = items.len().saturating_sub(MAX_ROWS);
     for item in items.into_iter().take(MAX_ROWS) {
         let at = item.get().as_ptr().addr().saturating_sub(start);
-        line += newlines(text.get(seen..at).unwrap_or_default());
+        line += count_newlines(text.get(seen..at).unwrap_or_default());
         seen = at;
-        read.rows.push((line, cells_of(item.get())));
+        read.rows.push((line, parse_cells(item.get())));
     }
-    read.too_many(line, beyond);
+    read.leave_out_excess(line, beyond);
     Ok(read)
 }
 
-fn json_lines(text: &str) -> Rows {
-    let mut read = Rows::default();
+fn parse_json_lines(text: &str) -> RawRows {
+    let mut read = RawRows::default();
     let mut lines = (1..)
         .zip(text.lines())
         .filter(|(_, text)| !text.trim().is_empty());
     while let Some((line, text)) = lines.next() {
         match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(cells) => read.rows.push((line, lower(cells))),
+            Ok(cells) => read.rows.push((line, normalise_columns(cells))),
             Err(error) => {
                 let what = format!("no JSON object: {error}; the row is left out");
                 read.leave_out(1, Some(line), what);
             }
         }
         if read.rows.len() == MAX_ROWS {
-            read.too_many(line, lines.count());
+            read.leave_out_excess(line, lines.count());
             break;
         }
     }
@@ -289,27 +303,29 @@ fn json_lines(text: &str) -> Rows {
 }
 
 /// Returns the cells of an object. Other JSON has no cells, so its row is refused for missing columns.
-fn cells_of(text: &str) -> Map<String, Value> {
-    serde_json::from_str(text).map(lower).unwrap_or_default()
+fn parse_cells(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text)
+        .map(normalise_columns)
+        .unwrap_or_default()
 }
 
-fn lower(cells: Map<String, Value>) -> Map<String, Value> {
+fn normalise_columns(cells: Map<String, Value>) -> Map<String, Value> {
     cells
         .into_iter()
-        .map(|(column, value)| (column_name(&column), value))
+        .map(|(column, value)| (normalise_column(&column), value))
         .collect()
 }
 
-fn column_name(text: &str) -> String {
+fn normalise_column(text: &str) -> String {
     text.trim().to_ascii_lowercase().replace([' ', '-'], "_")
 }
 
-fn newlines(text: &str) -> u64 {
+fn count_newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
 /// Common other names for columns.
-const OTHER_NAMES: &[(&str, &str)] = &[
+const COLUMN_SYNONYMS: &[(&str, &str)] = &[
     ("approver", "approved_by"),
     ("approved", "approved_by"),
     ("authorised_by", "approved_by"),
@@ -341,14 +357,18 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Reports columns that are nearly a known one, since they would silently have no effect.
-fn misspelt(rows: &[Row], known: &Columns, problems: &mut Vec<Problem>) {
+fn report_misspelt_columns(
+    rows: &[NumberedRow],
+    known: &RegisterColumns,
+    problems: &mut Vec<Problem>,
+) {
     let mut told = Vec::new();
     for (line, cells) in rows.iter().take(100) {
         for column in cells.keys() {
-            if known.know(column) || told.contains(column) {
+            if known.contains(column) || told.contains(column) {
                 continue;
             }
-            if let Some(name) = meant(column, known) {
+            if let Some(name) = closest_column(column, known) {
                 told.push(column.clone());
                 problems.push(Problem {
                     line: Some(*line),
@@ -360,15 +380,15 @@ fn misspelt(rows: &[Row], known: &Columns, problems: &mut Vec<Problem>) {
 }
 
 /// Returns the known column that an unknown one seems to mean.
-fn meant(column: &str, known: &Columns) -> Option<&'static str> {
-    let other = OTHER_NAMES.iter().find(|(name, _)| *name == column);
-    if let Some((_, name)) = other.filter(|(_, name)| known.know(name)) {
+fn closest_column(column: &str, known: &RegisterColumns) -> Option<&'static str> {
+    let other = COLUMN_SYNONYMS.iter().find(|(name, _)| *name == column);
+    if let Some((_, name)) = other.filter(|(_, name)| known.contains(name)) {
         return Some(name);
     }
     let (likeness, name) = known
         .names()
         .map(|name| (strsim::jaro_winkler(name, column), name))
         .max_by(|left, right| left.0.total_cmp(&right.0))?;
-    let is_slip = column.len() >= SHORT && strsim::osa_distance(name, column) == 1;
-    (likeness >= MISSPELT || is_slip).then_some(name)
+    let is_slip = column.len() >= MIN_TYPO_LEN && strsim::osa_distance(name, column) == 1;
+    (likeness >= MIN_SIMILARITY || is_slip).then_some(name)
 }

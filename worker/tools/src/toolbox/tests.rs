@@ -5,28 +5,28 @@ use serde_json::{Value, json};
 use super::*;
 use crate::testing;
 
-struct NoPast;
+struct NoPastCases;
 
 #[async_trait]
-impl PastCases for NoPast {
-    async fn similar(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
+impl PastCases for NoPastCases {
+    async fn similar_cases(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
         Ok(Vec::new())
     }
 }
 
 #[derive(Debug, serde::Deserialize)]
-struct File {
+struct ToolsFile {
     tool: Vec<ToolConfig>,
 }
 
-fn read(text: &str) -> Result<Vec<ToolConfig>, String> {
-    toml::from_str::<File>(text)
+fn parse_configs(text: &str) -> Result<Vec<ToolConfig>, String> {
+    toml::from_str::<ToolsFile>(text)
         .map(|file| file.tool)
         .map_err(|error| error.to_string())
 }
 
-fn build(text: &str, base: &Path) -> Result<Tools, ToolConfigError> {
-    Tools::build(&read(text).unwrap(), Arc::new(NoPast), base)
+fn build(text: &str, base: &Path) -> Result<ConfiguredToolbox, ToolConfigError> {
+    ConfiguredToolbox::build(&parse_configs(text).unwrap(), Arc::new(NoPastCases), base)
 }
 
 const ALL: &str = r#"
@@ -84,7 +84,7 @@ fn every_kind_is_configured_and_checked() {
             "past_cases"
         ]
     );
-    let reports = tools.check();
+    let reports = tools.check_registers();
     let assets = reports
         .iter()
         .find(|report| report.name == "assets")
@@ -137,7 +137,7 @@ fn unknown_keys_kinds_and_bad_values_are_refused_by_name() {
             "unknown variant `syslog`",
         ),
     ] {
-        let error = read(text).unwrap_err();
+        let error = parse_configs(text).unwrap_err();
         assert!(error.contains(message), "{error}");
     }
     for (text, message) in [
@@ -175,7 +175,11 @@ fn unknown_keys_kinds_and_bad_values_are_refused_by_name() {
     }
 }
 
-async fn call(tools: &Tools, tool: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+async fn call(
+    tools: &ConfiguredToolbox,
+    tool: &str,
+    arguments: Value,
+) -> Result<ToolOutput, ToolError> {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     tools
         .call(&ToolCall::new(tool, arguments), &testing::context())
@@ -184,7 +188,7 @@ async fn call(tools: &Tools, tool: &str, arguments: Value) -> Result<ToolOutput,
 
 #[tokio::test]
 async fn the_defaults_work_without_configuration() {
-    let tools = Tools::defaults(Arc::new(NoPast));
+    let tools = ConfiguredToolbox::defaults(Arc::new(NoPastCases));
     let output = call(
         &tools,
         "watchlist",
@@ -208,7 +212,7 @@ async fn the_defaults_work_without_configuration() {
     assert_eq!(error.to_string(), "there is no tool \"shell\" here");
     assert!(
         tools
-            .check()
+            .check_registers()
             .iter()
             .all(|report| report.problems.is_empty())
     );
@@ -219,9 +223,9 @@ async fn a21_secrets_and_hidden_characters_do_not_come_out_of_a_register() {
     let row = "id,name,purpose,notes\npayments-ledger,x,\"keep\u{200b}s ledgers, AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEZ\",xoxb-123456789012-1234567890123-AbCdEfGhIjKlMnOpQrStUvWx\n";
     let configs = [ToolConfig::AssetLookup(crate::AssetLookup {
         name: "assets".to_owned(),
-        path: crate::Content::embedded("assets.csv", row),
+        path: crate::ContentSource::embedded("assets.csv", row),
     })];
-    let tools = Tools::build(&configs, Arc::new(NoPast), Path::new(".")).unwrap();
+    let tools = ConfiguredToolbox::build(&configs, Arc::new(NoPastCases), Path::new(".")).unwrap();
     let output = call(&tools, "assets", json!({"indicator": "payments-ledger"}))
         .await
         .unwrap();
@@ -233,16 +237,13 @@ async fn a21_secrets_and_hidden_characters_do_not_come_out_of_a_register() {
         text.contains("payments-ledger") && text.contains("ledgers"),
         "{text}"
     );
+    assert!(output.flags.iter().any(
+        |flag| matches!(flag, nightshift_alert::ContentFlag::Redacted { count } if *count >= 2)
+    ));
     assert!(
         output
             .flags
-            .iter()
-            .any(|flag| matches!(flag, nightshift_alert::Flag::Redacted { count } if *count >= 2))
-    );
-    assert!(
-        output
-            .flags
-            .contains(&nightshift_alert::Flag::HiddenText { count: 1 })
+            .contains(&nightshift_alert::ContentFlag::HiddenText { count: 1 })
     );
 }
 
@@ -260,7 +261,7 @@ fn the_samples_of_the_documentation_are_read() {
     let [toml] = blocks("toml")[..] else {
         panic!("one block of toml")
     };
-    assert_eq!(read(toml).unwrap().len(), 6);
+    assert_eq!(parse_configs(toml).unwrap().len(), 6);
     build(toml, Path::new(".")).unwrap();
     let kinds = [
         "asset_lookup",
@@ -274,7 +275,7 @@ fn the_samples_of_the_documentation_are_read() {
     for (kind, sample) in kinds.iter().zip(samples) {
         std::fs::write(folder.path().join("sample.csv"), sample).unwrap();
         let config = format!("[[tool]]\nname='t'\nkind='{kind}'\npath='sample.csv'");
-        let report = &build(&config, folder.path()).unwrap().check()[0];
+        let report = &build(&config, folder.path()).unwrap().check_registers()[0];
         assert_eq!(report.problems, [], "{kind}");
         assert_eq!(report.records, sample.lines().count() - 1, "{kind}");
     }

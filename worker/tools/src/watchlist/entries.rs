@@ -9,10 +9,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use nightshift_alert::IndicatorKind;
 
-use super::values::{Value, values};
+use super::entry_values::{EntryValue, parse_values};
 use crate::arguments::Subject;
-use crate::content::Content;
-use crate::pattern::network;
+use crate::content::ContentSource;
+use crate::pattern::parse_network;
 use crate::register::Problem;
 
 /// Most problems that are listed.
@@ -22,7 +22,7 @@ const MAX_PROBLEMS: usize = 200;
 pub(super) const ENTRY_COLUMNS: [&str; 4] = ["indicator", "entry", "value", "ioc"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct WatchlistEntry {
     pub(super) text: String,
     pub(super) note: Option<String>,
     /// Meaning of this entry, if it differs from that of the list.
@@ -30,29 +30,29 @@ pub(super) struct Entry {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Entries {
-    names: HashMap<String, Entry>,
-    nets: HashMap<IpNet, Entry>,
+pub(super) struct WatchlistEntries {
+    names: HashMap<String, WatchlistEntry>,
+    networks: HashMap<IpNet, WatchlistEntry>,
     /// Prefix lengths among `nets`, separate for the two IP versions.
-    lengths: BTreeSet<(bool, u8)>,
+    prefix_lengths: BTreeSet<(bool, u8)>,
     /// Lines that could not be used.
     pub(super) left_out: usize,
     pub(super) problems: Vec<Problem>,
 }
 
-impl Entries {
+impl WatchlistEntries {
     pub(super) fn len(&self) -> usize {
-        self.names.len() + self.nets.len()
+        self.names.len() + self.networks.len()
     }
 
     /// Returns what is wrong with a list that has lines but no usable one.
-    pub(super) fn unusable(&self) -> Option<String> {
+    pub(super) fn unusable_reason(&self) -> Option<String> {
         let first = self.problems.first().filter(|_| self.len() == 0)?;
         Some(format!("no line of it can be used: {first}"))
     }
 
     /// Returns the entries that match the value, the closest first.
-    pub(super) fn find(&self, subject: &Subject) -> Vec<&Entry> {
+    pub(super) fn find(&self, subject: &Subject) -> Vec<&WatchlistEntry> {
         match subject.kind {
             IndicatorKind::Ip => self.find_address(&subject.value),
             IndicatorKind::Domain => self.find_domain(&subject.value),
@@ -81,7 +81,7 @@ impl Entries {
         }
     }
 
-    fn find_name(&self, name: &str) -> Vec<&Entry> {
+    fn find_name(&self, name: &str) -> Vec<&WatchlistEntry> {
         self.names
             .get(&name.to_ascii_lowercase())
             .into_iter()
@@ -89,7 +89,7 @@ impl Entries {
     }
 
     /// Finds the name itself and each parent domain.
-    fn find_domain(&self, name: &str) -> Vec<&Entry> {
+    fn find_domain(&self, name: &str) -> Vec<&WatchlistEntry> {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         let above = name
             .match_indices('.')
@@ -100,22 +100,23 @@ impl Entries {
             .collect()
     }
 
-    fn find_address(&self, text: &str) -> Vec<&Entry> {
-        let Some(single) = network(text).filter(|net| net.prefix_len() == net.max_prefix_len())
+    fn find_address(&self, text: &str) -> Vec<&WatchlistEntry> {
+        let Some(single) =
+            parse_network(text).filter(|net| net.prefix_len() == net.max_prefix_len())
         else {
             return Vec::new();
         };
-        self.lengths
+        self.prefix_lengths
             .iter()
             .rev()
             .filter(|(is_v4, _)| *is_v4 == single.addr().is_ipv4())
             .filter_map(|(_, length)| IpNet::new(single.addr(), *length).ok())
-            .filter_map(|net| self.nets.get(&net.trunc()))
+            .filter_map(|net| self.networks.get(&net.trunc()))
             .collect()
     }
 
     /// Finds an image as written, without its digest, and without its tag.
-    fn find_image(&self, image: &str) -> Vec<&Entry> {
+    fn find_image(&self, image: &str) -> Vec<&WatchlistEntry> {
         let untagged = |text: &str| match text.rsplit_once(':') {
             Some((name, tag)) if !tag.contains('/') => name.to_owned(),
             _ => text.to_owned(),
@@ -131,11 +132,11 @@ impl Entries {
     }
 
     fn add(&mut self, line: u64, text: &str, note: Option<String>, meaning: Option<String>) {
-        let values = match values(text) {
+        let values = match parse_values(text) {
             Ok(values) => values,
-            Err(what) => return self.problem(line, format!("{text:?} {what}; it is left out")),
+            Err(what) => return self.leave_out(line, format!("{text:?} {what}; it is left out")),
         };
-        let entry = Entry {
+        let entry = WatchlistEntry {
             text: text.to_owned(),
             note,
             meaning,
@@ -143,12 +144,12 @@ impl Entries {
         for value in values {
             let entry = || entry.clone();
             match value {
-                Value::Net(net) => {
-                    self.lengths
+                EntryValue::Network(net) => {
+                    self.prefix_lengths
                         .insert((net.addr().is_ipv4(), net.prefix_len()));
-                    self.nets.entry(net).or_insert_with(entry);
+                    self.networks.entry(net).or_insert_with(entry);
                 }
-                Value::Name(name) => {
+                EntryValue::Name(name) => {
                     self.names.entry(name).or_insert_with(entry);
                 }
             }
@@ -156,7 +157,7 @@ impl Entries {
     }
 
     /// Reports a line and leaves it out.
-    fn problem(&mut self, line: u64, what: String) {
+    fn leave_out(&mut self, line: u64, what: String) {
         self.left_out += 1;
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(Problem {
@@ -167,19 +168,19 @@ impl Entries {
     }
 }
 
-pub(super) fn parse(content: &Content, text: &str) -> Result<Entries, String> {
-    let mut entries = Entries::default();
-    if content.ending() == "csv" {
-        csv_entries(content, text, &mut entries)?;
+pub(super) fn parse(content: &ContentSource, text: &str) -> Result<WatchlistEntries, String> {
+    let mut entries = WatchlistEntries::default();
+    if content.extension() == "csv" {
+        add_csv_rows(content, text, &mut entries)?;
     } else {
         for (line, text) in (1..).zip(text.lines()) {
-            text_entry(line, text, &mut entries);
+            add_text_line(line, text, &mut entries);
         }
     }
     Ok(entries)
 }
 
-fn text_entry(line: u64, text: &str, entries: &mut Entries) {
+fn add_text_line(line: u64, text: &str, entries: &mut WatchlistEntries) {
     let (value, note) = split_note(text);
     let note = Some(note.trim().to_owned()).filter(|note| !note.is_empty());
     let words: Vec<&str> = value.split_whitespace().collect();
@@ -194,7 +195,7 @@ fn text_entry(line: u64, text: &str, entries: &mut Entries) {
             }
         }
         [value] => entries.add(line, value, note, None),
-        _ => entries.problem(
+        _ => entries.leave_out(
             line,
             format!(
                 "{:?} is more than one word: one entry per line, notes after `#`",
@@ -217,7 +218,11 @@ fn split_note(text: &str) -> (&str, &str) {
     (text, "")
 }
 
-fn csv_entries(content: &Content, text: &str, entries: &mut Entries) -> Result<(), String> {
+fn add_csv_rows(
+    content: &ContentSource,
+    text: &str,
+    entries: &mut WatchlistEntries,
+) -> Result<(), String> {
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
         .trim(csv::Trim::All)
@@ -254,7 +259,7 @@ fn csv_entries(content: &Content, text: &str, entries: &mut Entries) -> Result<(
             }
             Err(error) => {
                 let line = error.position().map_or(0, csv::Position::line);
-                entries.problem(line, format!("{error}; the row is left out"));
+                entries.leave_out(line, format!("{error}; the row is left out"));
             }
         }
     }

@@ -1,4 +1,4 @@
-use nightshift_alert::{Indicator, Role};
+use nightshift_alert::{Indicator, IndicatorRole};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use super::*;
 use crate::testing;
 
 fn tool(lists: &[(&str, &str, &'static str, &'static str)]) -> Watchlist {
-    Watchlist::new(Config {
+    Watchlist::new(WatchlistConfig {
         name: "watch".to_owned(),
         lists: lists
             .iter()
-            .map(|(name, meaning, file, text)| List {
+            .map(|(name, meaning, file, text)| WatchlistFile {
                 name: (*name).to_owned(),
-                path: Content::embedded(file, text),
+                path: ContentSource::embedded(file, text),
                 meaning: (*meaning).to_owned(),
             })
             .collect(),
@@ -269,7 +269,7 @@ async fn a_url_with_random_parts_is_found_and_its_neighbour_is_not() {
     ] {
         let body = ask(&tool, url).await;
         assert_eq!(body["listed"], true, "{url}");
-        let shown = Indicator::parse(IndicatorKind::Url, url, Role::Related).unwrap();
+        let shown = Indicator::parse(IndicatorKind::Url, url, IndicatorRole::Related).unwrap();
         let again = ask(&tool, &shown.value).await;
         assert_eq!(again["listed"], true, "{url} as its case has it");
     }
@@ -286,9 +286,9 @@ proptest! {
     #[test]
     fn any_list_is_read(text in "(.{0,20}\n){0,6}", csv: bool, value in ".{0,20}") {
         let name = if csv { "x.csv" } else { "x.txt" };
-        let content = Content::Text { name: name.into(), text: text.clone().into() };
+        let content = ContentSource::Text { name: name.into(), text: text.clone().into() };
         if let Ok(entries) = entries::parse(&content, &text) {
-            for kind in TYPES {
+            for kind in SUPPORTED_KINDS {
                 entries.find(&Subject::new(kind, value.as_str()));
             }
         }
@@ -298,7 +298,7 @@ proptest! {
     fn an_address_is_listed_exactly_when_its_network_is(ip: u32, other: u32, prefix in 1_u8..=32) {
         let (ip, other) = (std::net::Ipv4Addr::from(ip), std::net::Ipv4Addr::from(other));
         let text = format!("{ip}/{prefix}\n");
-        let content = Content::Text { name: "x.txt".into(), text: text.clone().into() };
+        let content = ContentSource::Text { name: "x.txt".into(), text: text.clone().into() };
         let entries = entries::parse(&content, &text).unwrap();
         let net: ipnet::IpNet = format!("{ip}/{prefix}").parse().unwrap();
         let subject = Subject::new(IndicatorKind::Ip, other.to_string());

@@ -52,8 +52,8 @@ fn a_loopback_address_is_open_and_others_need_a_token_or_a_proxy() {
 
 #[test]
 fn what_cannot_be_is_refused_with_how_to_mend_it() {
-    type Change = fn(&mut WebConfig);
-    let cases: [(&str, Change); 13] = [
+    type ConfigEdit = fn(&mut WebConfig);
+    let cases: [(&str, ConfigEdit); 13] = [
         ("no address and port", |web| web.listen = "8080".into()),
         ("metrics_listen", |web| {
             web.metrics_listen = "nowhere".into()

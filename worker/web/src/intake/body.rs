@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use axum::http::HeaderMap;
 
 /// Most bytes of a body. A body above 1 MiB cannot be read as alerts and becomes a dead letter with its bytes.
-pub(super) const MOST_BYTES: usize = 16 << 20;
+pub(super) const MAX_BYTES: usize = 16 << 20;
 /// Memory for all waiting bodies of authenticated senders, in KiB.
-pub(super) const PROVEN_KIB: usize = 96 << 10;
+pub(super) const AUTHENTICATED_KIB: usize = 96 << 10;
 /// Memory for all bodies that authenticate their sender by their contents or signature, in KiB. Anybody can send
 /// these.
-pub(super) const UNPROVEN_KIB: usize = 32 << 10;
+pub(super) const UNAUTHENTICATED_KIB: usize = 32 << 10;
 /// Most attributes of one message.
-const MOST_ATTRIBUTES: usize = 64;
+const MAX_ATTRIBUTES: usize = 64;
 
 /// Returns the headers that describe the body: those of a CloudEvent in binary mode, the content type, the trace
 /// context.
@@ -26,6 +26,6 @@ pub(super) fn attributes(headers: &HeaderMap) -> BTreeMap<String, String> {
         .filter_map(|(name, value)| {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         })
-        .take(MOST_ATTRIBUTES)
+        .take(MAX_ATTRIBUTES)
         .collect()
 }

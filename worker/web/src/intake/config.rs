@@ -1,16 +1,16 @@
 //! The configuration `[[source]] kind = "http"`: who may post alerts, and how they authenticate.
 //!
-//! A source has its own credentials, separate from those of the pages. [`Config::check`] reports what is wrong
+//! A source has its own credentials, separate from those of the pages. [`HttpConfig::check`] reports what is wrong
 //! without reading secrets. Secrets are read for each request, so that a changed file takes effect immediately.
 
 use std::fmt;
 
-use nightshift_engine::reach::is_loopback;
+use nightshift_engine::hosts::is_loopback;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
-use crate::config::concealed;
+use crate::config::without_credentials;
 
 /// Google's public keys for tokens of Pub/Sub
 /// (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>).
@@ -20,7 +20,7 @@ const GOOGLE_KEYS: &str = "https://www.googleapis.com/oauth2/v3/certs";
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Http")]
-pub struct Config {
+pub struct HttpConfig {
     /// The source's name.
     pub name: String,
     /// Bearer tokens for posts to `/v1/alerts`: `env:NAME` or `file:PATH`, at least 20 characters each.
@@ -32,10 +32,10 @@ pub struct Config {
     pub signing_secrets: Vec<String>,
     /// Topics of Amazon SNS, at `/v1/alerts/sns`.
     #[serde(default)]
-    pub sns: Option<SnsConfig>,
+    pub sns: Option<HttpSnsConfig>,
     /// A push subscription of Google Cloud Pub/Sub, at `/v1/alerts/pubsub`.
     #[serde(default)]
-    pub pubsub: Option<PushConfig>,
+    pub pubsub: Option<HttpPubsubConfig>,
     /// The only feeds that are accepted. Empty: all.
     #[serde(default)]
     pub feeds: Vec<String>,
@@ -48,7 +48,7 @@ pub struct Config {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HttpSns")]
-pub struct SnsConfig {
+pub struct HttpSnsConfig {
     /// ARNs of the topics. Messages of other topics are refused, and their subscriptions are not confirmed.
     pub topics: Vec<String>,
     /// Endpoint for certificates and confirmations instead of the region's own SNS, such as a VPC endpoint.
@@ -60,7 +60,7 @@ pub struct SnsConfig {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HttpPubsub")]
-pub struct PushConfig {
+pub struct HttpPubsubConfig {
     /// The audience of the subscription's tokens: the configured one, or else the push URL.
     pub audience: String,
     /// Emails of the service accounts whose tokens are accepted.
@@ -72,13 +72,13 @@ pub struct PushConfig {
 
 /// An SNS topic, parsed from its ARN.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Topic {
+pub(super) struct SnsTopic {
     pub(super) arn: String,
     /// `sns.<region>.amazonaws.com`, with `.cn` in China: the only host that may serve its certificates.
     pub(super) host: String,
 }
 
-impl Config {
+impl HttpConfig {
     /// Checks the configuration by itself, without reading a secret or making a call.
     ///
     /// # Errors
@@ -93,14 +93,14 @@ impl Config {
             ("tokens", &self.tokens),
             ("signing_secrets", &self.signing_secrets),
         ] {
-            if secrets.iter().any(|one| !is_elsewhere(one)) {
+            if secrets.iter().any(|one| !is_secret_reference(one)) {
                 return Err(format!(
                     "{key}: one is written out; put it into the environment or a file, and write \"env:NAME\" or \
                      \"file:PATH\""
                 ));
             }
         }
-        if !self.takes_posts() && self.sns.is_none() && self.pubsub.is_none() {
+        if !self.accepts_posts() && self.sns.is_none() && self.pubsub.is_none() {
             return Err(
                 "nobody could hand anything in: set tokens, signing_secrets, sns or pubsub"
                     .to_owned(),
@@ -114,7 +114,7 @@ impl Config {
     }
 
     /// Returns whether `/v1/alerts` accepts posts for this source.
-    pub(super) fn takes_posts(&self) -> bool {
+    pub(super) fn accepts_posts(&self) -> bool {
         !self.tokens.is_empty() || !self.signing_secrets.is_empty()
     }
 
@@ -123,7 +123,7 @@ impl Config {
     /// # Errors
     ///
     /// Says which ARN is invalid.
-    pub(super) fn topics(&self) -> Result<Vec<Topic>, String> {
+    pub(super) fn topics(&self) -> Result<Vec<SnsTopic>, String> {
         let Some(sns) = &self.sns else {
             return Ok(Vec::new());
         };
@@ -175,7 +175,7 @@ impl Config {
             return Ok(None);
         };
         let url = Url::parse(text).ok().filter(Url::has_host);
-        let shown = concealed(text);
+        let shown = without_credentials(text);
         let url = url.ok_or_else(|| {
             format!("{key} = {shown:?} is no address; write it as in \"https://host/path\"")
         })?;
@@ -192,7 +192,7 @@ impl Config {
     }
 }
 
-fn is_elsewhere(reference: &str) -> bool {
+fn is_secret_reference(reference: &str) -> bool {
     let named = |scheme: &str| {
         reference
             .strip_prefix(scheme)
@@ -202,7 +202,7 @@ fn is_elsewhere(reference: &str) -> bool {
 }
 
 /// Parses `arn:aws:sns:eu-west-1:111122223333:name`.
-fn topic(arn: &str) -> Result<Topic, String> {
+fn topic(arn: &str) -> Result<SnsTopic, String> {
     let wrong = || {
         format!(
             "sns.topics: {arn:?} is no ARN of a topic; write it as in \"arn:aws:sns:eu-west-1:111122223333:guardduty\""
@@ -225,13 +225,13 @@ fn topic(arn: &str) -> Result<Topic, String> {
     if !is_word(region) || !is_account || name.is_empty() {
         return Err(wrong());
     }
-    Ok(Topic {
+    Ok(SnsTopic {
         arn: arn.to_owned(),
         host: format!("sns.{region}.amazonaws.com{suffix}"),
     })
 }
 
-impl fmt::Display for Topic {
+impl fmt::Display for SnsTopic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.arn)
     }
@@ -243,7 +243,7 @@ mod tests {
 
     fn checked(text: &str) -> Result<(), String> {
         let json = format!("{{\"name\": \"in\", {text}}}");
-        serde_json::from_str::<Config>(&json).unwrap().check()
+        serde_json::from_str::<HttpConfig>(&json).unwrap().check()
     }
 
     #[test]

@@ -14,10 +14,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::Sha256;
 
-use super::answer::Refused;
-use super::config::Config;
+use super::config::HttpConfig;
+use super::response::IntakeError;
 use super::source::{HttpSource, IntakeSecrets};
-use crate::access::{self, only};
+use crate::access::{self, single_header};
 
 pub(super) const ID: &str = "webhook-id";
 pub(super) const TIMESTAMP: &str = "webhook-timestamp";
@@ -25,9 +25,9 @@ pub(super) const SIGNATURE: &str = "webhook-signature";
 /// Largest difference between the sender's clock and ours, in seconds. Older requests may be replays.
 const WINDOW_SECS: u64 = 300;
 /// Most signatures of one request that are checked.
-const MOST_SIGNATURES: usize = 8;
+const MAX_SIGNATURES: usize = 8;
 /// Shortest token, in characters, that cannot be guessed.
-const SHORTEST_TOKEN: usize = 20;
+const MIN_TOKEN_CHARS: usize = 20;
 /// Prefix of a signing secret.
 const PREFIX: &str = "whsec_";
 /// Length of a key in bytes, as the specification bounds it.
@@ -39,41 +39,41 @@ pub(super) const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// A request with signature headers and a current timestamp.
-pub(super) struct Signed<'a> {
+pub(super) struct SignedRequest<'a> {
     id: &'a str,
     timestamp: &'a str,
     codes: Vec<[u8; 32]>,
 }
 
-impl<'a> Signed<'a> {
+impl<'a> SignedRequest<'a> {
     /// Reads the signature headers. Returns `None` when the request has none.
     ///
     /// # Errors
     ///
     /// Says what is wrong with the headers, as far as this shows without the body.
-    pub(super) fn read(
+    pub(super) fn from_headers(
         headers: &'a HeaderMap,
         now: DateTime<Utc>,
-    ) -> Result<Option<Self>, Refused> {
+    ) -> Result<Option<Self>, IntakeError> {
         if !headers.contains_key(SIGNATURE) {
             return Ok(None);
         }
-        let only = |name| only(headers, name).ok_or(Refused::Unsigned);
+        let only = |name| single_header(headers, name).ok_or(IntakeError::Unsigned);
         let (id, timestamp, signatures) = (only(ID)?, only(TIMESTAMP)?, only(SIGNATURE)?);
         let is_number = timestamp.bytes().all(|byte| byte.is_ascii_digit());
         let at: Option<i64> = timestamp.parse().ok().filter(|_| is_number);
-        let at = at.ok_or(Refused::Unsigned)?;
+        let at = at.ok_or(IntakeError::Unsigned)?;
         if now.timestamp().abs_diff(at) > WINDOW_SECS {
-            return Err(Refused::OldSignature);
+            return Err(IntakeError::OldSignature);
         }
-        let words = signatures.split_ascii_whitespace().take(MOST_SIGNATURES);
+        let words = signatures.split_ascii_whitespace().take(MAX_SIGNATURES);
         let codes = words.filter_map(|word| {
             let code = BASE64.decode(word.strip_prefix("v1,")?).ok()?;
             code.try_into().ok()
         });
         let codes: Vec<_> = codes.collect();
         if codes.is_empty() {
-            return Err(Refused::Unsigned);
+            return Err(IntakeError::Unsigned);
         }
         Ok(Some(Self {
             id,
@@ -92,26 +92,28 @@ impl<'a> Signed<'a> {
         }
         let ours = mac.finalize().into_bytes().into();
         let codes = self.codes.iter();
-        codes.fold(false, |found, code| found | access::same(&ours, code))
+        codes.fold(false, |found, code| {
+            found | access::constant_time_eq(&ours, code)
+        })
     }
 }
 
 /// Whether a credential matches a secret of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Proof {
+pub(super) enum CredentialMatch {
     /// No secret matches.
-    None,
+    NoMatch,
     /// No readable secret matches, and one secret cannot be read.
     Unknown,
     /// A secret matches.
-    Given,
+    Matched,
 }
 
-impl Proof {
-    fn of(fits: Option<bool>) -> Self {
+impl CredentialMatch {
+    fn from_result(fits: Option<bool>) -> Self {
         match fits {
-            Some(true) => Self::Given,
-            Some(false) => Self::None,
+            Some(true) => Self::Matched,
+            Some(false) => Self::NoMatch,
             None => Self::Unknown,
         }
     }
@@ -119,27 +121,32 @@ impl Proof {
 
 impl HttpSource {
     /// Compares a token with the tokens of this source.
-    pub(super) fn has_token(&self, shown: &[u8]) -> Proof {
-        let shown = access::hash(shown);
+    pub(super) fn match_token(&self, shown: &[u8]) -> CredentialMatch {
+        let shown = access::sha256(shown);
         let tokens = self.config.tokens.iter();
-        tokens.fold(Proof::None, |proof, reference| {
+        tokens.fold(CredentialMatch::NoMatch, |proof, reference| {
             let token = self.usable("tokens", reference, token);
-            let fits = token
-                .map(|token| access::same(&access::hash(token.expose_secret().as_bytes()), &shown));
-            proof.max(Proof::of(fits))
+            let fits = token.map(|token| {
+                access::constant_time_eq(&access::sha256(token.expose_secret().as_bytes()), &shown)
+            });
+            proof.max(CredentialMatch::from_result(fits))
         })
     }
 
     /// Checks the signature of a body with the secrets of this source.
-    pub(super) fn has_signed(&self, signed: &Signed<'_>, body: &[u8]) -> Proof {
+    pub(super) fn match_signature(
+        &self,
+        signed: &SignedRequest<'_>,
+        body: &[u8],
+    ) -> CredentialMatch {
         let secrets = self.config.signing_secrets.iter();
-        secrets.fold(Proof::None, |proof, reference| {
-            let keys = self.usable("signing_secrets", reference, keys);
+        secrets.fold(CredentialMatch::NoMatch, |proof, reference| {
+            let keys = self.usable("signing_secrets", reference, parse_signing_keys);
             let fits = keys.map(|keys| {
                 keys.iter()
                     .fold(false, |any, key| any | signed.by(key, body))
             });
-            proof.max(Proof::of(fits))
+            proof.max(CredentialMatch::from_result(fits))
         })
     }
 
@@ -150,9 +157,9 @@ impl HttpSource {
         reference: &str,
         parse: fn(&SecretString) -> Result<T, String>,
     ) -> Option<T> {
-        let read = read(&self.secrets, key, reference, parse);
+        let read = read_secret(&self.secrets, key, reference, parse);
         read.inspect_err(|why| {
-            if self.tells.may() {
+            if self.log_throttle.is_due() {
                 tracing::error!(source.name = self.config.name, why, "nobody can use it");
             }
         })
@@ -161,15 +168,16 @@ impl HttpSource {
 }
 
 /// Returns what is wrong with unusable secrets of a source, and how to correct each.
-pub fn wrong_secrets(config: &Config, secrets: &IntakeSecrets) -> Vec<String> {
+pub fn secret_problems(config: &HttpConfig, secrets: &IntakeSecrets) -> Vec<String> {
     let tokens = config.tokens.iter();
-    let tokens = tokens.filter_map(|one| read(secrets, "tokens", one, token).err());
+    let tokens = tokens.filter_map(|one| read_secret(secrets, "tokens", one, token).err());
     let signing = config.signing_secrets.iter();
-    let signing = signing.filter_map(|one| read(secrets, "signing_secrets", one, keys).err());
+    let signing = signing
+        .filter_map(|one| read_secret(secrets, "signing_secrets", one, parse_signing_keys).err());
     tokens.chain(signing).collect()
 }
 
-fn read<T>(
+fn read_secret<T>(
     secrets: &IntakeSecrets,
     key: &str,
     reference: &str,
@@ -180,16 +188,16 @@ fn read<T>(
 }
 
 fn token(secret: &SecretString) -> Result<SecretString, String> {
-    if secret.expose_secret().chars().count() < SHORTEST_TOKEN {
+    if secret.expose_secret().chars().count() < MIN_TOKEN_CHARS {
         return Err(format!(
-            "is shorter than {SHORTEST_TOKEN} characters; make one with `openssl rand -hex 32`"
+            "is shorter than {MIN_TOKEN_CHARS} characters; make one with `openssl rand -hex 32`"
         ));
     }
     Ok(secret.clone())
 }
 
 /// Parses one secret, or several separated by spaces.
-pub(super) fn keys(secret: &SecretString) -> Result<Vec<SecretSlice<u8>>, String> {
+pub(super) fn parse_signing_keys(secret: &SecretString) -> Result<Vec<SecretSlice<u8>>, String> {
     const HOW: &str = "make one with: echo \"whsec_$(openssl rand -base64 32)\"";
     let words = secret.expose_secret().split_whitespace();
     let keys = words.map(|word| {

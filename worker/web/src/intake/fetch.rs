@@ -6,17 +6,17 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use nightshift_engine::causes::with_causes;
+use nightshift_engine::error_chain::format_error_chain;
 use reqwest::StatusCode;
 use reqwest::header::CACHE_CONTROL;
 use reqwest::redirect::Policy;
 use url::Url;
 
-const CALL: Duration = Duration::from_secs(5);
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The response to a call.
 #[derive(Debug)]
-pub(super) struct Fetched {
+pub(super) struct FetchResponse {
     pub(super) bytes: Vec<u8>,
     /// Cache lifetime in seconds.
     pub(super) max_age_secs: Option<u64>,
@@ -24,13 +24,13 @@ pub(super) struct Fetched {
 
 /// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Missed {
+pub(super) enum FetchError {
     /// No response, or an incomplete one, with the cause.
     #[error("{0}")]
-    Silent(String),
+    NoAnswer(String),
     /// A status other than success.
     #[error("it answered {0}")]
-    Answered(StatusCode),
+    Status(StatusCode),
     /// The response exceeds this many bytes.
     #[error("it sent more than {0} bytes")]
     TooLarge(usize),
@@ -39,21 +39,21 @@ pub(super) enum Missed {
     Other(&'static str),
 }
 
-impl Missed {
+impl FetchError {
     /// Returns whether the host is unreachable and would not answer another call either.
-    pub(super) fn is_away(&self) -> bool {
+    pub(super) fn is_unreachable(&self) -> bool {
         match self {
-            Self::Silent(_) => true,
-            Self::Answered(status) => status.is_server_error(),
+            Self::NoAnswer(_) => true,
+            Self::Status(status) => status.is_server_error(),
             Self::TooLarge(_) | Self::Other(_) => false,
         }
     }
 }
 
 /// An HTTP client for these calls.
-pub(super) struct Fetch(reqwest::Client);
+pub(super) struct HttpFetcher(reqwest::Client);
 
-impl Fetch {
+impl HttpFetcher {
     /// Creates the client.
     ///
     /// # Errors
@@ -61,20 +61,28 @@ impl Fetch {
     /// Fails when TLS is not available.
     pub(super) fn new() -> Result<Self, String> {
         let client = reqwest::Client::builder()
-            .timeout(CALL)
+            .timeout(CALL_TIMEOUT)
             .redirect(Policy::none())
             .build();
-        client
-            .map(Self)
-            .map_err(|error| format!("cannot call anybody over https: {}", with_causes(&error)))
+        client.map(Self).map_err(|error| {
+            format!(
+                "cannot call anybody over https: {}",
+                format_error_chain(&error)
+            )
+        })
     }
 
     /// Fetches a URL whose contents have at most `most_bytes`.
-    pub(super) async fn get(&self, url: Url, most_bytes: usize) -> Result<Fetched, Missed> {
-        let silent = |error: reqwest::Error| Missed::Silent(with_causes(&error.without_url()));
+    pub(super) async fn get(
+        &self,
+        url: Url,
+        most_bytes: usize,
+    ) -> Result<FetchResponse, FetchError> {
+        let silent =
+            |error: reqwest::Error| FetchError::NoAnswer(format_error_chain(&error.without_url()));
         let answer = self.0.get(url).send().await.map_err(silent)?;
         if !answer.status().is_success() {
-            return Err(Missed::Answered(answer.status()));
+            return Err(FetchError::Status(answer.status()));
         }
         let max_age_secs = answer.headers().get(CACHE_CONTROL).and_then(|value| {
             let mut parts = value.to_str().ok()?.split(',').map(str::trim);
@@ -85,11 +93,11 @@ impl Fetch {
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(silent)?;
             if bytes.len() + chunk.len() > most_bytes {
-                return Err(Missed::TooLarge(most_bytes));
+                return Err(FetchError::TooLarge(most_bytes));
             }
             bytes.extend_from_slice(&chunk);
         }
-        Ok(Fetched {
+        Ok(FetchResponse {
             bytes,
             max_age_secs,
         })

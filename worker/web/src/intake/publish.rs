@@ -10,23 +10,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hmac::{Hmac, KeyInit, Mac};
 use nightshift_engine::port::Clock;
-use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
+use nightshift_pipeline::port::{OutgoingMessage, Publish, PublishError};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
 
 use super::IntakeSecrets;
-use super::config::Config;
-use super::credential::{BASE64, ID, SIGNATURE, TIMESTAMP, keys};
+use super::config::HttpConfig;
+use super::credential::{BASE64, ID, SIGNATURE, TIMESTAMP, parse_signing_keys};
 
 /// Timeout of a post, longer than a commit may take.
-const POST: Duration = Duration::from_secs(25);
+const POST_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A client that posts to one source.
 pub struct HttpPublisher {
-    config: Config,
-    at: String,
+    config: HttpConfig,
+    url: String,
     secrets: IntakeSecrets,
     clock: Arc<dyn Clock>,
     client: Client,
@@ -50,14 +50,14 @@ fn address(listen: &str) -> Result<SocketAddr, String> {
     Ok(address)
 }
 
-impl Config {
+impl HttpConfig {
     /// Checks that we can post to the source at this listener.
     ///
     /// # Errors
     ///
     /// Says why we cannot.
-    pub fn takes_messages(&self, listen: &str) -> Result<(), String> {
-        if !self.takes_posts() {
+    pub fn check_publishable(&self, listen: &str) -> Result<(), String> {
+        if !self.accepts_posts() {
             return Err(
                 "only Amazon SNS or Pub/Sub can sign what is posted there; set tokens or signing_secrets"
                     .to_owned(),
@@ -74,19 +74,19 @@ impl HttpPublisher {
     ///
     /// Fails when we cannot post to the source.
     pub fn new(
-        config: Config,
+        config: HttpConfig,
         listen: &str,
         secrets: IntakeSecrets,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, String> {
-        config.takes_messages(listen)?;
+        config.check_publishable(listen)?;
         let client = Client::builder()
-            .timeout(POST)
+            .timeout(POST_TIMEOUT)
             .redirect(Policy::none())
             .no_proxy()
             .build();
         Ok(Self {
-            at: format!("http://{}/v1/alerts", address(listen)?),
+            url: format!("http://{}/v1/alerts", address(listen)?),
             client: client.map_err(|error| error.to_string())?,
             config,
             secrets,
@@ -95,7 +95,11 @@ impl HttpPublisher {
     }
 
     /// Adds the first credential of the source to a request.
-    fn proven(&self, post: RequestBuilder, message: &Outgoing) -> Result<RequestBuilder, String> {
+    fn with_credential(
+        &self,
+        post: RequestBuilder,
+        message: &OutgoingMessage,
+    ) -> Result<RequestBuilder, String> {
         if let Some(reference) = self.config.tokens.first() {
             let token = (self.secrets)(reference)?;
             return Ok(post.bearer_auth(token.expose_secret()));
@@ -110,22 +114,23 @@ impl HttpPublisher {
             .header(SIGNATURE, signature))
     }
 
-    async fn post(&self, message: &Outgoing) -> Result<(), String> {
-        let post = self.client.post(&self.at).body(message.bytes.clone());
-        let post = self.proven(post.header("content-type", "application/json"), message)?;
+    async fn post(&self, message: &OutgoingMessage) -> Result<(), String> {
+        let post = self.client.post(&self.url).body(message.bytes.clone());
+        let post =
+            self.with_credential(post.header("content-type", "application/json"), message)?;
         let answer = post.send().await;
-        let answer = answer.map_err(|error| format!("{}: {error}", self.at))?;
+        let answer = answer.map_err(|error| format!("{}: {error}", self.url))?;
         let status = answer.status();
         if status.is_success() {
             return Ok(());
         }
-        Err(format!("{} answered {status}", self.at))
+        Err(format!("{} answered {status}", self.url))
     }
 }
 
 fn sign(secret: &SecretString, id: &str, at: &str, body: &[u8]) -> Result<String, String> {
     use base64::Engine as _;
-    let keys = keys(secret)?;
+    let keys = parse_signing_keys(secret)?;
     let key = keys.first().ok_or("it is empty")?;
     let mut code = Hmac::<Sha256>::new_from_slice(key.expose_secret())
         .map_err(|_| "it cannot be used".to_owned())?;
@@ -144,7 +149,7 @@ impl Publish for HttpPublisher {
         &self.config.name
     }
 
-    async fn publish(&self, message: &Outgoing) -> Result<(), PublishError> {
+    async fn publish(&self, message: &OutgoingMessage) -> Result<(), PublishError> {
         let posted = self.post(message).await;
         posted.map_err(|what| PublishError {
             source_name: self.config.name.clone(),

@@ -4,7 +4,7 @@
 //! (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>). The token proves the sender, not the
 //! contents: only TLS protects the body.
 
-mod keys;
+mod push_keys;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::answer::Refused;
-use super::fetch::Fetch;
+use super::fetch::HttpFetcher;
+use super::response::IntakeError;
 use super::source::HttpSource;
-use keys::Keys;
-pub(super) use keys::PushKeys;
+use push_keys::KeySet;
+pub(super) use push_keys::PushKeyCache;
 
 /// Issuers of such tokens.
 const ISSUERS: [&str; 2] = ["https://accounts.google.com", "accounts.google.com"];
 /// Largest difference between Google's clock and ours, in seconds.
 const LEEWAY_SECS: i64 = 60;
 /// Longest token that is parsed, in bytes.
-const MOST_TOKEN_BYTES: usize = 8 << 10;
+const MAX_TOKEN_BYTES: usize = 8 << 10;
 
 /// The claims of a token.
 #[derive(Debug, Deserialize)]
-struct Claims {
+struct PushTokenClaims {
     iss: String,
     aud: String,
     exp: i64,
@@ -41,51 +41,55 @@ struct Claims {
 }
 
 /// The sources with a push subscription.
-pub(super) struct Pubsub {
-    pushers: Vec<Pusher>,
-    fetch: Arc<Fetch>,
+pub(super) struct PubsubPush {
+    subscriptions: Vec<PushSubscription>,
+    fetch: Arc<HttpFetcher>,
 }
 
-struct Pusher {
+struct PushSubscription {
     audience: String,
     accounts: Vec<String>,
-    keys: Arc<Keys>,
+    keys: Arc<KeySet>,
     source: Arc<HttpSource>,
 }
 
-impl Pubsub {
-    pub(super) fn new(sources: &[Arc<HttpSource>], fetch: &Arc<Fetch>, keys: &PushKeys) -> Self {
+impl PubsubPush {
+    pub(super) fn new(
+        sources: &[Arc<HttpSource>],
+        fetch: &Arc<HttpFetcher>,
+        keys: &PushKeyCache,
+    ) -> Self {
         let mut pushers = Vec::new();
         for source in sources {
             let (Some(push), Some(url)) = (&source.config.pubsub, source.config.jwks_url()) else {
                 continue;
             };
-            pushers.push(Pusher {
+            pushers.push(PushSubscription {
                 audience: push.audience.clone(),
                 accounts: push.service_accounts.clone(),
-                keys: keys.at(url),
+                keys: keys.keys_at(url),
                 source: Arc::clone(source),
             });
         }
         Self {
-            pushers,
+            subscriptions: pushers,
             fetch: Arc::clone(fetch),
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.pushers.is_empty()
+        self.subscriptions.is_empty()
     }
 
     /// Returns the source that a token is for.
-    pub(super) async fn source(
+    pub(super) async fn authenticate(
         &self,
         token: Option<&[u8]>,
         now: DateTime<Utc>,
-    ) -> Result<&Arc<HttpSource>, Refused> {
+    ) -> Result<&Arc<HttpSource>, IntakeError> {
         let found = self.find(token, now).await;
-        found.map_err(|why| match self.pushers.as_slice() {
-            [only] => only.source.away(why),
+        found.map_err(|why| match self.subscriptions.as_slice() {
+            [only] => only.source.record_rejection(why),
             _ => why,
         })
     }
@@ -94,15 +98,15 @@ impl Pubsub {
         &self,
         token: Option<&[u8]>,
         now: DateTime<Utc>,
-    ) -> Result<&Arc<HttpSource>, Refused> {
-        let token = token.ok_or(Refused::NotByPubsub(
+    ) -> Result<&Arc<HttpSource>, IntakeError> {
+        let token = token.ok_or(IntakeError::NotByPubsub(
             "there is none; switch on authentication for the subscription",
         ))?;
-        if token.len() > MOST_TOKEN_BYTES {
-            return Err(Refused::NotByPubsub("it is too long"));
+        if token.len() > MAX_TOKEN_BYTES {
+            return Err(IntakeError::NotByPubsub("it is too long"));
         }
-        let mut why = Refused::NotByPubsub("no source takes it");
-        for pusher in &self.pushers {
+        let mut why = IntakeError::NotByPubsub("no source takes it");
+        for pusher in &self.subscriptions {
             match pusher.check(&self.fetch, token, now).await {
                 Ok(()) => return Ok(&pusher.source),
                 Err(refused) => why = refused,
@@ -112,21 +116,21 @@ impl Pubsub {
     }
 }
 
-impl Pusher {
+impl PushSubscription {
     async fn check(
         &self,
-        fetch: &Arc<Fetch>,
+        fetch: &Arc<HttpFetcher>,
         token: &[u8],
         now: DateTime<Utc>,
-    ) -> Result<(), Refused> {
-        let header = decode_header(token).map_err(|_| Refused::NotByPubsub("it is no JWT"))?;
+    ) -> Result<(), IntakeError> {
+        let header = decode_header(token).map_err(|_| IntakeError::NotByPubsub("it is no JWT"))?;
         if header.alg != Algorithm::RS256 {
-            return Err(Refused::NotByPubsub("it is not signed with RS256"));
+            return Err(IntakeError::NotByPubsub("it is not signed with RS256"));
         }
         let id = header.kid.unwrap_or_default();
         let key = self.keys.get(fetch, &id).await?;
-        let claims = claims(token, &key)?;
-        let refuse = |why| Err(Refused::NotByPubsub(why));
+        let claims = verify_token(token, &key)?;
+        let refuse = |why| Err(IntakeError::NotByPubsub(why));
         let now = now.timestamp();
         if !ISSUERS.contains(&claims.iss.as_str()) {
             return refuse("Google did not issue it");
@@ -148,14 +152,14 @@ impl Pusher {
 }
 
 /// Returns the claims of a token if this key signed it. The caller checks times and audience by our own clock.
-fn claims(token: &[u8], key: &DecodingKey) -> Result<Claims, Refused> {
+fn verify_token(token: &[u8], key: &DecodingKey) -> Result<PushTokenClaims, IntakeError> {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;
-    match decode::<Claims>(token, key, &validation) {
+    match decode::<PushTokenClaims>(token, key, &validation) {
         Ok(decoded) => Ok(decoded.claims),
-        Err(_) => Err(Refused::NotByPubsub(
+        Err(_) => Err(IntakeError::NotByPubsub(
             "its signature or its claims are wrong",
         )),
     }
@@ -164,15 +168,15 @@ fn claims(token: &[u8], key: &DecodingKey) -> Result<Claims, Refused> {
 /// Returns the attributes of the message in a push, which can make the message a CloudEvent in binary mode.
 pub(super) fn attributes(body: &[u8]) -> BTreeMap<String, String> {
     #[derive(Deserialize)]
-    struct Push {
-        message: Pushed,
+    struct PushBody {
+        message: PushMessage,
     }
     #[derive(Deserialize)]
-    struct Pushed {
+    struct PushMessage {
         #[serde(default)]
         attributes: BTreeMap<String, Value>,
     }
-    let push: Option<Push> = serde_json::from_slice(body).ok();
+    let push: Option<PushBody> = serde_json::from_slice(body).ok();
     let all = push.map(|push| push.message.attributes).unwrap_or_default();
     let is_trace = |name: &str| name.ends_with("traceparent") || name.ends_with("tracestate");
     let is_wanted =

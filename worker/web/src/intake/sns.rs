@@ -4,9 +4,9 @@
 //! A subscription is confirmed by our own call to that host, never by following a URL in a message. Only signed
 //! fields are passed on (<https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html>).
 
-mod calls;
 mod certificate;
-mod notice;
+mod fetch_limiter;
+mod message;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use url::Url;
 
-use super::answer::{Refused, settled};
-use super::config::Topic;
-use super::fetch::Fetch;
+use super::config::SnsTopic;
+use super::fetch::HttpFetcher;
+use super::response::{IntakeError, await_settlement};
 use super::source::HttpSource;
-use crate::body::{Memory, Whole};
-use certificate::Certificates;
-use notice::{Kind, Notice};
+use crate::body::{BodyMemory, BufferedBody};
+use certificate::CertificateCache;
+use message::{SnsMessage, SnsMessageType};
 
 /// Largest response to a confirmation, in bytes, which is discarded.
-const CONFIRMED_BYTES: usize = 64 << 10;
+const MAX_CONFIRMATION_BYTES: usize = 64 << 10;
 
 /// A listed topic.
-struct Listed {
-    topic: Topic,
+struct ListedTopic {
+    topic: SnsTopic,
     /// `https://sns.<region>.amazonaws.com/`, or the configured endpoint.
     endpoint: Url,
     source: Arc<HttpSource>,
@@ -37,18 +37,18 @@ struct Listed {
 
 /// The cached certificates of SNS. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct SnsCertificates(Arc<Certificates>);
+pub(super) struct SnsCertificateCache(Arc<CertificateCache>);
 
 /// All listed topics.
-pub(super) struct Sns {
-    topics: HashMap<String, Listed>,
-    certificates: SnsCertificates,
-    fetch: Arc<Fetch>,
+pub(super) struct SnsIntake {
+    topics: HashMap<String, ListedTopic>,
+    certificates: SnsCertificateCache,
+    fetch: Arc<HttpFetcher>,
     /// Memory for authenticated messages.
-    proven: Memory,
+    proven: BodyMemory,
 }
 
-impl Sns {
+impl SnsIntake {
     /// Creates the handler of all topics.
     ///
     /// # Errors
@@ -56,16 +56,16 @@ impl Sns {
     /// Fails when two sources list one topic.
     pub(super) fn new(
         sources: &[Arc<HttpSource>],
-        fetch: &Arc<Fetch>,
-        proven: &Memory,
-        certificates: SnsCertificates,
+        fetch: &Arc<HttpFetcher>,
+        proven: &BodyMemory,
+        certificates: SnsCertificateCache,
     ) -> Result<Self, String> {
         let mut topics = HashMap::new();
         for source in sources {
             for topic in source.config.topics()? {
                 let own = Url::parse(&format!("https://{}/", topic.host));
                 let own = own.map_err(|_| format!("sns.topics: {topic} is in no region"))?;
-                let listed = Listed {
+                let listed = ListedTopic {
                     endpoint: source.config.sns_endpoint().unwrap_or(own),
                     source: Arc::clone(source),
                     topic,
@@ -91,34 +91,35 @@ impl Sns {
     }
 
     /// Handles a message or confirms a subscription.
-    pub(super) async fn take(
+    pub(super) async fn handle(
         &self,
         headers: &HeaderMap,
-        (body, held): Whole,
+        (body, held): BufferedBody,
         now: DateTime<Utc>,
-    ) -> Result<Response, Refused> {
+    ) -> Result<Response, IntakeError> {
         if headers.contains_key("x-amz-sns-rawdelivery") {
-            return Err(Refused::NotSns(
+            return Err(IntakeError::NotSns(
                 "raw delivery is not signed; switch it off for this subscription",
             ));
         }
-        let notice = Notice::read(&body)?;
+        let notice = SnsMessage::parse(&body)?;
         let listed = self.topics.get(&notice.topic_arn);
-        let listed = listed.ok_or(Refused::OtherTopic)?;
-        let checked = self.check(listed, &notice, now).await;
-        checked.map_err(|why| listed.source.away(why))?;
+        let listed = listed.ok_or(IntakeError::OtherTopic)?;
+        let checked = self.verify(listed, &notice, now).await;
+        checked.map_err(|why| listed.source.record_rejection(why))?;
         match notice.kind {
-            Kind::Notification => {
-                let memory = self.proven.instead(held);
-                let memory = memory.map_err(|full| listed.source.away(full))?;
-                let offered = listed
-                    .source
-                    .offer(notice.signed_alone(), BTreeMap::new(), memory);
-                let fate = offered.map_err(|busy| listed.source.away(busy))?;
-                settled(&listed.source, fate).await
+            SnsMessageType::Notification => {
+                let memory = self.proven.transfer(held);
+                let memory = memory.map_err(|full| listed.source.record_rejection(full))?;
+                let offered =
+                    listed
+                        .source
+                        .enqueue(notice.signed_fields(), BTreeMap::new(), memory);
+                let fate = offered.map_err(|busy| listed.source.record_rejection(busy))?;
+                await_settlement(&listed.source, fate).await
             }
-            Kind::SubscriptionConfirmation => self.confirm(listed, &notice).await,
-            Kind::UnsubscribeConfirmation => {
+            SnsMessageType::SubscriptionConfirmation => self.confirm(listed, &notice).await,
+            SnsMessageType::UnsubscribeConfirmation => {
                 tracing::warn!(
                     source.name = listed.source.config.name,
                     topic = listed.topic.arn,
@@ -130,22 +131,26 @@ impl Sns {
     }
 
     /// Checks that the topic's own SNS signed the message.
-    async fn check(
+    async fn verify(
         &self,
-        listed: &Listed,
-        notice: &Notice,
+        listed: &ListedTopic,
+        notice: &SnsMessage,
         now: DateTime<Utc>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), IntakeError> {
         let path = certificate::path(&listed.topic, &notice.signing_cert_url)?;
         let url = listed.endpoint.join(&path);
-        let url = url.map_err(|_| Refused::OtherCertificate)?;
+        let url = url.map_err(|_| IntakeError::OtherCertificate)?;
         let certificate = self.certificates.0.get(&self.fetch, url, now).await?;
-        notice.check(&certificate)
+        notice.verify(&certificate)
     }
 
     /// Confirms a subscription by calling `ConfirmSubscription`, which needs no credentials
     /// (<https://docs.aws.amazon.com/sns/latest/api/API_ConfirmSubscription.html>).
-    async fn confirm(&self, listed: &Listed, notice: &Notice) -> Result<Response, Refused> {
+    async fn confirm(
+        &self,
+        listed: &ListedTopic,
+        notice: &SnsMessage,
+    ) -> Result<Response, IntakeError> {
         let token = notice.token.as_deref().unwrap_or_default();
         let mut url = listed.endpoint.clone();
         url.query_pairs_mut()
@@ -154,7 +159,7 @@ impl Sns {
             .append_pair("Token", token)
             .append_pair("Version", "2010-03-31");
         let (source, topic) = (&listed.source.config.name, &listed.topic.arn);
-        match self.fetch.get(url, CONFIRMED_BYTES).await {
+        match self.fetch.get(url, MAX_CONFIRMATION_BYTES).await {
             Ok(_) => {
                 tracing::info!(
                     source.name = source,
@@ -170,7 +175,7 @@ impl Sns {
                     %why,
                     "the subscription was not confirmed"
                 );
-                Err(listed.source.away(Refused::NoKeys))
+                Err(listed.source.record_rejection(IntakeError::NoKeys))
             }
         }
     }

@@ -9,23 +9,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_engine::measure::Measure;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::Meter;
-use nightshift_pipeline::loops::InboxRoom;
-use nightshift_pipeline::port::{Fate, Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::loops::InboxCapacity;
+use nightshift_pipeline::port::{
+    Disposition, Message, SettleError, Settlement, Source, SourceError,
+};
 use secrecy::SecretString;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::answer::Refused;
-use super::config::Config;
-use super::credential::wrong_secrets;
-use crate::told::NowAndThen;
+use super::config::HttpConfig;
+use super::credential::secret_problems;
+use super::response::IntakeError;
+use crate::log_throttle::LogThrottle;
 
 /// How long a call of `receive` waits for the first message.
 const LONG_POLL: Duration = Duration::from_secs(20);
 /// Most requests that wait to be received.
-const MOST_WAITING: usize = 1_024;
+const MAX_WAITING: usize = 1_024;
 
 /// Reads the secrets that `env:NAME` and `file:PATH` refer to. Called for each request, so that a changed file takes
 /// effect immediately. The error says what is missing and contains no secret.
@@ -33,7 +35,7 @@ pub type IntakeSecrets = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send
 
 /// The reason why a message is not accepted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Busy {
+pub(super) enum EnqueueError {
     /// The inbox is full, or too many requests wait.
     Full,
     /// The process is stopping.
@@ -42,34 +44,34 @@ pub(super) enum Busy {
 
 /// A source that receives posts.
 pub struct HttpSource {
-    pub(super) config: Config,
+    pub(super) config: HttpConfig,
     pub(super) secrets: IntakeSecrets,
-    room: Arc<InboxRoom>,
+    inbox_capacity: Arc<InboxCapacity>,
     meter: Arc<dyn Meter>,
-    queue: Mutex<Queue>,
+    queue: Mutex<RequestQueue>,
     /// Throttles log lines about unreadable secrets.
-    pub(super) tells: NowAndThen,
+    pub(super) log_throttle: LogThrottle,
     /// Notified when a message arrives or the source is closed.
-    came: Notify,
+    notify: Notify,
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Waiting>,
+struct RequestQueue {
+    waiting: VecDeque<QueuedRequest>,
     /// Received messages by their id.
-    held: HashMap<String, Answer>,
-    last: u64,
+    in_flight: HashMap<String, PendingReply>,
+    last_id: u64,
     is_closed: bool,
 }
 
-struct Waiting {
+struct QueuedRequest {
     message: Message,
-    answer: Answer,
+    answer: PendingReply,
 }
 
 /// The channel to a waiting request, with the memory of its message.
-struct Answer {
-    told: oneshot::Sender<Fate>,
+struct PendingReply {
+    disposition: oneshot::Sender<Disposition>,
     _memory: OwnedSemaphorePermit,
 }
 
@@ -80,22 +82,22 @@ impl HttpSource {
     ///
     /// Says what is wrong with the configuration, or which secret cannot be read.
     pub fn new(
-        config: Config,
+        config: HttpConfig,
         secrets: IntakeSecrets,
-        room: Arc<InboxRoom>,
+        room: Arc<InboxCapacity>,
         meter: Arc<dyn Meter>,
     ) -> Result<Self, String> {
         config.check()?;
         let source = Self {
             config,
             secrets,
-            room,
+            inbox_capacity: room,
             meter,
             queue: Mutex::default(),
-            tells: NowAndThen::default(),
-            came: Notify::new(),
+            log_throttle: LogThrottle::default(),
+            notify: Notify::new(),
         };
-        match wrong_secrets(&source.config, &source.secrets)
+        match secret_problems(&source.config, &source.secrets)
             .into_iter()
             .next()
         {
@@ -105,75 +107,81 @@ impl HttpSource {
     }
 
     /// Returns the refusal of a request to this source and counts it.
-    pub(super) fn away(&self, why: impl Into<Refused>) -> Refused {
+    pub(super) fn record_rejection(&self, why: impl Into<IntakeError>) -> IntakeError {
         let why = why.into();
-        self.meter.count(&Measure::Message {
+        self.meter.count(&Measurement::Message {
             source: self.config.name.clone(),
-            outcome: if why.is_later() { "busy" } else { "refused" },
+            outcome: if why.is_retryable() {
+                "busy"
+            } else {
+                "refused"
+            },
         });
         why
     }
 
     /// Queues a message and returns a receiver for its disposition. If the sender is dropped, the message is not
     /// committed.
-    pub(super) fn offer(
+    pub(super) fn enqueue(
         &self,
         bytes: Vec<u8>,
         attributes: BTreeMap<String, String>,
         memory: OwnedSemaphorePermit,
-    ) -> Result<oneshot::Receiver<Fate>, Busy> {
+    ) -> Result<oneshot::Receiver<Disposition>, EnqueueError> {
         let (told, fate) = oneshot::channel();
-        if self.room.is_full() {
-            return Err(Busy::Full);
+        if self.inbox_capacity.is_full() {
+            return Err(EnqueueError::Full);
         }
-        let mut queue = self.queue();
+        let mut queue = self.lock_queue();
         if queue.is_closed {
-            return Err(Busy::Closing);
+            return Err(EnqueueError::Closing);
         }
-        queue.waiting.retain(|one| !one.answer.told.is_closed());
-        if queue.waiting.len() >= MOST_WAITING {
-            return Err(Busy::Full);
+        queue
+            .waiting
+            .retain(|one| !one.answer.disposition.is_closed());
+        if queue.waiting.len() >= MAX_WAITING {
+            return Err(EnqueueError::Full);
         }
-        queue.last += 1;
+        queue.last_id += 1;
         let message = Message {
-            id: queue.last.to_string(),
+            id: queue.last_id.to_string(),
             bytes,
             attributes,
         };
-        let answer = Answer {
-            told,
+        let answer = PendingReply {
+            disposition: told,
             _memory: memory,
         };
-        queue.waiting.push_back(Waiting { message, answer });
+        queue.waiting.push_back(QueuedRequest { message, answer });
         drop(queue);
-        self.came.notify_one();
+        self.notify.notify_one();
         Ok(fate)
     }
 
     /// Takes waiting messages. Returns `None` once the source is closed.
-    fn take(&self, most: usize) -> Option<Vec<Message>> {
-        let mut queue = self.queue();
+    fn dequeue(&self, most: usize) -> Option<Vec<Message>> {
+        let mut queue = self.lock_queue();
         if queue.is_closed {
             return None;
         }
         let mut taken = Vec::new();
         while taken.len() < most {
-            let Some(Waiting { message, answer }) = queue.waiting.pop_front() else {
+            let Some(QueuedRequest { message, answer }) = queue.waiting.pop_front() else {
                 break;
             };
             // A disconnected client got no response and will send the message again.
-            if !answer.told.is_closed() {
-                queue.held.insert(message.id.clone(), answer);
+            if !answer.disposition.is_closed() {
+                queue.in_flight.insert(message.id.clone(), answer);
                 taken.push(message);
             }
         }
         if !queue.waiting.is_empty() {
-            self.came.notify_one();
+            self.notify.notify_one();
         }
         Some(taken)
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn lock_queue(&self) -> MutexGuard<'_, RequestQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -191,25 +199,26 @@ impl Source for HttpSource {
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
         let until = Instant::now() + LONG_POLL;
         loop {
-            match self.take(most.max(1)) {
+            match self.dequeue(most.max(1)) {
                 None => return Ok(None),
                 Some(taken) if !taken.is_empty() => return Ok(Some(taken)),
                 Some(_) => {}
             }
-            if timeout_at(until, self.came.notified()).await.is_err() {
+            if timeout_at(until, self.notify.notified()).await.is_err() {
                 return Ok(Some(Vec::new()));
             }
         }
     }
 
-    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
-        let mut queue = self.queue();
+    async fn settle(&self, settled: &[Settlement]) -> Vec<SettleError> {
+        let mut queue = self.lock_queue();
         let mut unsettled = Vec::new();
         for one in settled {
-            let answer = queue.held.remove(&one.id);
-            let is_told = answer.is_some_and(|answer| answer.told.send(one.fate).is_ok());
-            if !is_told && one.fate != Fate::Back {
-                unsettled.push(Unsettled {
+            let answer = queue.in_flight.remove(&one.id);
+            let is_told =
+                answer.is_some_and(|answer| answer.disposition.send(one.disposition).is_ok());
+            if !is_told && one.disposition != Disposition::Nack {
+                unsettled.push(SettleError {
                     id: one.id.clone(),
                     why: "whoever posted it has gone, and does not know that it is committed"
                         .to_owned(),
@@ -220,7 +229,7 @@ impl Source for HttpSource {
     }
 
     fn ready(&self) -> Result<(), String> {
-        if self.queue().is_closed {
+        if self.lock_queue().is_closed {
             return Err("closed".to_owned());
         }
         Ok(())
@@ -228,12 +237,12 @@ impl Source for HttpSource {
 
     async fn close(&self) {
         // Dropping the senders tells waiting requests that there will be no answer.
-        let mut queue = self.queue();
+        let mut queue = self.lock_queue();
         let ended = std::mem::take(&mut *queue);
         queue.is_closed = true;
         drop(queue);
         drop(ended);
-        self.came.notify_waiters();
-        self.came.notify_one();
+        self.notify.notify_waiters();
+        self.notify.notify_one();
     }
 }

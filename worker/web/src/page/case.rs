@@ -15,8 +15,8 @@ use nightshift_pipeline::case::CaseView;
 use serde::Serialize;
 
 use crate::DeliveryLinks;
-use crate::page::list::{Outcome, outcome, status_word};
-use crate::shown::{Moment, Shown};
+use crate::page::list::{OutcomeBadge, outcome_badge, status_label};
+use crate::safe_text::{DisplayTime, SafeText};
 use cost::CostRow;
 use people::People;
 use plan::Progress;
@@ -27,14 +27,14 @@ use trace::Trace;
 #[derive(Debug, Serialize)]
 pub(super) struct CasePage {
     id: String,
-    title: Shown,
-    kind: Shown,
-    place: Option<Shown>,
+    title: SafeText,
+    kind: SafeText,
+    place: Option<SafeText>,
     severity_word: &'static str,
-    outcome: Outcome,
+    outcome: OutcomeBadge,
     status: &'static str,
     revision: u32,
-    opened: Moment,
+    opened: DisplayTime,
     /// Progress of an unfinished triage.
     progress: Option<Progress>,
     /// Whether the browser reloads the page, which it does only while there is no report to read.
@@ -56,21 +56,22 @@ impl CasePage {
         let place = [row.account.as_ref(), view.alert.region.as_ref()];
         let place: Vec<String> = place
             .into_iter()
-            .filter_map(|part| Some(Shown::option(part)?.to_string()))
+            .filter_map(|part| Some(SafeText::optional_name(part)?.to_string()))
             .collect();
         Self {
             id: row.id.0.clone(),
             title: early.as_ref().map_or_else(
-                || Shown::foreign(&row.title, 160),
+                || SafeText::from_foreign(&row.title, 160),
                 |early| early.title.clone(),
             ),
-            kind: Shown::name(&row.kind),
-            place: (!place.is_empty()).then(|| Shown::made(format_args!("{}", place.join(" · ")))),
+            kind: SafeText::name(&row.kind),
+            place: (!place.is_empty())
+                .then(|| SafeText::from_own(format_args!("{}", place.join(" · ")))),
             severity_word: row.shown_severity().title(),
-            outcome: outcome(row),
-            status: status_word(row.status),
+            outcome: outcome_badge(row),
+            status: status_label(row.status),
             revision: row.revision,
-            opened: Moment::new(row.opened_at, now),
+            opened: DisplayTime::new(row.opened_at, now),
             progress: is_open.then(|| Progress::new(&fold(&view.events), row)),
             reloads: early.is_some() && !row.status.is_over(),
             early,

@@ -4,95 +4,95 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::{Leaning, Verdict};
 use nightshift_pipeline::case::{CaseRow, CaseStatus};
-use nightshift_pipeline::desk::DeskStatus;
-use nightshift_pipeline::muted::PlaceCount;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
+use nightshift_pipeline::mutes::LedgerCount;
 use serde::Serialize;
 
-use crate::query::{ListQuery, PAGE};
-use crate::shown::{Moment, Shown};
+use crate::query::{ListQuery, PAGE_ROWS};
+use crate::safe_text::{DisplayTime, SafeText};
 
 /// Most characters of a search text from the query.
-const ASKED: usize = 200;
+const MAX_SEARCH_CHARS: usize = 200;
 
 /// The page.
 #[derive(Debug, Serialize)]
 pub(super) struct ListPage {
     /// Unassigned high-priority cases, on whatever page they are.
-    grave: Vec<Grave>,
-    rows: Vec<Row>,
-    counts: Vec<Count>,
+    grave: Vec<HighPriorityCount>,
+    rows: Vec<CaseListRow>,
+    counts: Vec<OutcomeCount>,
     /// Counts of alerts without a case: muted or set aside.
-    hidden: Vec<Hidden>,
+    hidden: Vec<SuppressedCount>,
     /// Whether the alerts without a case were counted.
     is_counted: bool,
     is_narrow: bool,
     is_first: bool,
     /// The query string of the next page.
     next: Option<String>,
-    statuses: Vec<Choice>,
-    verdicts: Vec<Choice>,
-    severities: Vec<Choice>,
-    desks: Vec<Choice>,
+    statuses: Vec<FilterChoice>,
+    verdicts: Vec<FilterChoice>,
+    severities: Vec<FilterChoice>,
+    desks: Vec<FilterChoice>,
     /// Whether only disputed cases are listed.
     disagreed: bool,
     /// Whether generated samples are left out.
     without_samples: bool,
-    feed: Shown,
-    account: Shown,
-    q: Shown,
+    feed: SafeText,
+    account: SafeText,
+    q: SafeText,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct CaseListRow {
     id: String,
-    title: Shown,
-    outcome: Outcome,
+    title: SafeText,
+    outcome: OutcomeBadge,
     /// The urgency of a triaged case.
-    urgency: Option<Outcome>,
+    urgency: Option<OutcomeBadge>,
     severity: &'static str,
     severity_word: &'static str,
     /// The severity as sent, if triage changed it.
     severity_was: Option<&'static str>,
-    feed: Shown,
-    kind: Shown,
-    account: Option<Shown>,
+    feed: SafeText,
+    kind: SafeText,
+    account: Option<SafeText>,
     /// The subject, if the title does not contain it.
-    subject: Option<Shown>,
-    opened: Moment,
+    subject: Option<SafeText>,
+    opened: DisplayTime,
     seen: u64,
     members: u64,
     revision: u32,
-    usd: Option<Shown>,
+    usd: Option<SafeText>,
     /// The workflow status, if people did anything.
-    stands: Option<Shown>,
+    stands: Option<SafeText>,
     /// The verdict of a person, if it differs from that of the case.
     people_say: Option<&'static str>,
 }
 
 /// The outcome of a case: a word for people and a class for the style sheet.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Outcome {
+pub(super) struct OutcomeBadge {
     pub(super) words: &'static str,
     pub(super) class: &'static str,
 }
 
 /// The number of rows with one outcome.
 #[derive(Debug, Serialize)]
-struct Count {
+struct OutcomeCount {
     words: String,
     cases: usize,
 }
 
 #[derive(Debug, Serialize)]
-struct Hidden {
+struct SuppressedCount {
     alerts: u64,
     place: &'static str,
-    why: Shown,
+    why: SafeText,
 }
 
 /// A count of unassigned high-priority cases of one kind.
 #[derive(Debug, Serialize)]
-pub(super) struct Grave {
+pub(super) struct HighPriorityCount {
     cases: usize,
     /// Whether there may be more than `cases`.
     is_bound: bool,
@@ -103,20 +103,20 @@ pub(super) struct Grave {
 
 /// One choice of a filter.
 #[derive(Debug, Serialize)]
-struct Choice {
+struct FilterChoice {
     value: &'static str,
     words: &'static str,
     chosen: bool,
 }
 
-impl Grave {
+impl HighPriorityCount {
     /// Creates the count, or `None` when there are no cases.
     pub(super) fn new(query: &ListQuery, words: &'static str, cases: usize) -> Option<Self> {
         (cases > 0).then(|| Self {
-            cases: cases.min(PAGE),
-            is_bound: cases > PAGE,
+            cases: cases.min(PAGE_ROWS),
+            is_bound: cases > PAGE_ROWS,
             words,
-            query: query.address(),
+            query: query.first_page_query(),
         })
     }
 }
@@ -125,29 +125,29 @@ impl ListPage {
     pub(super) fn new(
         query: &ListQuery,
         mut cases: Vec<CaseRow>,
-        grave: Vec<Grave>,
-        places: Option<&[PlaceCount]>,
+        grave: Vec<HighPriorityCount>,
+        places: Option<&[LedgerCount]>,
         now: DateTime<Utc>,
     ) -> Self {
-        let has_more = cases.len() > query.rows();
-        cases.truncate(query.rows());
+        let has_more = cases.len() > query.page_size();
+        cases.truncate(query.page_size());
         let last = cases.last().filter(|_| has_more);
-        let choice = |value: &'static str, words, wanted: &str| Choice {
+        let choice = |value: &'static str, words, wanted: &str| FilterChoice {
             value,
             words,
             chosen: value == wanted.trim(),
         };
         Self {
             grave,
-            next: last.map(|row| query.behind(&row.id)),
+            next: last.map(|row| query.next_page_query(&row.id)),
             counts: counts(&cases),
             rows: cases.iter().map(|case| row(case, now)).collect(),
             is_counted: places.is_some(),
             hidden: places.into_iter().flatten().filter_map(hidden).collect(),
-            is_narrow: query.is_narrow(),
+            is_narrow: query.is_filtered(),
             is_first: query.after.trim().is_empty(),
             statuses: CaseStatus::ALL
-                .map(|one| choice(one.as_str(), status_word(one), &query.status))
+                .map(|one| choice(one.as_str(), status_label(one), &query.status))
                 .into(),
             verdicts: Verdict::ALL
                 .map(|one| choice(one.as_str(), one.title(), &query.verdict))
@@ -155,81 +155,81 @@ impl ListPage {
             severities: Severity::ALL
                 .map(|one| choice(one.as_str(), one.title(), &query.severity))
                 .into(),
-            desks: DeskStatus::ALL
-                .map(|one| choice(one.as_str(), desk_word(one), &query.desk))
+            desks: WorkflowStatus::ALL
+                .map(|one| choice(one.as_str(), workflow_label(one), &query.desk))
                 .into(),
             disagreed: !query.disagreed.trim().is_empty(),
             without_samples: !query.samples.trim().is_empty(),
-            feed: Shown::foreign(query.feed.trim(), ASKED),
-            account: Shown::foreign(query.account.trim(), ASKED),
-            q: Shown::foreign(query.q.trim(), ASKED),
+            feed: SafeText::from_foreign(query.feed.trim(), MAX_SEARCH_CHARS),
+            account: SafeText::from_foreign(query.account.trim(), MAX_SEARCH_CHARS),
+            q: SafeText::from_foreign(query.q.trim(), MAX_SEARCH_CHARS),
         }
     }
 }
 
-fn row(case: &CaseRow, now: DateTime<Utc>) -> Row {
+fn row(case: &CaseRow, now: DateTime<Utc>) -> CaseListRow {
     let severity = case.shown_severity();
     let is_told = |subject: &&String| case.title.contains(subject.as_str());
     let subject = case.subject.as_ref().filter(|subject| !is_told(subject));
-    Row {
+    CaseListRow {
         id: case.id.0.clone(),
-        title: Shown::foreign(&case.title, 160),
-        outcome: outcome(case),
+        title: SafeText::from_foreign(&case.title, 160),
+        outcome: outcome_badge(case),
         urgency: case
             .urgency
             .filter(|_| case.status.is_over())
-            .map(|urgency| Outcome {
+            .map(|urgency| OutcomeBadge {
                 words: urgency.title(),
                 class: urgency.as_str(),
             }),
         severity: severity.as_str(),
         severity_word: severity.title(),
         severity_was: (severity != case.severity).then(|| case.severity.title()),
-        feed: Shown::name(&case.feed),
-        kind: Shown::name(&case.kind),
-        account: Shown::option(case.account.as_ref()),
-        subject: Shown::option(subject),
-        opened: Moment::new(case.opened_at, now),
+        feed: SafeText::name(&case.feed),
+        kind: SafeText::name(&case.kind),
+        account: SafeText::optional_name(case.account.as_ref()),
+        subject: SafeText::optional_name(subject),
+        opened: DisplayTime::new(case.opened_at, now),
         seen: case.sightings.saturating_add(1),
         members: case.members,
         revision: case.revision,
-        usd: (case.usd > 0.0).then(|| Shown::made(format_args!("{:.2} USD", case.usd))),
+        usd: (case.usd > 0.0).then(|| SafeText::from_own(format_args!("{:.2} USD", case.usd))),
         stands: stands(case),
         people_say: case.person_verdict.map(Verdict::title),
     }
 }
 
 /// Returns the assignee, or that the case is closed.
-fn stands(case: &CaseRow) -> Option<Shown> {
+fn stands(case: &CaseRow) -> Option<SafeText> {
     match case.desk {
-        DeskStatus::Open => None,
-        DeskStatus::Acknowledged => Some(match &case.owner {
-            Some(owner) => Shown::made(format_args!("{} has it", Shown::person(owner))),
-            None => Shown::made(format_args!("acknowledged")),
+        WorkflowStatus::Open => None,
+        WorkflowStatus::Acknowledged => Some(match &case.owner {
+            Some(owner) => SafeText::from_own(format_args!("{} has it", SafeText::person(owner))),
+            None => SafeText::from_own(format_args!("acknowledged")),
         }),
-        DeskStatus::Closed => Some(Shown::made(format_args!("closed"))),
+        WorkflowStatus::Closed => Some(SafeText::from_own(format_args!("closed"))),
     }
 }
 
 /// Counts verdicts and states, in the order of their first row.
-fn counts(cases: &[CaseRow]) -> Vec<Count> {
-    let mut counts: Vec<Count> = Vec::new();
+fn counts(cases: &[CaseRow]) -> Vec<OutcomeCount> {
+    let mut counts: Vec<OutcomeCount> = Vec::new();
     for case in cases {
         let words = match (case.status, case.verdict) {
             (CaseStatus::Concluded, Some(verdict)) => verdict.title(),
-            (status, _) => case.called_off().unwrap_or(status_word(status)),
+            (status, _) => case.cancelled_verdict().unwrap_or(status_label(status)),
         };
         let words = words.to_lowercase();
         match counts.iter_mut().find(|count| count.words == words) {
             Some(count) => count.cases += 1,
-            None => counts.push(Count { words, cases: 1 }),
+            None => counts.push(OutcomeCount { words, cases: 1 }),
         }
     }
     counts
 }
 
 /// Returns the verdict with its leaning, or the status of a case without one.
-pub(super) fn outcome(case: &CaseRow) -> Outcome {
+pub(super) fn outcome_badge(case: &CaseRow) -> OutcomeBadge {
     let (words, class) = match (case.status, case.verdict, case.leaning) {
         (CaseStatus::Concluded, Some(Verdict::Inconclusive), Some(Leaning::Malicious)) => {
             ("Inconclusive, leans malicious", "inconclusive")
@@ -239,15 +239,15 @@ pub(super) fn outcome(case: &CaseRow) -> Outcome {
         }
         (CaseStatus::Concluded, Some(verdict), _) => (verdict.title(), verdict.as_str()),
         (CaseStatus::Cancelled, Some(verdict), _) => {
-            let words = case.called_off().unwrap_or(verdict.title());
+            let words = case.cancelled_verdict().unwrap_or(verdict.title());
             (words, verdict.as_str())
         }
-        (status, ..) => (status_word(status), status.as_str()),
+        (status, ..) => (status_label(status), status.as_str()),
     };
-    Outcome { words, class }
+    OutcomeBadge { words, class }
 }
 
-pub(super) const fn status_word(status: CaseStatus) -> &'static str {
+pub(super) const fn status_label(status: CaseStatus) -> &'static str {
     match status {
         CaseStatus::Queued => "Queued",
         CaseStatus::Running => "Running",
@@ -257,23 +257,23 @@ pub(super) const fn status_word(status: CaseStatus) -> &'static str {
     }
 }
 
-pub(super) const fn desk_word(desk: DeskStatus) -> &'static str {
+pub(super) const fn workflow_label(desk: WorkflowStatus) -> &'static str {
     match desk {
-        DeskStatus::Open => "Open",
-        DeskStatus::Acknowledged => "Acknowledged",
-        DeskStatus::Closed => "Closed",
+        WorkflowStatus::Open => "Open",
+        WorkflowStatus::Acknowledged => "Acknowledged",
+        WorkflowStatus::Closed => "Closed",
     }
 }
 
-fn hidden(count: &PlaceCount) -> Option<Hidden> {
+fn hidden(count: &LedgerCount) -> Option<SuppressedCount> {
     let place = match count.place.as_str() {
         "muted" => "muted",
         "set_aside" => "set aside",
         _ => return None,
     };
-    Some(Hidden {
+    Some(SuppressedCount {
         alerts: count.alerts,
         place,
-        why: Shown::foreign(&count.why, 80),
+        why: SafeText::from_foreign(&count.why, 80),
     })
 }

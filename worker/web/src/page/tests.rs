@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseId, CaseStatus};
-use nightshift_pipeline::desk::{Act, ActKind, Desk, DeskStatus};
+use nightshift_pipeline::case_workflow::{
+    CaseAction, CaseActionKind, CaseWorkflow, WorkflowStatus,
+};
 use nightshift_pipeline::feedback::PersonVerdict;
 
-use crate::testing::{Answer, ID, Store, failed, get, inconclusive, now, report, view};
+use crate::testing::{FakeStore, ID, TestResponse, failed, get, inconclusive, now, report, view};
 
-fn store() -> Arc<Store> {
-    Arc::new(Store::of(vec![view(Some(report()))]))
+fn store() -> Arc<FakeStore> {
+    Arc::new(FakeStore::with_views(vec![view(Some(report()))]))
 }
 
-fn has(answer: &Answer, words: &[&str]) {
+fn has(answer: &TestResponse, words: &[&str]) {
     for words in words {
         assert!(
             answer.text.contains(words),
@@ -72,7 +74,7 @@ async fn a_case_page_says_all_that_the_report_says() {
 #[tokio::test]
 async fn a_case_that_is_not_decided_or_not_triaged_says_so() {
     let page = get(
-        Arc::new(Store::of(vec![view(Some(inconclusive()))])),
+        Arc::new(FakeStore::with_views(vec![view(Some(inconclusive()))])),
         "/cases/k3f9",
     )
     .await;
@@ -85,7 +87,7 @@ async fn a_case_that_is_not_decided_or_not_triaged_says_so() {
         ],
     );
     let page = get(
-        Arc::new(Store::of(vec![view(Some(failed()))])),
+        Arc::new(FakeStore::with_views(vec![view(Some(failed()))])),
         "/cases/k3f9",
     )
     .await;
@@ -101,7 +103,11 @@ async fn a_case_that_is_not_decided_or_not_triaged_says_so() {
     );
     let mut report = failed();
     (report.coverage.read, report.coverage.wanted) = (2, 2);
-    let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(vec![view(Some(report))])),
+        "/cases/k3f9",
+    )
+    .await;
     has(
         &page,
         &[
@@ -121,7 +127,11 @@ async fn a_case_that_was_triaged_again_says_what_changed_and_why() {
         "new": [{ "type": "ip", "value": "203.0.113.99", "role": "actor" }],
     }))
     .unwrap();
-    let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(vec![view(Some(report))])),
+        "/cases/k3f9",
+    )
+    .await;
     has(&page, &[words]);
 }
 
@@ -135,7 +145,11 @@ async fn a_case_that_rules_took_over_says_from_where_on_and_why() {
         "at": "turn:s1:1", "why": "no answer: HTTP 500", "concluded": true,
     }))
     .unwrap();
-    let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(vec![view(Some(report))])),
+        "/cases/k3f9",
+    )
+    .await;
     has(
         &page,
         &[
@@ -157,7 +171,11 @@ async fn other_cases_say_what_they_are_and_what_they_share() {
     report.reach.others = serde_json::from_value(others).unwrap();
     report.reach.other_cases = vec!["aaaa-bbbb-cccc".to_owned(); 20];
     report.reach.others_cut = true;
-    let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(vec![view(Some(report))])),
+        "/cases/k3f9",
+    )
+    .await;
     assert_eq!(page.text.matches("/cases/aaaa-bbbb-cccc").count(), 5);
     has(
         &page,
@@ -171,13 +189,21 @@ async fn other_cases_say_what_they_are_and_what_they_share() {
 #[tokio::test]
 async fn a_case_without_a_report_shows_where_it_stands() {
     let mut queued = view(None);
-    let page = get(Arc::new(Store::of(vec![queued.clone()])), "/cases/k3f9").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(vec![queued.clone()])),
+        "/cases/k3f9",
+    )
+    .await;
     has(
         &page,
         &["Queued", "It waits for a worker.", "on web-server-prod-01"],
     );
     queued.row.status = CaseStatus::Running;
-    let page = get(Arc::new(Store::of(vec![queued.clone()])), "/cases/k3f9").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(vec![queued.clone()])),
+        "/cases/k3f9",
+    )
+    .await;
     let reload = "<meta http-equiv=\"refresh\" content=\"10\">";
     has(
         &page,
@@ -185,7 +211,7 @@ async fn a_case_without_a_report_shows_where_it_stands() {
     );
     queued.row.status = CaseStatus::Cancelled;
     queued.cancelled_by = Some("ana".into());
-    let page = get(Arc::new(Store::of(vec![queued])), "/cases/k3f9").await;
+    let page = get(Arc::new(FakeStore::with_views(vec![queued])), "/cases/k3f9").await;
     has(&page, &["called off", "ana called the latest triage off"]);
     for wrong in [reload, "Look again", "Nobody has done anything"] {
         assert!(!page.text.contains(wrong), "{wrong}");
@@ -193,7 +219,7 @@ async fn a_case_without_a_report_shows_where_it_stands() {
     let mut again = view(Some(report()));
     again.row.status = CaseStatus::Running;
     again.row.revision = 2;
-    let page = get(Arc::new(Store::of(vec![again])), "/cases/k3f9").await;
+    let page = get(Arc::new(FakeStore::with_views(vec![again])), "/cases/k3f9").await;
     has(
         &page,
         &[
@@ -213,7 +239,7 @@ async fn a_case_without_a_report_says_what_its_alert_says() {
     ] {
         let mut early = view(None);
         early.row.status = status;
-        let page = get(Arc::new(Store::of(vec![early])), "/cases/k3f9").await;
+        let page = get(Arc::new(FakeStore::with_views(vec![early])), "/cases/k3f9").await;
         has(
             &page,
             &[
@@ -270,7 +296,7 @@ async fn the_json_holds_the_report_as_it_stands() {
 
 #[tokio::test]
 async fn a_case_says_what_people_did_and_who_has_it() {
-    let act = |by: &str, kind: ActKind, note: &str| Act {
+    let act = |by: &str, kind: CaseActionKind, note: &str| CaseAction {
         at: now(),
         by: by.into(),
         kind,
@@ -287,12 +313,16 @@ async fn a_case_says_what_people_did_and_who_has_it() {
         agreed: false,
         note: String::new(),
     }];
-    case.desk = Desk::of(vec![
-        act("slack:U1 (ana)", ActKind::Acknowledged, ""),
-        act("bob", ActKind::Disagreed { verdict: theirs }, "our scanner"),
+    case.workflow = CaseWorkflow::from_actions(vec![
+        act("slack:U1 (ana)", CaseActionKind::Acknowledged, ""),
+        act(
+            "bob",
+            CaseActionKind::Disagreed { verdict: theirs },
+            "our scanner",
+        ),
     ]);
-    (case.row.desk, case.row.owner) = (case.desk.status, case.desk.owner.clone());
-    let store = Arc::new(Store::of(vec![case]));
+    (case.row.desk, case.row.owner) = (case.workflow.status, case.workflow.owner.clone());
+    let store = Arc::new(FakeStore::with_views(vec![case]));
     let page = get(Arc::clone(&store), "/cases/k3f9").await;
     has(
         &page,
@@ -316,8 +346,8 @@ async fn a_case_says_what_people_did_and_who_has_it() {
             "value=\"acknowledged\" selected",
         ],
     );
-    let asked = store.asked.lock().unwrap().desk;
-    assert_eq!(asked, Some(DeskStatus::Acknowledged));
+    let asked = store.asked.lock().unwrap().workflow_status;
+    assert_eq!(asked, Some(WorkflowStatus::Acknowledged));
     let json = get(store, "/api/v1/cases/k3f9").await;
     has(
         &json,
@@ -341,7 +371,11 @@ async fn a_case_that_nobody_touched_says_that() {
             "<code>nightshift cases close k3f9-x2mq-7d1w --note &#x27;what was done&#x27;</code>",
         ],
     );
-    let page = get(Arc::new(Store::of(vec![view(None)])), "/cases/k3f9").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(vec![view(None)])),
+        "/cases/k3f9",
+    )
+    .await;
     has(
         &page,
         &["<code>nightshift cases cancel k3f9-x2mq-7d1w</code>"],
@@ -357,7 +391,7 @@ async fn deliveries_say_what_became_of_them() {
     let shown = async |change: fn(&mut nightshift_pipeline::case::DeliveryRow)| {
         let mut case = view(Some(report()));
         change(&mut case.deliveries[0]);
-        get(Arc::new(Store::of(vec![case])), "/cases/k3f9").await
+        get(Arc::new(FakeStore::with_views(vec![case])), "/cases/k3f9").await
     };
     let page = shown(|row| row.given_up = true).await;
     has(

@@ -27,17 +27,17 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Most connections of a listener. Three listeners leave room for outgoing calls within 1,024 file descriptors.
-pub(super) const MOST: usize = 256;
+pub(super) const MAX_CONNECTIONS: usize = 256;
 /// Timeout for the head of a request, from the first moment, which also ends silent connections.
-const HEAD: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Age at which a connection is told to finish its request.
-const LIFE: Duration = Duration::from_secs(60);
+const MAX_CONNECTION_AGE: Duration = Duration::from_secs(60);
 /// How long that request then has, including its whole response.
-const LAST: Duration = Duration::from_secs(30);
+const LAST_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest head in bytes, which is buffered for each connection.
-const HEAD_BYTES: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Pause after a failed accept.
-const PAUSE: Duration = Duration::from_secs(1);
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves connections until `ends` is cancelled, and then the requests under way. Dropping this future drops all
 /// connections.
@@ -46,28 +46,28 @@ where
     A: Fn(Request) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(MOST));
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut open = JoinSet::new();
     loop {
         tokio::select! {
             () = ends.cancelled() => break,
-            Some((place, stream, peer)) = next(&listener, &places) => {
+            Some((place, stream, peer)) = accept(&listener, &places) => {
                 let (answer, ends) = (answer.clone(), ends.clone());
                 open.spawn(async move {
-                    converse(stream, peer, answer, ends).await;
+                    serve_connection(stream, peer, answer, ends).await;
                     drop(place);
                 });
             }
-            Some(ended) = open.join_next() => told(ended),
+            Some(ended) = open.join_next() => log_panic(ended),
         }
     }
     drop(listener);
     while let Some(ended) = open.join_next().await {
-        told(ended);
+        log_panic(ended);
     }
 }
 
-fn told(ended: Result<(), tokio::task::JoinError>) {
+fn log_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         let error = &error as &dyn std::error::Error;
         tracing::error!(error, "a connection ended in the middle");
@@ -75,7 +75,7 @@ fn told(ended: Result<(), tokio::task::JoinError>) {
 }
 
 /// Accepts the next connection once a slot is free. Returns `None` only if the semaphore is closed.
-async fn next(
+async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
 ) -> Option<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
@@ -85,14 +85,14 @@ async fn next(
             Ok((stream, peer)) => return Some((place, stream, peer)),
             Err(error) if is_theirs(&error) => {}
             Err(error) => {
-                refused(&error);
-                sleep(PAUSE).await;
+                log_accept_error(&error);
+                sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-fn refused(error: &std::io::Error) {
+fn log_accept_error(error: &std::io::Error) {
     let error = error as &dyn std::error::Error;
     tracing::error!(error, "nobody can connect at the moment");
 }
@@ -107,8 +107,12 @@ fn is_theirs(error: &std::io::Error) -> bool {
 }
 
 /// Serves one connection.
-async fn converse<A, F>(stream: TcpStream, peer: SocketAddr, answer: A, ends: CancellationToken)
-where
+async fn serve_connection<A, F>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    answer: A,
+    ends: CancellationToken,
+) where
     A: Fn(Request) -> F,
     F: Future<Output = Response>,
 {
@@ -122,9 +126,9 @@ where
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
         .keep_alive(false)
-        .max_buf_size(HEAD_BYTES)
+        .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     tokio::select! {
@@ -135,10 +139,10 @@ where
                 return;
             }
         }
-        () = sleep(LIFE) => {}
+        () = sleep(MAX_CONNECTION_AGE) => {}
     }
     connection.as_mut().graceful_shutdown();
-    let _late = timeout(LAST, connection).await;
+    let _late = timeout(LAST_REQUEST_TIMEOUT, connection).await;
 }
 
 #[cfg(test)]

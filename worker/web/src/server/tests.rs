@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
-use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, SettleError, Settlement, Source, SourceError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::testing::{Store, ask, get, parts, report, server, view};
-use crate::{Readiness, SourceReady, TrustedProxy, WebConfig};
+use crate::testing::{FakeStore, ask, get, parts, report, server, view};
+use crate::{Readiness, SourceReadiness, TrustedProxy, WebConfig};
 
-fn store() -> Arc<Store> {
-    Arc::new(Store::of(vec![view(Some(report()))]))
+fn store() -> Arc<FakeStore> {
+    Arc::new(FakeStore::with_views(vec![view(Some(report()))]))
 }
 
 fn request(path: &str, headers: &[(&str, &str)]) -> Request<Body> {
@@ -28,9 +28,9 @@ fn request(path: &str, headers: &[(&str, &str)]) -> Request<Body> {
 
 #[tokio::test]
 async fn every_answer_carries_the_headers_of_a_page_that_runs_nothing() {
-    let away = Arc::new(Store {
+    let away = Arc::new(FakeStore {
         is_away: true,
-        ..Store::default()
+        ..FakeStore::default()
     });
     for (store, path, status) in [
         (store(), "/", 200),
@@ -170,10 +170,10 @@ async fn only_reading_is_answered() {
 
 #[tokio::test]
 async fn readiness_tells_a_line_per_part_and_health_does_not_ask_them() {
-    struct Slow;
+    struct SlowSource;
 
     #[async_trait]
-    impl Readiness for Slow {
+    impl Readiness for SlowSource {
         fn name(&self) -> &'static str {
             "source gd"
         }
@@ -188,14 +188,14 @@ async fn readiness_tells_a_line_per_part_and_health_does_not_ask_them() {
         (answer.status.as_u16(), answer.text.as_str()),
         (200, "store: ready\n")
     );
-    let away = Arc::new(Store {
+    let away = Arc::new(FakeStore {
         is_away: true,
-        ..Store::default()
+        ..FakeStore::default()
     });
     assert_eq!(get(Arc::clone(&away), "/healthz").await.text, "ok\n");
     tokio::time::pause();
     let mut parts = parts(away);
-    parts.readiness.push(Arc::new(Slow));
+    parts.readiness.push(Arc::new(SlowSource));
     let options = WebConfig::default().options(|_| Ok("".into())).unwrap();
     let server = Server::new(options, parts).unwrap();
     let answer = ask(&server, request("/readyz", &[]), "127.0.0.1:9").await;
@@ -207,10 +207,10 @@ async fn readiness_tells_a_line_per_part_and_health_does_not_ask_them() {
 }
 
 /// A queue that is reachable or not.
-struct Queue(AtomicBool);
+struct FakeSource(AtomicBool);
 
 #[async_trait]
-impl Source for Queue {
+impl Source for FakeSource {
     fn name(&self) -> &'static str {
         "siem"
     }
@@ -219,7 +219,7 @@ impl Source for Queue {
         std::future::pending().await
     }
 
-    async fn settle(&self, _: &[Settled]) -> Vec<Unsettled> {
+    async fn settle(&self, _: &[Settlement]) -> Vec<SettleError> {
         Vec::new()
     }
 
@@ -231,11 +231,11 @@ impl Source for Queue {
 
 #[tokio::test]
 async fn a_source_is_waited_for_until_it_was_there_once_and_told_of_when_it_goes_away() {
-    let queue = Arc::new(Queue(AtomicBool::new(false)));
+    let queue = Arc::new(FakeSource(AtomicBool::new(false)));
     let mut parts = parts(store());
     parts
         .readiness
-        .push(Arc::new(SourceReady::new(queue.clone())));
+        .push(Arc::new(SourceReadiness::new(queue.clone())));
     let options = WebConfig::default().options(|_| Ok("".into())).unwrap();
     let server = Server::new(options, parts).unwrap();
     for (is_there, status, told) in [
@@ -256,11 +256,11 @@ async fn a_source_is_waited_for_until_it_was_there_once_and_told_of_when_it_goes
 
 #[tokio::test]
 async fn a_source_that_was_there_is_not_waited_for_again_when_a_configuration_is_taken_up() {
-    let queue = Arc::new(Queue(AtomicBool::new(true)));
-    let first = Arc::new(SourceReady::new(queue.clone()));
+    let queue = Arc::new(FakeSource(AtomicBool::new(true)));
+    let first = Arc::new(SourceReadiness::new(queue.clone()));
     assert!(first.ready().await.is_ok());
-    let away = Arc::new(Queue(AtomicBool::new(false)));
-    let status = async |source: SourceReady| {
+    let away = Arc::new(FakeSource(AtomicBool::new(false)));
+    let status = async |source: SourceReadiness| {
         let mut parts = parts(store());
         parts.readiness.push(Arc::new(source));
         let options = WebConfig::default().options(|_| Ok("".into())).unwrap();
@@ -268,11 +268,11 @@ async fn a_source_that_was_there_is_not_waited_for_again_when_a_configuration_is
         let answer = ask(&server, request("/readyz", &[]), "127.0.0.1:9").await;
         answer.status.as_u16()
     };
-    let second = Arc::new(SourceReady::after(away.clone(), &[first]));
-    assert!(!second.is_needed());
-    let third = SourceReady::after(away.clone(), &[second]);
+    let second = Arc::new(SourceReadiness::carry_over(away.clone(), &[first]));
+    assert!(!second.is_required());
+    let third = SourceReadiness::carry_over(away.clone(), &[second]);
     assert_eq!(status(third).await, 200, "after two of them, too");
-    let another = SourceReady::after(away, &[]);
+    let another = SourceReadiness::carry_over(away, &[]);
     assert_eq!(status(another).await, 503, "nobody has read this one yet");
 }
 
@@ -355,13 +355,13 @@ fn metrics_at(host: &str, port: u16) -> WebConfig {
 
 /// Servers that replace one another, each with an address separate from the pages.
 #[derive(Default)]
-struct Row {
-    doors: Doors,
+struct TakeoverFixture {
+    doors: Listeners,
     tasks: JoinSet<()>,
     stop: CancellationToken,
 }
 
-impl Row {
+impl TakeoverFixture {
     async fn beginning(config: &WebConfig) -> Self {
         let mut row = Self::default();
         row.take_over(config).await;
@@ -369,9 +369,9 @@ impl Row {
     }
 
     async fn take_over(&mut self, config: &WebConfig) {
-        let next = server(config, store()).bind_after(&self.doors).await;
+        let next = server(config, store()).bind_replacing(&self.doors).await;
         let mut next = next.unwrap();
-        next.take_over(&self.doors).closed().await;
+        next.take_over(&self.doors).wait_closed().await;
         let (doors, serving) = next.open(&self.stop).await;
         self.doors = doors;
         self.tasks.extend(serving);
@@ -401,7 +401,7 @@ async fn is_reached(port: u16) -> bool {
 #[tokio::test]
 async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_before_is_closed() {
     let port = free_port().await;
-    let mut row = Row::beginning(&metrics_at("127.0.0.1", port)).await;
+    let mut row = TakeoverFixture::beginning(&metrics_at("127.0.0.1", port)).await;
     row.take_over(&metrics_at("0.0.0.0", port)).await;
     let metrics = row.doors.metrics_address().unwrap();
     assert_eq!(metrics.to_string(), format!("0.0.0.0:{port}"));
@@ -412,10 +412,10 @@ async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_befo
 #[tokio::test]
 async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
     let port = free_port().await;
-    let row = Row::beginning(&metrics_at("0.0.0.0", port)).await;
+    let row = TakeoverFixture::beginning(&metrics_at("0.0.0.0", port)).await;
     // This address is for documentation (RFC 5737) and belongs to no machine.
     let next = server(&metrics_at("192.0.2.7", port), store());
-    let refused = next.bind_after(&row.doors).await;
+    let refused = next.bind_replacing(&row.doors).await;
     let error = refused.map(drop).unwrap_err().to_string();
     assert!(error.contains(&format!("192.0.2.7:{port}")), "{error}");
     assert!(is_reached(port).await);
@@ -429,10 +429,10 @@ async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free
         intake_listen: format!("{host}:{port}"),
         ..WebConfig::default()
     };
-    type At<'a> = &'a dyn Fn(&str, u16) -> WebConfig;
+    type ConfigAt<'a> = &'a dyn Fn(&str, u16) -> WebConfig;
     for (at, status, line) in [
         (
-            &posts_at as At<'_>,
+            &posts_at as ConfigAt<'_>,
             503,
             "intake_listen: not ready: nobody can listen there",
         ),
@@ -444,11 +444,11 @@ async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free
     ] {
         let port = free_port().await;
         let others = std::net::TcpListener::bind(("127.0.0.2", port)).unwrap();
-        let mut row = Row::beginning(&at("127.0.0.1", port)).await;
+        let mut row = TakeoverFixture::beginning(&at("127.0.0.1", port)).await;
         row.take_over(&at("0.0.0.0", port)).await;
         let told = row.ready().await;
         assert!(told.0 == status && told.1.contains(line), "{told:?}");
-        let address = |row: &Row| match status {
+        let address = |row: &TakeoverFixture| match status {
             503 => row.doors.intake_address(),
             _ => row.doors.metrics_address(),
         };

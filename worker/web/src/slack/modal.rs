@@ -3,11 +3,11 @@
 
 use chrono::NaiveDate;
 use nightshift_engine::conclusion::Verdict;
-use nightshift_pipeline::desk::ACT_NOTE_CHARS;
+use nightshift_pipeline::case_workflow::ACTION_NOTE_CHARS;
 use nightshift_pipeline::language::Language;
 use serde_json::{Value, json};
 
-use super::payload::About;
+use super::payload::ModalContext;
 
 /// `callback_id` of the modal for another verdict.
 pub(super) const DISAGREE: &str = "nightshift:disagree";
@@ -22,7 +22,7 @@ pub(super) const WHY: &str = "why";
 pub(super) const WHY_CHARS: usize = 300;
 
 /// Returns the modal that asks for another verdict.
-pub(super) fn disagree(language: Language, about: &About, ours: Option<Verdict>) -> Value {
+pub(super) fn disagree(language: Language, about: &ModalContext, ours: Option<Verdict>) -> Value {
     let others = Verdict::ALL
         .into_iter()
         .filter(|verdict| Some(*verdict) != ours);
@@ -31,7 +31,7 @@ pub(super) fn disagree(language: Language, about: &About, ours: Option<Verdict>)
             |verdict| json!({ "text": text(language.verdict(verdict)), "value": verdict.as_str() }),
         )
         .collect();
-    let none = language.of(
+    let none = language.pick(
         "This case has no verdict.",
         "このケースには判定がありません。",
     );
@@ -44,32 +44,32 @@ pub(super) fn disagree(language: Language, about: &About, ours: Option<Verdict>)
     );
     let choice = json!({ "type": "static_select", "action_id": VERDICT, "options": options });
     let note = json!({
-        "type": "plain_text_input", "action_id": NOTE, "multiline": true, "max_length": ACT_NOTE_CHARS,
+        "type": "plain_text_input", "action_id": NOTE, "multiline": true, "max_length": ACTION_NOTE_CHARS,
     });
     let blocks = json!([
         section(&ours),
-        input(VERDICT, language.of("Your verdict", "あなたの判定"), &choice, false),
+        input(VERDICT, language.pick("Your verdict", "あなたの判定"), &choice, false),
         input(
             NOTE,
-            language.of("Why, for those who come after you", "理由（後から見る人のために）"),
+            language.pick("Why, for those who come after you", "理由（後から見る人のために）"),
             &note,
             true
         ),
-        section(language.of(
+        section(language.pick(
             "A benign verdict clears the same type by the same actors in the same account for 90 days. Your name stands \
              beside it.",
             "無害な判定をすると、同じアカウントで同じ主体による同じ種類のアラートが 90 日間、無害とされます。あなたの名前が併記されます。",
         )),
     ]);
-    let title = language.of("Another verdict", "別の判定");
-    let submit = language.of("Disagree", "異議");
+    let title = language.pick("Another verdict", "別の判定");
+    let submit = language.pick("Disagree", "異議");
     modal(language, about, DISAGREE, [title, submit], &blocks)
 }
 
 /// Returns the modal that asks for the end and the reason of a mute, below the preview.
 pub(super) fn mute(
     language: Language,
-    about: &About,
+    about: &ModalContext,
     [hides, preview]: [&str; 2],
     usual: NaiveDate,
 ) -> Value {
@@ -81,22 +81,22 @@ pub(super) fn mute(
         section(preview),
         input(
             UNTIL,
-            language.of(
+            language.pick(
                 "Last day (UTC), at most 30 days ahead",
                 "最終日（UTC、30 日先まで）",
             ),
             &until,
             false
         ),
-        input(WHY, language.of("Why", "理由"), &why, false),
+        input(WHY, language.pick("Why", "理由"), &why, false),
     ]);
-    let mute = language.of("Mute", "ミュート");
+    let mute = language.pick("Mute", "ミュート");
     modal(language, about, MUTE, [mute, mute], &blocks)
 }
 
 fn modal(
     language: Language,
-    about: &About,
+    about: &ModalContext,
     callback_id: &str,
     [title, submit]: [&str; 2],
     blocks: &Value,
@@ -106,7 +106,7 @@ fn modal(
         "callback_id": callback_id,
         "title": text(title),
         "submit": text(submit),
-        "close": text(language.of("Cancel", "キャンセル")),
+        "close": text(language.pick("Cancel", "キャンセル")),
         "private_metadata": json!(about).to_string(),
         "blocks": blocks,
     })

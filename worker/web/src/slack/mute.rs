@@ -2,31 +2,31 @@
 //! most 30 days. A preview shows what the mute would have hidden.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
-use nightshift_alert::text::{cut, plain};
+use nightshift_alert::text::{sanitize, truncate};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseStatus, CaseView};
 use nightshift_pipeline::language::Language;
-use nightshift_pipeline::muted::{MutePreview, NewMute};
+use nightshift_pipeline::mutes::{MutePreview, NewMute};
 use nightshift_pipeline::route::Match;
 
 /// Period of the preview.
-pub(super) const LOOK_BACK: TimeDelta = TimeDelta::days(30);
+pub(super) const PREVIEW_WINDOW: TimeDelta = TimeDelta::days(30);
 /// Default duration.
-pub(super) const USUAL: TimeDelta = TimeDelta::days(7);
+pub(super) const DEFAULT_DURATION: TimeDelta = TimeDelta::days(7);
 /// Longest duration in days.
-const MOST_DAYS: u64 = 30;
+const MAX_DAYS: u64 = 30;
 /// Most true positives that are listed.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 /// Most characters of a text block, below Slack's limit (3,000,
 /// <https://docs.slack.dev/reference/block-kit/blocks/section-block>).
-const BLOCK: usize = 2_900;
+const MAX_BLOCK_CHARS: usize = 2_900;
 
 /// Returns why this case cannot be muted.
-pub(super) fn never(language: Language, view: &CaseView) -> Option<&'static str> {
+pub(super) fn unmutable_reason(language: Language, view: &CaseView) -> Option<&'static str> {
     let is_critical = view.alert.severity == Severity::Critical
         || view.row.assessed_severity == Some(Severity::Critical);
-    is_critical.then_some(language.of(
+    is_critical.then_some(language.pick(
         "Nothing critical is ever muted, and this case is critical. If it is wrong, disagree with its verdict; that \
          clears the same type by the same actors.",
         "緊急のものは決してミュートされません。このケースは緊急です。誤りであれば判定に「異議」を選んでください。同じ主体による同じ種類の\
@@ -74,18 +74,16 @@ pub(super) fn until(
     now: DateTime<Utc>,
 ) -> Result<DateTime<Utc>, String> {
     let today = now.date_naive();
-    let last = today
-        .checked_add_days(Days::new(MOST_DAYS))
-        .unwrap_or(today);
-    let choose = language.of("Choose the last day.", "最終日を選んでください。");
+    let last = today.checked_add_days(Days::new(MAX_DAYS)).unwrap_or(today);
+    let choose = language.pick("Choose the last day.", "最終日を選んでください。");
     let day: NaiveDate = day.parse().map_err(|_| choose.to_owned())?;
     if day < today || day > last {
         return Err(match language {
             Language::En => format!(
-                "A day from {today} to {last}, please: a mute holds for {MOST_DAYS} days at the most."
+                "A day from {today} to {last}, please: a mute holds for {MAX_DAYS} days at the most."
             ),
             Language::Ja => format!(
-                "{today} から {last} までの日を選んでください。ミュートは最長 {MOST_DAYS} 日です。"
+                "{today} から {last} までの日を選んでください。ミュートは最長 {MAX_DAYS} 日です。"
             ),
         });
     }
@@ -95,10 +93,10 @@ pub(super) fn until(
 }
 
 /// Returns a sentence about what the rule hides.
-pub(super) fn hides(language: Language, rule: &NewMute) -> String {
-    let kind = plain(rule.when.kind.as_deref().unwrap_or_default(), 200);
-    let account = rule.when.account.first().map(|one| plain(one, 100));
-    let feed = rule.when.feed.as_ref().map(|one| plain(one, 60));
+pub(super) fn rule_text(language: Language, rule: &NewMute) -> String {
+    let kind = sanitize(rule.when.kind.as_deref().unwrap_or_default(), 200);
+    let account = rule.when.account.first().map(|one| sanitize(one, 100));
+    let feed = rule.when.feed.as_ref().map(|one| sanitize(one, 60));
     let severity = language.severity(rule.severity);
     match language {
         Language::En => {
@@ -129,15 +127,15 @@ pub(super) fn hides(language: Language, rule: &NewMute) -> String {
 /// Returns what the rule would have hidden, with the names of true positives. `None` means that the preview failed.
 pub(super) fn preview(language: Language, preview: Option<&MutePreview>) -> String {
     let Some(preview) = preview else {
-        let text = language.of(
+        let text = language.pick(
             "What it would have hidden could not be counted in time.",
             "隠されたはずの件数は時間内に集計できませんでした。",
         );
         return text.to_owned();
     };
     let mut lines = match language {
-        Language::En => told(preview),
-        Language::Ja => told_ja(preview),
+        Language::En => preview_lines(preview),
+        Language::Ja => preview_lines_ja(preview),
     };
     if let Some(newest) = preview.only_newest {
         lines.push(match language {
@@ -146,31 +144,31 @@ pub(super) fn preview(language: Language, preview: Option<&MutePreview>) -> Stri
         });
     }
     let positives = &preview.true_positives;
-    for row in positives.iter().take(LISTED) {
+    for row in positives.iter().take(MAX_LISTED) {
         lines.push(format!(
             "\u{2022} {} {} {} {}",
             row.opened_at.format("%Y-%m-%d"),
             language.severity(row.severity),
-            plain(&row.title, 120),
+            sanitize(&row.title, 120),
             row.id
         ));
     }
-    if positives.len() > LISTED {
-        let more = positives.len() - LISTED;
+    if positives.len() > MAX_LISTED {
+        let more = positives.len() - MAX_LISTED;
         lines.push(match language {
             Language::En => format!("and {more} more"),
             Language::Ja => format!("ほか {more} 件"),
         });
     }
-    cut(&lines.join("\n"), BLOCK).into_owned()
+    truncate(&lines.join("\n"), MAX_BLOCK_CHARS).into_owned()
 }
 
-fn told(preview: &MutePreview) -> Vec<String> {
-    let days = LOOK_BACK.num_days();
+fn preview_lines(preview: &MutePreview) -> Vec<String> {
+    let days = PREVIEW_WINDOW.num_days();
     let total: u64 = preview.cases.values().sum();
     let counts = preview.cases.iter();
     let counts: Vec<String> = counts
-        .map(|(word, count)| format!("{count} {}", plain(&word.replace('_', " "), 40)))
+        .map(|(word, count)| format!("{count} {}", sanitize(&word.replace('_', " "), 40)))
         .collect();
     let mut lines = vec![match total {
         0 => format!("In the last {days} days it would have hidden no case."),
@@ -206,13 +204,13 @@ fn japanese(word: &str) -> String {
         (None, Some(CaseStatus::Concluded)) => "完了",
         (None, Some(CaseStatus::Failed)) => "トリアージ失敗",
         (None, Some(CaseStatus::Cancelled)) => "中止",
-        (None, None) => return plain(word, 40),
+        (None, None) => return sanitize(word, 40),
     };
     words.to_owned()
 }
 
-fn told_ja(preview: &MutePreview) -> Vec<String> {
-    let days = LOOK_BACK.num_days();
+fn preview_lines_ja(preview: &MutePreview) -> Vec<String> {
+    let days = PREVIEW_WINDOW.num_days();
     let total: u64 = preview.cases.values().sum();
     let counts = preview.cases.iter();
     let counts: Vec<String> = counts
@@ -311,7 +309,7 @@ mod tests {
         let mute = rule(&alert, now(), "w", "b");
         assert_eq!(mute.when.feed.as_ref(), Some(&alert.feed));
         assert!(mute.clone().named("m").faults().is_empty());
-        assert!(hides(Language::En, &mute).contains("of the feed"));
+        assert!(rule_text(Language::En, &mute).contains("of the feed"));
     }
 
     proptest! {

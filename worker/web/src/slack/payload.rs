@@ -13,38 +13,38 @@ use url::form_urlencoded;
 /// An interaction.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Payload {
-    BlockActions(Clicked),
-    ViewSubmission(Submitted),
+pub(super) enum SlackPayload {
+    BlockActions(ButtonClick),
+    ViewSubmission(ModalSubmission),
     #[serde(other)]
     Other,
 }
 
 /// A click on a button of a message.
 #[derive(Debug, Deserialize)]
-pub(super) struct Clicked {
-    pub(super) user: User,
+pub(super) struct ButtonClick {
+    pub(super) user: SlackUser,
     #[serde(default)]
     pub(super) trigger_id: String,
-    channel: Option<Channel>,
+    channel: Option<SlackChannel>,
     #[serde(default)]
-    actions: Vec<Action>,
+    actions: Vec<SlackAction>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct User {
+pub(super) struct SlackUser {
     pub(super) id: String,
     name: Option<String>,
     username: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Channel {
+struct SlackChannel {
     id: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Action {
+struct SlackAction {
     #[serde(default)]
     action_id: String,
     value: Option<String>,
@@ -52,42 +52,42 @@ struct Action {
 
 /// A submitted modal.
 #[derive(Debug, Deserialize)]
-pub(super) struct Submitted {
-    pub(super) user: User,
-    pub(super) view: View,
+pub(super) struct ModalSubmission {
+    pub(super) user: SlackUser,
+    pub(super) view: ModalView,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct View {
+pub(super) struct ModalView {
     #[serde(default)]
     pub(super) callback_id: String,
     #[serde(default)]
     private_metadata: String,
     #[serde(default)]
-    state: Values,
+    state: ViewState,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Values {
+struct ViewState {
     #[serde(default)]
-    values: BTreeMap<String, BTreeMap<String, Field>>,
+    values: BTreeMap<String, BTreeMap<String, FieldValue>>,
 }
 
 /// The contents of a field, by its kind.
 #[derive(Debug, Deserialize)]
-struct Field {
+struct FieldValue {
     value: Option<String>,
     selected_date: Option<String>,
-    selected_option: Option<Choice>,
+    selected_option: Option<SelectedOption>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice {
+struct SelectedOption {
     value: String,
 }
 
 /// Parses a body: a form with exactly one `payload`. Returns `None` for anything else.
-pub(super) fn read(body: &[u8]) -> Option<Payload> {
+pub(super) fn parse_payload(body: &[u8]) -> Option<SlackPayload> {
     let mut payloads = form_urlencoded::parse(body).filter(|(key, _)| key == "payload");
     match (payloads.next(), payloads.next()) {
         (Some((_, json)), None) => serde_json::from_str(&json).ok(),
@@ -95,7 +95,7 @@ pub(super) fn read(body: &[u8]) -> Option<Payload> {
     }
 }
 
-impl Clicked {
+impl ButtonClick {
     /// Returns our button that was clicked, and its value. Links also cause clicks and are ignored.
     pub(super) fn button(&self) -> Option<(Button, &str)> {
         self.actions.iter().find_map(|action| {
@@ -110,7 +110,7 @@ impl Clicked {
     }
 }
 
-impl User {
+impl SlackUser {
     /// Returns the name that Slack shows.
     pub(super) fn name(&self) -> &str {
         let names = [self.name.as_deref(), self.username.as_deref()];
@@ -122,14 +122,14 @@ impl User {
     }
 }
 
-impl View {
+impl ModalView {
     /// Returns the context that was stored in the modal when it was opened.
-    pub(super) fn about(&self) -> Option<About> {
+    pub(super) fn about(&self) -> Option<ModalContext> {
         serde_json::from_str(&self.private_metadata).ok()
     }
 
     /// Returns the value of a field whose block and action have this name.
-    pub(super) fn entered(&self, name: &str) -> &str {
+    pub(super) fn field_value(&self, name: &str) -> &str {
         let field = self
             .state
             .values
@@ -174,12 +174,12 @@ impl Button {
 
 /// The case of a message and the revision that the message shows: `k3f9-x2mq-7d1w.r2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct ButtonTarget {
     pub(super) case: CaseId,
     pub(super) revision: u32,
 }
 
-impl Target {
+impl ButtonTarget {
     /// Parses the value of one of our buttons.
     pub(super) fn parse(value: &str) -> Option<Self> {
         let (case, revision) = value.split_once(".r")?;
@@ -204,7 +204,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ButtonTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.r{}", self.case, self.revision)
     }
@@ -213,7 +213,7 @@ impl fmt::Display for Target {
 /// The context of a modal, stored in `private_metadata`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct About {
+pub(super) struct ModalContext {
     pub(super) target: String,
     /// The channel of the click.
     pub(super) channel: String,
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_value_is_one_of_ours_or_nothing() {
-        let target = Target::parse("k3f9-x2mq-7d1w.r12").unwrap();
+        let target = ButtonTarget::parse("k3f9-x2mq-7d1w.r12").unwrap();
         assert_eq!(
             (target.case.0.as_str(), target.revision),
             ("k3f9-x2mq-7d1w", 12)
@@ -248,14 +248,14 @@ mod tests {
             "k3f.r-x2mq-7d1w.r1",
             "日本語-x2mq-.r1",
         ] {
-            assert_eq!(Target::parse(wrong), None, "{wrong}");
+            assert_eq!(ButtonTarget::parse(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn links_are_no_buttons_and_two_payloads_are_none() {
         let clicked = r#"payload={"type":"block_actions","user":{"id":"U1"},"actions":[{"action_id":"open","url":"x"}]}"#;
-        let Some(Payload::BlockActions(clicked)) = read(clicked.as_bytes()) else {
+        let Some(SlackPayload::BlockActions(clicked)) = parse_payload(clicked.as_bytes()) else {
             panic!("no click");
         };
         assert!(clicked.button().is_none() && clicked.channel().is_empty());
@@ -267,10 +267,13 @@ mod tests {
             "x=1",
             r#"payload={"type":"block_actions"}"#,
         ] {
-            assert!(read(odd.as_bytes()).is_none(), "{odd}");
+            assert!(parse_payload(odd.as_bytes()).is_none(), "{odd}");
         }
         let other = r#"payload={"type":"view_closed"}"#;
-        assert!(matches!(read(other.as_bytes()), Some(Payload::Other)));
-        assert!(read(format!("{other}&{other}").as_bytes()).is_none());
+        assert!(matches!(
+            parse_payload(other.as_bytes()),
+            Some(SlackPayload::Other)
+        ));
+        assert!(parse_payload(format!("{other}&{other}").as_bytes()).is_none());
     }
 }

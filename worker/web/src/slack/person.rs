@@ -1,20 +1,23 @@
 //! Names and notes of people in the form in which they are stored.
 
-use nightshift_alert::text::{cut, plain, strip_hidden};
-use nightshift_pipeline::desk::{ACT_NAME_CHARS, ACT_NOTE_CHARS};
+use nightshift_alert::text::{sanitize, strip_hidden, truncate};
+use nightshift_pipeline::case_workflow::{ACTION_NAME_CHARS, ACTION_NOTE_CHARS};
 
-use super::payload::User;
+use super::payload::SlackUser;
 
 /// Most characters of a name that people choose for themselves.
-const NAME: usize = 60;
+const MAX_NAME_CHARS: usize = 60;
 
 /// Returns `slack:U123 (ana)`. The id comes from Slack. The name is chosen by the person and cannot look like another
 /// id.
-pub(super) fn name(user: &User) -> String {
+pub(super) fn person_name(user: &SlackUser) -> String {
     let is_own = |c: &char| !"()<>".contains(*c);
     let chosen: String = user.name().chars().filter(is_own).collect();
-    let id = plain(&user.id, ACT_NAME_CHARS - NAME - "slack: ()".len());
-    let chosen = bounded(&plain(&chosen, NAME), NAME);
+    let id = sanitize(
+        &user.id,
+        ACTION_NAME_CHARS - MAX_NAME_CHARS - "slack: ()".len(),
+    );
+    let chosen = bounded(&sanitize(&chosen, MAX_NAME_CHARS), MAX_NAME_CHARS);
     if chosen.is_empty() {
         return format!("slack:{id}");
     }
@@ -23,12 +26,12 @@ pub(super) fn name(user: &User) -> String {
 
 /// Returns a note without invisible characters. Notes are made safe where they are shown.
 pub(super) fn note(text: &str) -> String {
-    bounded(&strip_hidden(text).0, ACT_NOTE_CHARS)
+    bounded(&strip_hidden(text).0, ACTION_NOTE_CHARS)
 }
 
 /// Shortens a text to this many characters, counting combining characters as well.
 fn bounded(text: &str, chars: usize) -> String {
-    let short = cut(text.trim(), chars);
+    let short = truncate(text.trim(), chars);
     let end = short
         .char_indices()
         .nth(chars)
@@ -40,16 +43,16 @@ fn bounded(text: &str, chars: usize) -> String {
 mod tests {
     use super::*;
 
-    fn user(id: &str, name: &str) -> User {
+    fn user(id: &str, name: &str) -> SlackUser {
         serde_json::from_value(serde_json::json!({ "id": id, "name": name })).unwrap()
     }
 
     #[test]
     fn a_person_is_an_id_and_a_name_that_imitates_none() {
-        assert_eq!(name(&user("U123", "ana")), "slack:U123 (ana)");
-        assert_eq!(name(&user("U123", " \u{200b}")), "slack:U123");
+        assert_eq!(person_name(&user("U123", "ana")), "slack:U123 (ana)");
+        assert_eq!(person_name(&user("U123", " \u{200b}")), "slack:U123");
         assert_eq!(
-            name(&user("U123", "bob) slack:U9 (<@U1> @everyone\n\u{202e}")),
+            person_name(&user("U123", "bob) slack:U9 (<@U1> @everyone\n\u{202e}")),
             "slack:U123 (bob slack:U9 (at)U1 (at)everyone)"
         );
     }
@@ -61,7 +64,7 @@ mod tests {
             "185.220.101.42 is ours\n<!channel> x"
         );
         let accents = format!("a{}", "\u{301}".repeat(100_000));
-        assert!(note(&accents).chars().count() <= ACT_NOTE_CHARS);
-        assert_eq!(note(&"é".repeat(2_000)).chars().count(), ACT_NOTE_CHARS);
+        assert!(note(&accents).chars().count() <= ACTION_NOTE_CHARS);
+        assert_eq!(note(&"é".repeat(2_000)).chars().count(), ACTION_NOTE_CHARS);
     }
 }

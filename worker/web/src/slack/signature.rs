@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::access::only;
+use crate::access::single_header;
 
 const SIGNATURE: &str = "x-slack-signature";
 const TIMESTAMP: &str = "x-slack-request-timestamp";
@@ -14,17 +14,17 @@ const TIMESTAMP: &str = "x-slack-request-timestamp";
 pub(super) const WINDOW_SECS: u64 = 300;
 
 /// A request with signature headers and a current timestamp.
-pub(super) struct Signed<'a> {
+pub(super) struct SlackSignature<'a> {
     timestamp: &'a str,
     at: DateTime<Utc>,
     code: [u8; 32],
 }
 
-impl<'a> Signed<'a> {
+impl<'a> SlackSignature<'a> {
     /// Reads the headers. Returns `None` when one is missing, repeated or malformed, or when the timestamp is not
     /// current. The body is then not read.
-    pub(super) fn read(headers: &'a HeaderMap, now: DateTime<Utc>) -> Option<Self> {
-        let timestamp = only(headers, TIMESTAMP)?;
+    pub(super) fn from_headers(headers: &'a HeaderMap, now: DateTime<Utc>) -> Option<Self> {
+        let timestamp = single_header(headers, TIMESTAMP)?;
         if !timestamp.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
@@ -33,7 +33,11 @@ impl<'a> Signed<'a> {
             return None;
         }
         let mut code = [0; 32];
-        hex::decode_to_slice(only(headers, SIGNATURE)?.strip_prefix("v0=")?, &mut code).ok()?;
+        hex::decode_to_slice(
+            single_header(headers, SIGNATURE)?.strip_prefix("v0=")?,
+            &mut code,
+        )
+        .ok()?;
         Some(Self {
             timestamp,
             at,
@@ -42,7 +46,7 @@ impl<'a> Signed<'a> {
     }
 
     /// Returns the signed timestamp, which is the same however often the request is posted.
-    pub(super) const fn at(&self) -> DateTime<Utc> {
+    pub(super) const fn sent_at(&self) -> DateTime<Utc> {
         self.at
     }
 
@@ -52,7 +56,7 @@ impl<'a> Signed<'a> {
     }
 
     /// Returns whether this secret signed the body. The comparison takes constant time.
-    pub(super) fn with(&self, secret: &str, body: &[u8]) -> bool {
+    pub(super) fn matches(&self, secret: &str, body: &[u8]) -> bool {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
             return false;
         };
@@ -97,8 +101,8 @@ pub(super) mod tests {
             headers.append(*name, value.parse().unwrap());
         }
         let now = DateTime::from_timestamp(1_531_420_618 + later_secs, 0).unwrap();
-        let signed = Signed::read(&headers, now);
-        signed.is_some_and(|signed| signed.with(secret, body.as_bytes()))
+        let signed = SlackSignature::from_headers(&headers, now);
+        signed.is_some_and(|signed| signed.matches(secret, body.as_bytes()))
     }
 
     #[test]

@@ -15,15 +15,15 @@ use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use nightshift_engine::measure::Measure;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::Meter;
 use nightshift_pipeline::language::Language;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use url::form_urlencoded::Serializer;
 
-use crate::testing::{Answer, Store, ask, now, report, server, view};
-use crate::{Server, Slack, SlackAnswers, SlackDesk, SlackSecret, WebConfig};
+use crate::testing::{FakeStore, TestResponse, ask, now, report, server, view};
+use crate::{Server, SlackIntegration, SlackReplies, SlackSecret, SlackWorkspace, WebConfig};
 
 const SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
 /// The case and revision of the message in these tests.
@@ -31,7 +31,7 @@ const VALUE: &str = "k3f9-x2mq-7d1w.r1";
 
 /// A fake Slack that records what it is asked to show.
 #[derive(Default)]
-struct Shown {
+struct FakeSlack {
     views: Mutex<Vec<(String, String, Value)>>,
     lines: Mutex<Vec<[String; 4]>>,
     counted: Mutex<Vec<bool>>,
@@ -39,7 +39,7 @@ struct Shown {
 }
 
 #[async_trait]
-impl SlackAnswers for Shown {
+impl SlackReplies for FakeSlack {
     async fn open_view(&self, desk: &str, trigger_id: &str, view: Value) -> Result<(), String> {
         self.views
             .lock()
@@ -52,7 +52,13 @@ impl SlackAnswers for Shown {
         }
     }
 
-    async fn tell(&self, desk: &str, channel: &str, user: &str, text: &str) -> Result<(), String> {
+    async fn post_ephemeral(
+        &self,
+        desk: &str,
+        channel: &str,
+        user: &str,
+        text: &str,
+    ) -> Result<(), String> {
         let line = [desk, channel, user, text].map(str::to_owned);
         self.lines.lock().unwrap().push(line);
         if self.is_away {
@@ -63,9 +69,9 @@ impl SlackAnswers for Shown {
     }
 }
 
-impl Meter for Shown {
-    fn count(&self, measure: &Measure) {
-        if let Measure::Feedback { agreed } = measure {
+impl Meter for FakeSlack {
+    fn count(&self, measure: &Measurement) {
+        if let Measurement::Feedback { agreed } = measure {
             self.counted.lock().unwrap().push(*agreed);
         }
     }
@@ -75,8 +81,8 @@ fn secret(text: &'static str) -> SlackSecret {
     Arc::new(move || Ok(text.into()))
 }
 
-fn desk(name: &str, channel: &str, analyst: &str, signing_secret: SlackSecret) -> SlackDesk {
-    SlackDesk {
+fn desk(name: &str, channel: &str, analyst: &str, signing_secret: SlackSecret) -> SlackWorkspace {
+    SlackWorkspace {
         name: name.into(),
         channel: channel.into(),
         signing_secret,
@@ -86,34 +92,34 @@ fn desk(name: &str, channel: &str, analyst: &str, signing_secret: SlackSecret) -
 }
 
 /// A server with buttons, its store, and the fake Slack.
-struct Room {
+struct SlackFixture {
     server: Server,
-    store: Arc<Store>,
-    shown: Arc<Shown>,
+    store: Arc<FakeStore>,
+    shown: Arc<FakeSlack>,
 }
 
-impl Room {
+impl SlackFixture {
     /// Creates a case with a true positive, and one workspace in which U1 may act.
     fn new() -> Self {
-        Self::of(Store::of(vec![view(Some(report()))]))
+        Self::with_store(FakeStore::with_views(vec![view(Some(report()))]))
     }
 
-    fn of(store: Store) -> Self {
+    fn with_store(store: FakeStore) -> Self {
         Self::with(
             store,
-            Shown::default(),
+            FakeSlack::default(),
             vec![desk("soc", "C1", "U1", secret(SECRET))],
         )
     }
 
-    fn with(store: Store, shown: Shown, desks: Vec<SlackDesk>) -> Self {
+    fn with(store: FakeStore, shown: FakeSlack, desks: Vec<SlackWorkspace>) -> Self {
         let (store, shown) = (Arc::new(store), Arc::new(shown));
-        let slack = Slack {
-            desks,
+        let slack = SlackIntegration {
+            workspaces: desks,
             feedback: store.clone(),
             mutes: store.clone(),
             meter: shown.clone(),
-            answers: shown.clone(),
+            replies: shown.clone(),
         };
         // The pages need a token here; Slack has none.
         let config = WebConfig {
@@ -128,12 +134,12 @@ impl Room {
         }
     }
 
-    async fn send(&self, request: Request<Body>) -> Answer {
+    async fn send(&self, request: Request<Body>) -> TestResponse {
         ask(&self.server, request, "127.0.0.1:9").await
     }
 
     /// Posts a payload with a new signature, as each click has.
-    async fn post(&self, payload: &Value) -> Answer {
+    async fn post(&self, payload: &Value) -> TestResponse {
         static CLICKS: AtomicU64 = AtomicU64::new(0);
         let click = CLICKS.fetch_add(1, Ordering::Relaxed);
         let body = format!("{}&click={click}", form(payload));

@@ -5,21 +5,21 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::TraceContext;
 use nightshift_pipeline::admission::Mute;
 use nightshift_pipeline::case::CaseId;
-use nightshift_pipeline::desk::{Act, Desk};
-use nightshift_pipeline::feedback::{Decided, NewPersonVerdict, PersonVerdict};
-use nightshift_pipeline::muted::{MutePreview, MuteRow, NewMute};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseWorkflow};
+use nightshift_pipeline::feedback::{FeedbackRecord, NewPersonVerdict, PersonVerdict};
+use nightshift_pipeline::mutes::{MutePreview, MuteRow, NewMute};
 use nightshift_pipeline::port::{Feedback, Mutes, StoreError};
 
-use super::Store;
+use super::FakeStore;
 
 #[async_trait]
-impl Feedback for Store {
+impl Feedback for FakeStore {
     async fn add_verdict(
         &self,
         id: &str,
         new: NewPersonVerdict,
     ) -> Result<PersonVerdict, StoreError> {
-        let row = self.found(id)?.row;
+        let row = self.find_view(id)?.row;
         let no_verdict = || StoreError::NoVerdict(row.id.0.clone());
         let verdict = new.verdict.or(row.verdict).ok_or_else(no_verdict)?;
         self.judged
@@ -36,29 +36,33 @@ impl Feedback for Store {
         })
     }
 
-    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError> {
+    async fn record_action(
+        &self,
+        id: &str,
+        act: CaseAction,
+    ) -> Result<(CaseId, CaseWorkflow), StoreError> {
         self.answering().await?;
-        let row = self.found(id)?.row;
+        let row = self.find_view(id)?.row;
         let mut acts = self.acts.lock().unwrap();
         acts.push((row.id.0.clone(), act));
         let of_case = acts.iter().filter(|(case, _)| *case == row.id.0);
         Ok((
             row.id.clone(),
-            Desk::of(of_case.map(|(_, act)| act.clone()).collect()),
+            CaseWorkflow::from_actions(of_case.map(|(_, act)| act.clone()).collect()),
         ))
     }
 
-    async fn came_with(&self, id: &CaseId, _: u32) -> Result<Option<TraceContext>, StoreError> {
-        Ok(self.found(&id.0)?.alert.trace)
+    async fn trace_context(&self, id: &CaseId, _: u32) -> Result<Option<TraceContext>, StoreError> {
+        Ok(self.find_view(&id.0)?.alert.trace)
     }
 
-    async fn verdicts_after(&self, _: i64, _: usize) -> Result<Vec<Decided>, StoreError> {
+    async fn verdicts_after(&self, _: i64, _: usize) -> Result<Vec<FeedbackRecord>, StoreError> {
         Err(StoreError::LeaseLost)
     }
 }
 
 #[async_trait]
-impl Mutes for Store {
+impl Mutes for FakeStore {
     async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError> {
         Err(StoreError::LeaseLost)
     }
@@ -87,12 +91,12 @@ impl Mutes for Store {
     }
 }
 
-impl Store {
+impl FakeStore {
     /// Waits for ever if the store is slow.
     async fn answering(&self) -> Result<(), StoreError> {
         if self.is_slow {
             std::future::pending::<()>().await;
         }
-        self.here()
+        self.check_available()
     }
 }

@@ -5,9 +5,9 @@
 
 use super::Draft;
 use crate::feed::Node;
-use crate::feed::control::told;
-use crate::principal::{account_of, base_name_of};
-use crate::{IndicatorKind, Role};
+use crate::feed::check_name::non_placeholder;
+use crate::principal::{account_in_arn, base_name_in_arn};
+use crate::{IndicatorKind, IndicatorRole};
 
 /// Fields of a user that may repeat its name.
 const IDS: [&str; 3] = ["uid", "email_addr", "uid_alt"];
@@ -20,7 +20,7 @@ const AWS_IDS: [&str; 8] = [
 
 /// OCSF account types, by `type_id`, that belong to a person: LDAP, Windows, IAM user and role, Entra ID, macOS,
 /// Apple, Linux. <https://schema.ocsf.io/1.6.0/objects/account>
-const PERSONAL: [u64; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
+const PERSONAL_ACCOUNT_TYPES: [u64; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
 
 impl Draft {
     /// Adds other actors that the user, its account or its session issuer names beside these names, and returns them.
@@ -34,7 +34,7 @@ impl Draft {
         let is_personal = account
             .at("type_id")
             .count()
-            .is_some_and(|id| PERSONAL.contains(&id));
+            .is_some_and(|id| PERSONAL_ACCOUNT_TYPES.contains(&id));
         let of_user = IDS.iter().map(|key| user.at(key));
         // The account of an organisation has its own name.
         let of_account = ["name", "uid"].map(|key| account.at(key));
@@ -51,7 +51,7 @@ impl Draft {
     }
 
     /// Adds another user that acted, unless its name is a spelling of one of these names or an id of theirs.
-    pub(crate) fn add_other(&mut self, user: Node<'_>, names: &[String]) {
+    pub(crate) fn add_other_user(&mut self, user: Node<'_>, names: &[String]) {
         let given = ["name", "email_addr", "full_name", "uid_alt", "uid"].map(|key| user.at(key));
         let is_object = user.is_object();
         let mut given = given.into_iter().chain(Some(user).filter(|_| !is_object));
@@ -59,7 +59,7 @@ impl Draft {
             return;
         };
         if names.is_empty() || name.str().is_none() {
-            self.add(IndicatorKind::Principal, Role::Actor, name);
+            self.add(IndicatorKind::Principal, IndicatorRole::Actor, name);
         } else {
             self.add_alias(name, names, &[]);
         }
@@ -71,15 +71,17 @@ impl Draft {
             .value()
             .is_some_and(|value| value.is_object() || value.is_array())
         {
-            return self.add(IndicatorKind::Principal, Role::Actor, node).pop();
+            return self
+                .add(IndicatorKind::Principal, IndicatorRole::Actor, node)
+                .pop();
         }
-        let text = told(node.str()?)?;
+        let text = non_placeholder(node.str()?)?;
         let ours = self.account.as_deref();
         let mut known = names.iter().chain(others);
-        if is_opaque(text) || known.any(|name| is_same_name(name, text, ours)) {
+        if is_opaque_id(text) || known.any(|name| is_same_name(name, text, ours)) {
             return None;
         }
-        self.add_made_of(IndicatorKind::Principal, Role::Actor, text, node)
+        self.add_derived(IndicatorKind::Principal, IndicatorRole::Actor, text, node)
     }
 
     /// Adds an acting account that is not the alert's, unless a principal of that account is named. The account is
@@ -93,37 +95,39 @@ impl Draft {
         };
         let is_of_account = |name: &str| {
             let bare = name.split_once(':').map(|(account, _)| account);
-            account_of(name) == Some(account) || bare == Some(account)
+            account_in_arn(name) == Some(account) || bare == Some(account)
         };
         let mut all = self.indicators.iter();
         let is_named = all.any(|(role, kind, name)| {
-            *role == Role::Actor && *kind == IndicatorKind::Principal && is_of_account(name)
+            *role == IndicatorRole::Actor
+                && *kind == IndicatorKind::Principal
+                && is_of_account(name)
         });
         if !is_named {
             let root = format!("arn:aws:iam::{account}:root");
-            self.tell_kind(&root, None, Some("AWSAccount"));
-            self.add_text(IndicatorKind::Principal, Role::Actor, &root);
+            self.set_principal_kind(&root, None, Some("AWSAccount"));
+            self.add_text(IndicatorKind::Principal, IndicatorRole::Actor, &root);
         }
     }
 }
 
 /// Returns whether a text is a generated id, which does not name its owner. For an id with several parts one
 /// generated part suffices, unless an account precedes it: `444455556666:alice` is a name.
-fn is_opaque(text: &str) -> bool {
+fn is_opaque_id(text: &str) -> bool {
     if text.starts_with("arn:") {
         return false;
     }
     match text.split_once(':') {
-        Some((first, _)) if is_made_by_aws(first) => true,
+        Some((first, _)) if is_aws_unique_id(first) => true,
         Some((_, rest)) => {
             let last = rest.rsplit(':').next().unwrap_or(rest);
-            is_made(last)
+            is_generated_id(last)
         }
-        None => is_made(text),
+        None => is_generated_id(text),
     }
 }
 
-fn is_made(text: &str) -> bool {
+fn is_generated_id(text: &str) -> bool {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     let is_digest = text.len() >= 16
@@ -137,10 +141,10 @@ fn is_made(text: &str) -> bool {
     let is_okta = text.len() == 20
         && text.starts_with("00u")
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_number || is_digest || is_sid || is_okta || is_made_by_aws(text)
+    is_number || is_digest || is_sid || is_okta || is_aws_unique_id(text)
 }
 
-fn is_made_by_aws(text: &str) -> bool {
+fn is_aws_unique_id(text: &str) -> bool {
     let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
     AWS_IDS.iter().any(|start| text.starts_with(start))
         && text.len() >= 8
@@ -152,37 +156,37 @@ fn is_made_by_aws(text: &str) -> bool {
 fn is_issuer(text: &str) -> bool {
     let parts = [":role/", ":saml-provider/", ":oidc-provider/"];
     let is_host = !text.contains('@')
-        && crate::Indicator::parse(IndicatorKind::Domain, text, Role::Related).is_some();
+        && crate::Indicator::parse(IndicatorKind::Domain, text, IndicatorRole::Related).is_some();
     is_host || text.contains("://") || parts.iter().any(|part| text.contains(part))
 }
 
 /// Returns whether both texts are the same name, ignoring case, account, domain and word separators.
 fn is_same_name(one: &str, other: &str, ours: Option<&str>) -> bool {
-    let (one, other) = (Spelled::of(one), Spelled::of(other));
+    let (one, other) = (NameParts::new(one), NameParts::new(other));
     let is_same_domain = match (one.domain, other.domain) {
         (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
         _ => true,
     };
-    let account = |name: &Spelled<'_>| name.account.or(ours).map(str::to_owned);
+    let account = |name: &NameParts<'_>| name.account.or(ours).map(str::to_owned);
     let same_account =
         account(&one) == account(&other) || one.account.is_none() && other.account.is_none();
     is_same_domain && same_account && !one.letters.is_empty() && one.letters == other.letters
 }
 
 /// The parts of a name.
-struct Spelled<'a> {
+struct NameParts<'a> {
     account: Option<&'a str>,
     /// The domain of a mail address.
     domain: Option<&'a str>,
     letters: String,
 }
 
-impl<'a> Spelled<'a> {
-    fn of(text: &'a str) -> Self {
+impl<'a> NameParts<'a> {
+    fn new(text: &'a str) -> Self {
         let (account, name) = match text.split_once(':') {
-            Some(("arn", _)) => (account_of(text), base_name_of(text)),
+            Some(("arn", _)) => (account_in_arn(text), base_name_in_arn(text)),
             Some(("user" | "serviceAccount", name)) => (None, name),
-            Some((account, name)) if account.len() == 12 && is_made(account) => {
+            Some((account, name)) if account.len() == 12 && is_generated_id(account) => {
                 (Some(account), name)
             }
             _ => (None, text),
@@ -241,7 +245,7 @@ mod tests {
             "00u1a2b3c4d5e6f7g8h9",
             "aws-iam-authenticator:444455556666:AROAEXAMPLE1",
         ] {
-            assert!(is_opaque(id), "{id}");
+            assert!(is_opaque_id(id), "{id}");
         }
         for name in [
             "mallory",
@@ -250,7 +254,7 @@ mod tests {
             "svc-2",
             "deadbeefdeadbeef",
         ] {
-            assert!(!is_opaque(name), "{name}");
+            assert!(!is_opaque_id(name), "{name}");
         }
     }
 }

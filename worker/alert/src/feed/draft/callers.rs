@@ -5,8 +5,11 @@ use serde_json::Value;
 use super::{Draft, canonical_name};
 use crate::caller::CallRecord;
 use crate::feed::Node;
-use crate::principal::{ELSEWHERE, account_of, in_account, person_behind, role_in, session_in};
-use crate::{IndicatorKind, PrincipalKind, Provider, Role};
+use crate::principal::{
+    NON_IAM_PRINCIPAL, account_in_arn, person_behind, qualify_with_account, role_name_in_arn,
+    session_name,
+};
+use crate::{CloudProvider, IndicatorKind, IndicatorRole, PrincipalKind};
 
 /// Maximum number of callers. Further callers are not tied to their values.
 const MAX_CALLERS: usize = 256;
@@ -24,18 +27,20 @@ impl Draft {
         id: Node<'_>,
         word: Node<'_>,
     ) -> Vec<String> {
-        self.add(IndicatorKind::Principal, Role::Related, id);
+        self.add(IndicatorKind::Principal, IndicatorRole::Related, id);
         let Some(text) = name.str() else {
-            return self.add(IndicatorKind::Principal, Role::Actor, name);
+            return self.add(IndicatorKind::Principal, IndicatorRole::Actor, name);
         };
         let (id, word) = (id.str(), word.str());
         let account = account.and_then(|account| self.other_account(account));
         let whole = match account.or(self.caller_account.as_deref()) {
-            Some(account) => in_account(account, text, id, PrincipalKind::of(word, id)),
+            Some(account) => {
+                qualify_with_account(account, text, id, PrincipalKind::from_word_or_id(word, id))
+            }
             None => text.to_owned(),
         };
-        let added = self.add_made_of(IndicatorKind::Principal, Role::Actor, &whole, name);
-        self.tell_kind(&whole, id, word);
+        let added = self.add_derived(IndicatorKind::Principal, IndicatorRole::Actor, &whole, name);
+        self.set_principal_kind(&whole, id, word);
         let person = person_behind(text, id);
         let person = person.and_then(|person| self.add_person(person));
         added.into_iter().chain(person).collect()
@@ -43,9 +48,9 @@ impl Draft {
 
     /// Adds whose credentials were used, where only their unique id is told, and the person behind them.
     pub(crate) fn add_unnamed_caller(&mut self, id: Node<'_>, word: Node<'_>) -> Vec<String> {
-        let mut names = self.add(IndicatorKind::Principal, Role::Actor, id);
+        let mut names = self.add(IndicatorKind::Principal, IndicatorRole::Actor, id);
         for name in &names {
-            self.tell_kind(name, Some(name), word.str());
+            self.set_principal_kind(name, Some(name), word.str());
         }
         let person = id.str().and_then(|id| person_behind("", Some(id)));
         names.extend(person.and_then(|person| self.add_person(person)));
@@ -54,8 +59,8 @@ impl Draft {
 
     /// Adds an actor that IAM does not know: the person behind a role, a user of a cluster.
     pub(crate) fn add_person(&mut self, name: &str) -> Option<String> {
-        self.tell_kind(name, None, Some(ELSEWHERE));
-        self.add_text(IndicatorKind::Principal, Role::Actor, name)
+        self.set_principal_kind(name, None, Some(NON_IAM_PRINCIPAL));
+        self.add_text(IndicatorKind::Principal, IndicatorRole::Actor, name)
     }
 
     /// Adds an identity among the resources of which nothing tells whether it acted.
@@ -66,9 +71,10 @@ impl Draft {
     /// Makes the identities among the resources who acted, where a call or a connection is told and nobody who made it.
     pub(super) fn settle_identities(&mut self) {
         let identities = std::mem::take(&mut self.identities);
-        let is_actor = |one: &&(Role, IndicatorKind, String)| one.0 == Role::Actor;
+        let is_actor =
+            |one: &&(IndicatorRole, IndicatorKind, String)| one.0 == IndicatorRole::Actor;
         let has_actor = self.indicators.iter().any(|one| is_actor(&one));
-        let is_named = self.names_any(IndicatorKind::Principal, Role::Actor);
+        let is_named = self.has_kind_in_role(IndicatorKind::Principal, IndicatorRole::Actor);
         if !has_actor || is_named || !self.credentials_acted() {
             return;
         }
@@ -76,9 +82,13 @@ impl Draft {
         let addresses = actors.filter(|one| one.1 == IndicatorKind::Ip);
         let addresses: Vec<String> = addresses.map(|one| one.2.clone()).collect();
         for name in &identities {
-            let target = (Role::Target, IndicatorKind::Principal, name.clone());
+            let target = (
+                IndicatorRole::Target,
+                IndicatorKind::Principal,
+                name.clone(),
+            );
             self.indicators.remove(&target);
-            self.add_text(IndicatorKind::Principal, Role::Actor, name);
+            self.add_text(IndicatorKind::Principal, IndicatorRole::Actor, name);
         }
         // Of several nothing tells who called from where.
         let record = CallRecord {
@@ -103,9 +113,9 @@ impl Draft {
 
     /// Adds the persons that a field names as those behind a shared or borrowed identity.
     pub(crate) fn add_persons(&mut self, node: Node<'_>) -> Vec<String> {
-        let names = self.add(IndicatorKind::Principal, Role::Actor, node);
+        let names = self.add(IndicatorKind::Principal, IndicatorRole::Actor, node);
         for name in &names {
-            self.tell_kind(name, None, Some(ELSEWHERE));
+            self.set_principal_kind(name, None, Some(NON_IAM_PRINCIPAL));
         }
         names
     }
@@ -117,7 +127,7 @@ impl Draft {
     }
 
     /// Adds the addresses of a call to the only credentials that the finding names.
-    pub(crate) fn called_from(&mut self, addresses: Vec<String>) {
+    pub(crate) fn add_caller_addresses(&mut self, addresses: Vec<String>) {
         if let [credentials] = self.credentials.as_slice() {
             let record = CallRecord {
                 addresses,
@@ -137,15 +147,15 @@ impl Draft {
     pub(crate) fn add_actor(&mut self, actor: Node<'_>) -> Vec<String> {
         let user = actor.at("user");
         let (name, id, word) = (user.at("name"), user.at("uid"), user.at("type"));
-        let issuer = self.text_of(actor.path("session/issuer"));
+        let issuer = self.actor_text(actor.path("session/issuer"));
         let active = user.path("account/uid");
         let account = issuer
-            .and_then(account_of)
-            .or_else(|| account_of(id.str()?).filter(|account| !account.is_empty()))
+            .and_then(account_in_arn)
+            .or_else(|| account_in_arn(id.str()?).filter(|account| !account.is_empty()))
             .or(active.str());
-        let role = issuer.and_then(role_in);
+        let role = issuer.and_then(role_name_in_arn);
         // The caller of AssumeRole chooses the session name, so it identifies nobody.
-        let session = session_in(id.str()).or_else(|| actor.path("session/uid").str());
+        let session = session_name(id.str()).or_else(|| actor.path("session/uid").str());
         let mut names = match name.str() {
             Some(text) if Some(text) == session && role.is_some_and(|role| role != text) => {
                 Vec::new()
@@ -159,7 +169,7 @@ impl Draft {
         if let Some(role) = role.filter(|role| name.str() != Some(*role)) {
             let role = Value::from(role);
             let word = Value::from("AssumedRole");
-            names.extend(self.add_caller(account, Node::of(&role), id, Node::of(&word)));
+            names.extend(self.add_caller(account, Node::new(&role), id, Node::new(&word)));
         }
         names.extend(self.add_aliases(actor, &names));
         if issuer.is_none() && !names.is_empty() {
@@ -171,26 +181,30 @@ impl Draft {
     /// Adds a user without a name, or one that is not an object. Beside a role, the id adds no information.
     fn add_unnamed(&mut self, user: Node<'_>, has_role: bool) -> Vec<String> {
         if !user.is_object() {
-            return self.add(IndicatorKind::Principal, Role::Actor, user);
+            return self.add(IndicatorKind::Principal, IndicatorRole::Actor, user);
         }
         let id = user.at("uid");
-        self.add(IndicatorKind::Principal, Role::Related, id);
-        let named = self.add(IndicatorKind::Principal, Role::Actor, user.at("name"));
+        self.add(IndicatorKind::Principal, IndicatorRole::Related, id);
+        let named = self.add(
+            IndicatorKind::Principal,
+            IndicatorRole::Actor,
+            user.at("name"),
+        );
         if !named.is_empty() {
             return named;
         }
         let names = NAMES.iter().map(|key| user.at(key));
         let names = names.chain(Some(id).filter(|_| !has_role));
-        self.add_first(IndicatorKind::Principal, Role::Actor, names)
+        self.add_first(IndicatorKind::Principal, IndicatorRole::Actor, names)
     }
 
     /// Returns an AWS account that is not the alert's.
     pub(crate) fn other_account<'a>(&self, account: &'a str) -> Option<&'a str> {
         let is_id = |text: &str| text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_aws = match self.provider {
-            Provider::Aws => true,
-            Provider::Other => self.account.as_deref().is_some_and(is_id),
-            Provider::Gcp | Provider::Azure => false,
+            CloudProvider::Aws => true,
+            CloudProvider::Other => self.account.as_deref().is_some_and(is_id),
+            CloudProvider::Gcp | CloudProvider::Azure => false,
         };
         let is_other = self.account.as_ref().is_some_and(|ours| ours != account);
         (is_aws && is_id(account) && is_other).then_some(account)

@@ -10,10 +10,10 @@ use super::{Draft, MAX_DESCRIPTION_BYTES};
 use crate::decode::push_segment;
 use crate::detail::MAX_DETAILS;
 use crate::key::sha256;
-use crate::text::{Bounds, CleanTexts, clean_json_remembering, clean_text, single_line};
+use crate::text::{CleanTexts, JsonBounds, clean_json_recording, clean_text, single_line};
 use crate::{
-    Alert, Caller, Content, Detail, Flag, Indicator, IndicatorKind, Key, Outcome, Principal,
-    Resource, Role, Technique,
+    Alert, AlertKey, Caller, ContentFlag, ContentHash, Detail, Indicator, IndicatorKind,
+    IndicatorRole, Outcome, Principal, Resource, Technique,
 };
 
 /// Maximum number of indicators of an alert. Main roles come first.
@@ -29,19 +29,24 @@ const MAX_DETAIL_BYTES: usize = 1024;
 
 impl Draft {
     /// Cleans and bounds all values and makes the alert; `decoding` holds the flags of decoding `raw`.
-    pub(crate) fn finish(mut self, mut raw: Value, decoding: Vec<Flag>) -> Alert {
+    pub(crate) fn finish(mut self, mut raw: Value, decoding: Vec<ContentFlag>) -> Alert {
         self.add_from_text(&format!("{}\n{}", self.title, self.description));
         self.settle_identities();
-        self.drop_doubles();
+        self.drop_duplicates();
         // Decoding drops subtrees that are too deep and all but the last of equal keys. Those may name an actor.
-        let is_loss =
-            |flag: &Flag| matches!(flag, Flag::Truncated { .. } | Flag::DuplicateKey { .. });
-        self.unseen |= decoding.iter().any(is_loss);
-        let mut flags: BTreeSet<Flag> = decoding.into_iter().take(MAX_DECODING_FLAGS).collect();
+        let is_loss = |flag: &ContentFlag| {
+            matches!(
+                flag,
+                ContentFlag::Truncated { .. } | ContentFlag::DuplicateKey { .. }
+            )
+        };
+        self.is_actor_dropped |= decoding.iter().any(is_loss);
+        let mut flags: BTreeSet<ContentFlag> =
+            decoding.into_iter().take(MAX_DECODING_FLAGS).collect();
         let indicators = self.bounded_indicators(&mut flags);
         let principals = self.principals_among(&indicators);
         let callers = self.callers_among(&indicators);
-        self.settle_unread(&raw);
+        self.resolve_unread_fields(&raw);
         let addresses = std::mem::take(&mut self.addresses).into_iter().collect();
         let identity = [
             self.id.clone(),
@@ -61,8 +66,8 @@ impl Draft {
             .collect();
         let keep = |text: &str| keep.contains(text);
         let unknown_severity = self.unknown_severity;
-        let (in_raw, clean) = clean_json_remembering(&mut raw, &Bounds::default(), &keep);
-        let mut alert = self.clean(&mut Cleaner {
+        let (in_raw, clean) = clean_json_recording(&mut raw, &JsonBounds::default(), &keep);
+        let mut alert = self.clean(&mut FieldCleaner {
             keep: &keep,
             clean: &clean,
             flags: &mut flags,
@@ -71,12 +76,16 @@ impl Draft {
         // first, an instructions flag is still added.
         let is_told = in_raw.iter().any(is_instructions);
         flags.retain(|flag| match flag {
-            Flag::Truncated { .. } | Flag::Replaced { .. } | Flag::DuplicateKey { .. } => true,
-            Flag::Instructions { .. } => !is_told,
-            Flag::Redacted { .. } | Flag::HiddenText { .. } | Flag::UnknownSeverity { .. } => false,
+            ContentFlag::Truncated { .. }
+            | ContentFlag::Replaced { .. }
+            | ContentFlag::DuplicateKey { .. } => true,
+            ContentFlag::Instructions { .. } => !is_told,
+            ContentFlag::Redacted { .. }
+            | ContentFlag::HiddenText { .. }
+            | ContentFlag::UnknownSeverity { .. } => false,
         });
         flags.extend(in_raw);
-        flags.extend(unknown_severity.then(|| Flag::UnknownSeverity {
+        flags.extend(unknown_severity.then(|| ContentFlag::UnknownSeverity {
             value: alert.severity_sent.clone(),
         }));
         alert.indicators = indicators;
@@ -85,21 +94,21 @@ impl Draft {
         alert.callers = callers;
         alert.raw = raw.into();
         alert.flags = flags.into_iter().collect();
-        alert.content = content(&alert);
+        alert.content = content_hash(&alert);
         alert
     }
 
     /// Cleans the alert's own fields. Indicators, raw JSON, flags and content are added later.
-    fn clean(self, cleaner: &mut Cleaner<'_>) -> Alert {
+    fn clean(self, cleaner: &mut FieldCleaner<'_>) -> Alert {
         let kind = cleaner.line(&self.kind, MAX_FIELD_BYTES);
         let title = cleaner.line(&self.title, MAX_TITLE_BYTES);
         Alert {
-            key: Key {
+            key: AlertKey {
                 product: self.product,
-                id: identity(&self.id),
+                id: stable_id(&self.id),
                 account: cleaner.line(&self.key_account, MAX_FIELD_BYTES),
             },
-            content: Content(String::new()),
+            content: ContentHash(String::new()),
             feed: self.feed,
             title: if title.is_empty() {
                 kind.clone()
@@ -144,7 +153,7 @@ impl Draft {
             callers: Vec::new(),
             direction: self.direction,
             unreadable: cleaner.pointers(self.unreadable),
-            unseen: self.unseen,
+            unseen: self.is_actor_dropped,
             flags: Vec::new(),
             trace: None,
             raw: Value::Null.into(),
@@ -152,23 +161,23 @@ impl Draft {
     }
 
     /// Removes related values that also have a main role.
-    fn drop_doubles(&mut self) {
+    fn drop_duplicates(&mut self) {
         let main: HashSet<(IndicatorKind, String)> = self
             .indicators
             .iter()
-            .filter(|(role, ..)| *role < Role::Related)
+            .filter(|(role, ..)| *role < IndicatorRole::Related)
             .map(|(_, kind, value)| (*kind, value.clone()))
             .collect();
         self.indicators.retain(|(role, kind, value)| {
-            *role < Role::Related || !main.contains(&(*kind, value.clone()))
+            *role < IndicatorRole::Related || !main.contains(&(*kind, value.clone()))
         });
     }
 
     /// Returns the sorted indicators, bounded with main roles first.
-    fn bounded_indicators(&mut self, flags: &mut BTreeSet<Flag>) -> Vec<Indicator> {
+    fn bounded_indicators(&mut self, flags: &mut BTreeSet<ContentFlag>) -> Vec<Indicator> {
         let all = std::mem::take(&mut self.indicators);
-        if all.len() > MAX_INDICATORS || self.overflow {
-            flags.insert(Flag::Truncated {
+        if all.len() > MAX_INDICATORS || self.has_overflow {
+            flags.insert(ContentFlag::Truncated {
                 path: String::new(),
             });
         }
@@ -178,7 +187,7 @@ impl Draft {
             .take(MAX_INDICATORS)
             .map(|(role, kind, value)| Indicator::new(kind, value, role))
             .collect();
-        self.unseen |= all.any(|(role, ..)| role < Role::Related);
+        self.is_actor_dropped |= all.any(|(role, ..)| role < IndicatorRole::Related);
         indicators.sort();
         indicators
     }
@@ -203,7 +212,7 @@ impl Draft {
     fn callers_among(&mut self, indicators: &[Indicator]) -> Vec<Caller> {
         let actors: HashSet<(IndicatorKind, &str)> = indicators
             .iter()
-            .filter(|one| one.role == Role::Actor)
+            .filter(|one| one.role == IndicatorRole::Actor)
             .map(|one| (one.kind, one.value.as_str()))
             .collect();
         let acting = |kind, value: Option<String>| {
@@ -226,18 +235,18 @@ impl Draft {
     }
 }
 
-fn is_instructions(flag: &Flag) -> bool {
-    matches!(flag, Flag::Instructions { .. })
+fn is_instructions(flag: &ContentFlag) -> bool {
+    matches!(flag, ContentFlag::Instructions { .. })
 }
 
-struct Cleaner<'a> {
+struct FieldCleaner<'a> {
     keep: &'a dyn Fn(&str) -> bool,
     /// Texts of the raw finding that need no cleaning. Most fields are among them.
     clean: &'a CleanTexts,
-    flags: &'a mut BTreeSet<Flag>,
+    flags: &'a mut BTreeSet<ContentFlag>,
 }
 
-impl Cleaner<'_> {
+impl FieldCleaner<'_> {
     fn line(&mut self, text: &str, max_bytes: usize) -> String {
         let line = single_line(text);
         if line.len() <= max_bytes && self.clean.contains(&*line) {
@@ -280,7 +289,7 @@ impl Cleaner<'_> {
     /// Returns the details in the order of their kinds, up to the limit.
     fn details(&mut self, details: BTreeSet<Detail>) -> Vec<Detail> {
         if details.len() > MAX_DETAILS {
-            self.flags.insert(Flag::Truncated {
+            self.flags.insert(ContentFlag::Truncated {
                 path: String::new(),
             });
         }
@@ -305,7 +314,7 @@ impl Cleaner<'_> {
 
     fn resource(&mut self, resource: Resource) -> Resource {
         if resource.tags.len() > MAX_TAGS {
-            self.flags.insert(Flag::Truncated {
+            self.flags.insert(ContentFlag::Truncated {
                 path: String::new(),
             });
         }
@@ -337,7 +346,7 @@ impl Cleaner<'_> {
 
 /// Returns an id for comparing and showing: unchanged if it is short and visible, else its digest, so that two ids
 /// never become one.
-fn identity(id: &str) -> String {
+fn stable_id(id: &str) -> String {
     let clean = crate::text::strip_hidden(id).0;
     if clean == id && id.len() <= MAX_FIELD_BYTES && !id.contains(['\n', '\t']) {
         return id.to_owned();
@@ -346,11 +355,11 @@ fn identity(id: &str) -> String {
 }
 
 /// Returns the hash of the fields that all wrappings of a finding share, without counters, times and text for people.
-fn content(alert: &Alert) -> Content {
+fn content_hash(alert: &Alert) -> ContentHash {
     let indicators: Vec<_> = alert
         .indicators
         .iter()
-        .filter(|found| found.role < Role::Related)
+        .filter(|found| found.role < IndicatorRole::Related)
         .map(|found| [found.role.as_str(), found.kind.as_str(), &found.value])
         .collect();
     // Wrappings name the same resource by its ARN or by its name.
@@ -375,5 +384,5 @@ fn content(alert: &Alert) -> Content {
     );
     // Texts and flags always serialise to JSON.
     let written = serde_json::to_vec(&fields).unwrap_or_default();
-    Content(sha256(written))
+    ContentHash(sha256(written))
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::Draft;
 use crate::decode::push_segment;
 use crate::feed::Node;
-use crate::feed::control::told;
-use crate::{Indicator, IndicatorKind, Role};
+use crate::feed::check_name::non_placeholder;
+use crate::{Indicator, IndicatorKind, IndicatorRole};
 
 /// Maximum depth of nested lists and objects.
 const MAX_DEPTH: usize = 4;
@@ -59,10 +59,10 @@ const PLATFORM: [&str; 4] = ["AWS Internal", "gce-internal-ip", "private", "inte
 
 /// An unread field, identified by its address in memory until its pointer is looked up in the finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unread(usize);
+pub(super) struct UnreadField(usize);
 
-impl Unread {
-    fn of(value: &Value) -> Self {
+impl UnreadField {
+    fn new(value: &Value) -> Self {
         Self(std::ptr::from_ref(value).addr())
     }
 }
@@ -73,7 +73,7 @@ impl Draft {
     pub(super) fn add_actor_values(
         &mut self,
         kind: IndicatorKind,
-        role: Role,
+        role: IndicatorRole,
         node: Node<'_>,
         depth: usize,
     ) -> Vec<String> {
@@ -83,7 +83,7 @@ impl Draft {
         let found = match value {
             Value::Null => return Vec::new(),
             Value::Array(items) if depth < MAX_DEPTH => {
-                let items = items.iter().map(Node::of);
+                let items = items.iter().map(Node::new);
                 return items
                     .flat_map(|item| self.add_actor_values(kind, role, item, depth + 1))
                     .collect();
@@ -91,11 +91,11 @@ impl Draft {
             Value::Object(members) if members.is_empty() => return Vec::new(),
             Value::Object(_) if depth < MAX_DEPTH => {
                 // The first member with a value counts for the object, so unread members beside it are dropped.
-                let known = self.unread.len();
+                let known = self.unread_fields.len();
                 let mut members = members_of(kind).iter().map(|key| node.at(key));
                 let found = members.find_map(|member| {
                     let found = self.add_actor_values(kind, role, member, depth + 1);
-                    self.unread.truncate(known);
+                    self.unread_fields.truncate(known);
                     Some(found).filter(|found| !found.is_empty())
                 });
                 found.unwrap_or_default()
@@ -104,12 +104,12 @@ impl Draft {
                 let text = number.to_string();
                 self.add_text(kind, role, &text).into_iter().collect()
             }
-            Value::String(text) if is_nobody(kind, text) => return Vec::new(),
-            Value::String(text) => self.add_written(kind, role, text),
+            Value::String(text) if is_placeholder_value(kind, text) => return Vec::new(),
+            Value::String(text) => self.add_parsed(kind, role, text),
             _ => Vec::new(),
         };
         if found.is_empty() {
-            self.unread(node);
+            self.mark_unread(node);
         }
         found
     }
@@ -119,14 +119,14 @@ impl Draft {
     pub(crate) fn add_first<'a>(
         &mut self,
         kind: IndicatorKind,
-        role: Role,
+        role: IndicatorRole,
         nodes: impl IntoIterator<Item = Node<'a>>,
     ) -> Vec<String> {
-        let known = self.unread.len();
+        let known = self.unread_fields.len();
         for node in nodes {
             let found = self.add(kind, role, node);
             if !found.is_empty() {
-                self.unread.truncate(known);
+                self.unread_fields.truncate(known);
                 return found;
             }
         }
@@ -135,22 +135,22 @@ impl Draft {
 
     /// Adds a value that was derived from a field. A field of an actor or far end that gave none is recorded as
     /// unread.
-    pub(crate) fn add_made_of(
+    pub(crate) fn add_derived(
         &mut self,
         kind: IndicatorKind,
-        role: Role,
+        role: IndicatorRole,
         text: &str,
         node: Node<'_>,
     ) -> Option<String> {
         let added = self.add_text(kind, role, text);
-        if added.is_none() && matches!(role, Role::Actor | Role::Remote) {
-            self.unread(node);
+        if added.is_none() && matches!(role, IndicatorRole::Actor | IndicatorRole::Remote) {
+            self.mark_unread(node);
         }
         added
     }
 
     /// Adds the values of a text: one value, or a list of addresses that must all be valid.
-    fn add_written(&mut self, kind: IndicatorKind, role: Role, text: &str) -> Vec<String> {
+    fn add_parsed(&mut self, kind: IndicatorKind, role: IndicatorRole, text: &str) -> Vec<String> {
         let text = text.trim();
         if let Some(value) = self.add_text(kind, role, text) {
             return vec![value];
@@ -163,10 +163,12 @@ impl Draft {
                     let host = self.add_text(IndicatorKind::Domain, role, host);
                     return host.into_iter().collect();
                 }
-                let found = parts.iter().map(|part| match is_nobody(kind, part) {
-                    true => Some(None),
-                    false => self.add_text(kind, role, part).map(Some),
-                });
+                let found = parts
+                    .iter()
+                    .map(|part| match is_placeholder_value(kind, part) {
+                        true => Some(None),
+                        false => self.add_text(kind, role, part).map(Some),
+                    });
                 let all: Option<Vec<Option<String>>> = found.collect();
                 all.into_iter().flatten().flatten().collect()
             }
@@ -189,42 +191,42 @@ impl Draft {
         let (records, others): (Vec<_>, Vec<_>) = node.items().partition(|one| one.is_object());
         let is_told = |one: &Node<'_>| one.exists() && one.value() != Some(&Value::from(""));
         for other in others.into_iter().filter(is_told) {
-            self.unread(other);
+            self.mark_unread(other);
         }
         records
     }
 
     /// Returns the text of a field that names an actor. Other content is recorded as unread.
-    pub(crate) fn text_of<'a>(&mut self, node: Node<'a>) -> Option<&'a str> {
+    pub(crate) fn actor_text<'a>(&mut self, node: Node<'a>) -> Option<&'a str> {
         let text = node.str();
         let is_blank = node.value().and_then(Value::as_str).is_some();
         if text.is_none() && node.exists() && !is_blank {
-            self.unread(node);
+            self.mark_unread(node);
         }
         text
     }
 
     /// Records a field that names an actor and holds no value.
-    pub(crate) fn unread(&mut self, node: Node<'_>) {
+    pub(crate) fn mark_unread(&mut self, node: Node<'_>) {
         if let Some(value) = node.value()
-            && self.unread.len() < MAX_UNREAD
+            && self.unread_fields.len() < MAX_UNREAD
         {
-            self.unread.push(Unread::of(value));
+            self.unread_fields.push(UnreadField::new(value));
         }
     }
 
     /// Looks up the pointers of unread fields in `root`. For a temporary copy this must happen before the copy is
     /// dropped.
-    pub(crate) fn locate_unread(&mut self, root: &Value) {
-        if !self.unread.is_empty() {
-            self.locate(root, &mut String::new());
+    pub(crate) fn locate_unread_fields(&mut self, root: &Value) {
+        if !self.unread_fields.is_empty() {
+            self.locate_in(root, &mut String::new());
         }
     }
 
-    fn locate(&mut self, value: &Value, path: &mut String) {
-        let place = Unread::of(value);
-        if self.unread.contains(&place) {
-            self.unread.retain(|one| *one != place);
+    fn locate_in(&mut self, value: &Value, path: &mut String) {
+        let place = UnreadField::new(value);
+        if self.unread_fields.contains(&place) {
+            self.unread_fields.retain(|one| *one != place);
             self.unreadable.insert(path.clone());
         }
         let length = path.len();
@@ -232,14 +234,14 @@ impl Draft {
             Value::Object(members) => {
                 for (key, inner) in members {
                     push_segment(path, key);
-                    self.locate(inner, path);
+                    self.locate_in(inner, path);
                     path.truncate(length);
                 }
             }
             Value::Array(items) => {
                 for (index, inner) in items.iter().enumerate() {
                     push_segment(path, &index.to_string());
-                    self.locate(inner, path);
+                    self.locate_in(inner, path);
                     path.truncate(length);
                 }
             }
@@ -249,9 +251,9 @@ impl Draft {
 
     /// Looks up the remaining unread fields in the finding. A field that no document contains is recorded for the
     /// whole finding.
-    pub(super) fn settle_unread(&mut self, finding: &Value) {
-        self.locate_unread(finding);
-        if !std::mem::take(&mut self.unread).is_empty() {
+    pub(super) fn resolve_unread_fields(&mut self, finding: &Value) {
+        self.locate_unread_fields(finding);
+        if !std::mem::take(&mut self.unread_fields).is_empty() {
             self.unreadable.insert(String::new());
         }
     }
@@ -265,19 +267,21 @@ pub(crate) fn addresses_of(node: Node<'_>) -> Vec<IpAddr> {
         let text = item.str().or(member).unwrap_or_default();
         text.split([',', ';', ' '])
     });
-    let parsed = texts.filter_map(|text| Indicator::parse(IndicatorKind::Ip, text, Role::Related));
+    let parsed =
+        texts.filter_map(|text| Indicator::parse(IndicatorKind::Ip, text, IndicatorRole::Related));
     parsed.filter_map(|one| one.value.parse().ok()).collect()
 }
 
 /// Returns whether a text names nobody: a placeholder, or, for an address, the platform itself or an unspecified
 /// address.
-pub(super) fn is_nobody(kind: IndicatorKind, text: &str) -> bool {
+pub(super) fn is_placeholder_value(kind: IndicatorKind, text: &str) -> bool {
     let is_platform = || {
         let mut words = PLATFORM.iter();
         words.any(|word| text.trim().eq_ignore_ascii_case(word))
     };
     let is_unspecified = || matches!(text.trim(), "0.0.0.0" | "::");
-    told(text).is_none() || kind == IndicatorKind::Ip && (is_platform() || is_unspecified())
+    non_placeholder(text).is_none()
+        || kind == IndicatorKind::Ip && (is_platform() || is_unspecified())
 }
 
 fn is_label(text: &str) -> bool {

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn words_that_are_no_flag_set_nothing() {
-        let set = |flag, value: serde_json::Value| is_set(flag, Node::of(&value));
+        let set = |flag, value: serde_json::Value| is_set(flag, Node::new(&value));
         for value in [json!(true), json!("Yes"), json!(1), json!("RESOLVED")] {
             assert!(set("resolved", value.clone()), "{value}");
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Severity;
-use crate::severity::scales::{self, Scale};
+use crate::severity::scales::{self, SeverityScale};
 
 /// `severity` of a `[[feed]]`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,21 +11,29 @@ pub struct SeverityRule {
     /// JSON pointer to the severity, where `fields` has none.
     pub pointer: Option<String>,
     /// The scale of words and numbers; by default the product's.
-    pub scale: Option<&'static Scale>,
+    pub scale: Option<&'static SeverityScale>,
     /// Severities by the words or numbers that are sent, ignoring case.
     pub map: BTreeMap<String, Severity>,
 }
 
 impl SeverityRule {
     /// Returns the named scale, else that of the first known product.
-    pub(super) fn scale_of(&self, products: &[&str]) -> Option<&'static Scale> {
-        let known = || products.iter().find_map(|name| Scale::for_product(name));
+    pub(super) fn scale_of(&self, products: &[&str]) -> Option<&'static SeverityScale> {
+        let known = || {
+            products
+                .iter()
+                .find_map(|name| SeverityScale::for_product(name))
+        };
         self.scale.or_else(known)
     }
 
     /// Returns the severity, and whether the value is unknown. An unknown word counts as medium, and a number without
     /// a scale is read on the default one.
-    pub(super) fn read(&self, sent: &str, scale: Option<&Scale>) -> (Severity, bool) {
+    pub(super) fn severity_of(
+        &self,
+        sent: &str,
+        scale: Option<&SeverityScale>,
+    ) -> (Severity, bool) {
         let sent = sent.trim();
         if sent.is_empty() {
             return (Severity::Medium, false);
@@ -40,7 +48,7 @@ impl SeverityRule {
             .or_else(|| own().map(|(_, mapped)| mapped));
         let known = mapped.copied().or_else(|| match scale {
             Some(scale) => scale.severity(sent),
-            None => scales::from_product("", sent),
+            None => scales::severity_from_product("", sent),
         });
         if let Some(known) = known {
             return (known, false);
@@ -50,7 +58,7 @@ impl SeverityRule {
     }
 
     /// Returns the fault of the rule, if any; `is_field` says whether `fields` has a pointer to the severity.
-    pub(super) fn fault(&self, is_field: bool) -> Option<String> {
+    pub(super) fn configuration_fault(&self, is_field: bool) -> Option<String> {
         let has_rule = self.scale.is_some() || !self.map.is_empty();
         match (is_field, self.pointer.is_some()) {
             (true, true) => Some(
@@ -79,12 +87,18 @@ mod tests {
             .into(),
             ..SeverityRule::default()
         };
-        let scale = Scale::parse("p1-p5");
-        assert_eq!(rule.read("urgent ", scale), (Severity::Critical, false));
-        assert_eq!(rule.read("1", scale), (Severity::Low, false));
-        assert_eq!(rule.read("2", scale), (Severity::High, false));
-        assert_eq!(rule.read("whenever", scale), (Severity::Medium, true));
-        assert_eq!(rule.read("", scale), (Severity::Medium, false));
+        let scale = SeverityScale::parse("p1-p5");
+        assert_eq!(
+            rule.severity_of("urgent ", scale),
+            (Severity::Critical, false)
+        );
+        assert_eq!(rule.severity_of("1", scale), (Severity::Low, false));
+        assert_eq!(rule.severity_of("2", scale), (Severity::High, false));
+        assert_eq!(
+            rule.severity_of("whenever", scale),
+            (Severity::Medium, true)
+        );
+        assert_eq!(rule.severity_of("", scale), (Severity::Medium, false));
     }
 
     #[test]
@@ -98,11 +112,11 @@ mod tests {
             ("95", Severity::Critical),
             ("101", Severity::Medium),
         ] {
-            assert_eq!(rule.read(sent, None), (severity, true), "{sent}");
+            assert_eq!(rule.severity_of(sent, None), (severity, true), "{sent}");
         }
         // A known scale has precedence over the default one.
         assert_eq!(
-            rule.read("85", Scale::parse("0-10")),
+            rule.severity_of("85", SeverityScale::parse("0-10")),
             (Severity::Medium, true)
         );
     }

@@ -8,13 +8,13 @@ use super::network::{
 };
 use super::{add_details, affected, login};
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, Direction, IndicatorKind, Outcome, Role};
+use crate::{DetailKind, Direction, IndicatorKind, IndicatorRole, Outcome};
 
 /// A reader of one kind of action. It returns a short name of the action's object.
-type Reader = fn(&mut Draft, Node<'_>) -> Option<String>;
+type ActionReader = fn(&mut Draft, Node<'_>) -> Option<String>;
 
 /// The key of each kind of action, its name, and its reader.
-const READERS: [(&str, &str, Reader); 9] = [
+const READERS: [(&str, &str, ActionReader); 9] = [
     ("awsApiCallAction", "AWS_API_CALL", api_call),
     ("networkConnectionAction", "NETWORK_CONNECTION", connection),
     ("portProbeAction", "PORT_PROBE", port_probe),
@@ -39,10 +39,14 @@ const READERS: [(&str, &str, Reader); 9] = [
         "KUBERNETES_ROLE_BINDING",
         kubernetes_binding,
     ),
-    ("rdsLoginAttemptAction", "RDS_LOGIN_ATTEMPT", login::read),
+    (
+        "rdsLoginAttemptAction",
+        "RDS_LOGIN_ATTEMPT",
+        login::read_login,
+    ),
 ];
 
-pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
+pub(super) fn read_service_action(draft: &mut Draft, service: Node<'_>) {
     let action = service.at("action");
     let kind = action.at("actionType").str();
     draft.direction = direction(service);
@@ -67,7 +71,7 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
 fn direction(service: Node<'_>) -> Option<Direction> {
     let connection = service.path("action/networkConnectionAction/connectionDirection");
     let told = connection.str().and_then(Direction::parse);
-    told.or_else(|| Direction::of_resource(service.at("resourceRole").str()?))
+    told.or_else(|| Direction::from_resource_role(service.at("resourceRole").str()?))
 }
 
 /// Returns the account of the caller, where it is not the alert's. For credentials used outside their machine, and
@@ -85,15 +89,15 @@ pub(in crate::feed) fn caller_account(draft: &Draft, service: Node<'_>) -> Optio
 }
 
 fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
-    let caller = read_far_end(draft, Role::Actor, call.at("remoteIpDetails"));
-    draft.called_from(addresses(call.at("remoteIpDetails")));
+    let caller = read_far_end(draft, IndicatorRole::Actor, call.at("remoteIpDetails"));
+    draft.add_caller_addresses(addresses(call.at("remoteIpDetails")));
     let caller = caller.as_deref();
     // Beside an address, a host name does not identify the caller.
     let has_address = call.at("remoteIpDetails").is_object() && caller.is_some();
     let role = if has_address {
-        Role::Related
+        IndicatorRole::Related
     } else {
-        Role::Actor
+        IndicatorRole::Actor
     };
     let domain = call.path("domainDetails/domain");
     draft.add(IndicatorKind::Domain, role, domain);
@@ -102,7 +106,7 @@ fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     let service = call.at("serviceName");
     add_operation(draft, call.at("api"), service, call.at("errorCode"));
     draft.outcome = call_outcome(call.at("api"), call.at("errorCode"));
-    affected::read(draft, call.at("affectedResources"), service.str());
+    affected::read_affected(draft, call.at("affectedResources"), service.str());
     call.at("api").text()
 }
 
@@ -147,60 +151,60 @@ pub(in crate::feed) fn remote_account(draft: &mut Draft, account: Node<'_>, call
 fn connection(draft: &mut Draft, connection: Node<'_>) -> Option<String> {
     let direction = connection.at("connectionDirection");
     let role = match draft.direction {
-        Some(Direction::Inbound) => Role::Actor,
-        _ => Role::Remote,
+        Some(Direction::Inbound) => IndicatorRole::Actor,
+        _ => IndicatorRole::Remote,
     };
     let far_end = read_far_end(draft, role, connection.at("remoteIpDetails"));
     read_connection(draft, connection, far_end.as_deref());
     read_local_end(draft, connection);
-    blocked(draft, connection);
+    read_blocked(draft, connection);
     direction.text()
 }
 
 fn port_probe(draft: &mut Draft, probe: Node<'_>) -> Option<String> {
     for detail in probe.at("portProbeDetails").items() {
-        read_far_end(draft, Role::Actor, detail.at("remoteIpDetails"));
+        read_far_end(draft, IndicatorRole::Actor, detail.at("remoteIpDetails"));
         read_local_end(draft, detail);
     }
-    blocked(draft, probe);
+    read_blocked(draft, probe);
     None
 }
 
 fn dns_request(draft: &mut Draft, request: Node<'_>) -> Option<String> {
     let domain = request.at("domain");
-    draft.add(IndicatorKind::Domain, Role::Remote, domain);
+    draft.add(IndicatorKind::Domain, IndicatorRole::Remote, domain);
     let about = canonical(IndicatorKind::Domain, domain);
     let suffixed = request.at("domainWithSuffix");
-    draft.add(IndicatorKind::Domain, Role::Related, suffixed);
+    draft.add(IndicatorKind::Domain, IndicatorRole::Related, suffixed);
     draft.add_detail_about(
         DetailKind::Protocol,
         request.at("protocol"),
         about.as_deref(),
     );
     add_other_account(draft, request.at("vpcOwnerAccountId"), None);
-    blocked(draft, request);
+    read_blocked(draft, request);
     None
 }
 
 /// Reads whether EC2 blocked the connection.
-fn blocked(draft: &mut Draft, action: Node<'_>) {
+fn read_blocked(draft: &mut Draft, action: Node<'_>) {
     if action.at("blocked").is_true() {
         draft.outcome = Some(Outcome::Blocked);
     }
 }
 
 fn kubernetes_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
-    let caller = read_far_end(draft, Role::Actor, call.at("remoteIpDetails"));
+    let caller = read_far_end(draft, IndicatorRole::Actor, call.at("remoteIpDetails"));
     let sources = || call.at("sourceIps").items();
     // All addresses but the last are written by the client:
     // <https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/>.
-    if !draft.names_any(IndicatorKind::Ip, Role::Actor)
+    if !draft.has_kind_in_role(IndicatorKind::Ip, IndicatorRole::Actor)
         && let Some(last) = sources().last()
     {
-        draft.add(IndicatorKind::Ip, Role::Actor, last);
+        draft.add(IndicatorKind::Ip, IndicatorRole::Actor, last);
     }
     for ip in sources() {
-        draft.add(IndicatorKind::Ip, Role::Related, ip);
+        draft.add(IndicatorKind::Ip, IndicatorRole::Related, ip);
     }
     let caller = caller.as_deref();
     draft.add_detail_about(DetailKind::UserAgent, call.at("userAgent"), caller);

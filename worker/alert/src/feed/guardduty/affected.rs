@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::feed::{Draft, Node};
-use crate::{IndicatorKind, Resource, Role, short_name};
+use crate::{IndicatorKind, IndicatorRole, Resource, short_name};
 
 /// Maximum number of affected resources that are read.
 const MAX_AFFECTED: usize = 64;
@@ -33,20 +33,20 @@ const IN_TITLES: [(&str, &str, &str); 1] = [(
 )];
 
 /// Reads `{"AWS::S3::Bucket": "name"}` and the title; `service` is the service whose API was called.
-pub(in crate::feed) fn read(draft: &mut Draft, affected: Node<'_>, service: Option<&str>) {
+pub(in crate::feed) fn read_affected(draft: &mut Draft, affected: Node<'_>, service: Option<&str>) {
     let known = draft.resources.len();
     let named = affected
         .members()
         .flat_map(|(kind, names)| names.items().map(move |name| (kind, name)));
     let mut named = named.filter_map(|(kind, name)| Some((kind, name.str()?)));
     for (kind, name) in named.by_ref().take(MAX_AFFECTED) {
-        add(draft, kind, name);
+        add_affected(draft, kind, name);
     }
-    draft.unseen |= named.next().is_some();
+    draft.is_actor_dropped |= named.next().is_some();
     if draft.resources.len() == known
-        && let Some((kind, arn)) = named_in(&draft.title, service.unwrap_or_default())
+        && let Some((kind, arn)) = resource_in_title(&draft.title, service.unwrap_or_default())
     {
-        add(draft, kind, &arn);
+        add_affected(draft, kind, &arn);
     }
     // The key's owner is the actor, so the target comes first.
     if draft.resources.first().is_some_and(is_key) {
@@ -58,18 +58,18 @@ fn is_key(resource: &Resource) -> bool {
     resource.kind.to_ascii_lowercase().ends_with("accesskey")
 }
 
-fn add(draft: &mut Draft, kind: &str, id: &str) {
+fn add_affected(draft: &mut Draft, kind: &str, id: &str) {
     let short = short_name(id);
     let row = KINDS.iter().find(|(known, _)| *known == kind);
     let indicator = row.map_or(IndicatorKind::Arn, |(_, indicator)| *indicator);
     let role = match indicator {
         // A record that clears a changed principal must not clear the principal that made the change.
-        IndicatorKind::Principal | IndicatorKind::AccessKey => Role::Related,
-        _ => Role::Target,
+        IndicatorKind::Principal | IndicatorKind::AccessKey => IndicatorRole::Related,
+        _ => IndicatorRole::Target,
     };
-    draft.add_text(indicator, role, short_of(indicator, id, short));
+    draft.add_text(indicator, role, indicator_value(indicator, id, short));
     if indicator == IndicatorKind::Principal {
-        draft.tell_kind(short, None, Some(kind));
+        draft.set_principal_kind(short, None, Some(kind));
     }
     // A principal that changes its own keys or policies is already an actor.
     let is_named = |name: &str| name == id || name == short;
@@ -84,7 +84,7 @@ fn add(draft: &mut Draft, kind: &str, id: &str) {
 }
 
 /// Returns an ARN whole, and another id by its short name.
-fn short_of<'a>(kind: IndicatorKind, id: &'a str, short: &'a str) -> &'a str {
+fn indicator_value<'a>(kind: IndicatorKind, id: &'a str, short: &'a str) -> &'a str {
     match kind {
         IndicatorKind::Arn => id,
         _ => short,
@@ -92,7 +92,7 @@ fn short_of<'a>(kind: IndicatorKind, id: &'a str, short: &'a str) -> &'a str {
 }
 
 /// Returns the type and ARN that a title names for this service.
-fn named_in(title: &str, service: &str) -> Option<(&'static str, String)> {
+fn resource_in_title(title: &str, service: &str) -> Option<(&'static str, String)> {
     let (_, part, kind) = IN_TITLES.iter().find(|(known, ..)| *known == service)?;
     let arn = title
         .split_whitespace()

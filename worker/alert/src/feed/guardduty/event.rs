@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::envelope::describe;
 use crate::feed::{Draft, Node};
 use crate::key::sha256;
-use crate::{Class, DetailKind, IndicatorKind, Provider, ReadError, Role, Severity};
+use crate::{
+    CloudProvider, DetailKind, FindingClass, IndicatorKind, IndicatorRole, ReadError, Severity,
+};
 
 /// The type of the finding that GuardDuty makes of such an object when the account has a detector. The event has the
 /// same type, so that routes, mutes and playbooks apply to it.
@@ -21,19 +23,19 @@ const MALICIOUS_OBJECT: &str = "Object:S3/MaliciousFile";
 const SCAN_RESULT: &str = "GuardDuty Malware Protection Object Scan Result";
 
 /// Suffixes of event names for healthy states.
-const WELL: [&str; 2] = [" Active", " Healthy"];
+const HEALTHY_STATES: [&str; 2] = [" Active", " Healthy"];
 
 /// Maximum number of reasons and threats that are read.
 const MAX_LISTED: usize = 32;
 
 /// Returns whether a value is such an event.
 pub(in crate::feed) fn recognises(value: Node<'_>) -> bool {
-    detail_of(value).is_some()
+    event_detail(value).is_some()
 }
 
 /// Returns the `detail` of an event of GuardDuty that neither is nor holds a finding. A scan result is recognised
 /// without its event too, because an EventBridge rule may forward it alone.
-fn detail_of(event: Node<'_>) -> Option<Cow<'_, Value>> {
+fn event_detail(event: Node<'_>) -> Option<Cow<'_, Value>> {
     let is_result = |node: Node<'_>| {
         node.at("scanResultDetails").is_object() && node.at("s3ObjectDetails").is_object()
     };
@@ -48,15 +50,15 @@ fn detail_of(event: Node<'_>) -> Option<Cow<'_, Value>> {
         Value::String(text) => Cow::Owned(serde_json::from_str(text).ok()?),
         detail => Cow::Borrowed(detail),
     };
-    let node = Node::of(&detail);
+    let node = Node::new(&detail);
     let holds_finding = ["service", "findings", "id"]
         .iter()
         .any(|key| node.at(key).exists());
     (node.is_object() && !holds_finding).then_some(detail)
 }
 
-pub(in crate::feed) fn read(event: Node<'_>) -> Result<Draft, ReadError> {
-    let Some(detail) = detail_of(event) else {
+pub(in crate::feed) fn read_event(event: Node<'_>) -> Result<Draft, ReadError> {
+    let Some(detail) = event_detail(event) else {
         return Err(ReadError::Field {
             feed: "guardduty".to_owned(),
             path: "/detail".to_owned(),
@@ -64,7 +66,7 @@ pub(in crate::feed) fn read(event: Node<'_>) -> Result<Draft, ReadError> {
             found: describe(event.at("detail").value()),
         });
     };
-    Ok(draft(event, Node::of(&detail)))
+    Ok(draft(event, Node::new(&detail)))
 }
 
 fn draft(event: Node<'_>, detail: Node<'_>) -> Draft {
@@ -76,20 +78,20 @@ fn draft(event: Node<'_>, detail: Node<'_>) -> Draft {
         Some(result) => format!("{name}: {result}"),
         None => name.to_owned(),
     };
-    let id = id(event, detail, name);
+    let id = stable_id(event, detail, name);
     let mut draft = Draft::new("guardduty", "guardduty", &id, &kind);
-    draft.provider = Provider::Aws;
+    draft.provider = CloudProvider::Aws;
     draft.account = event.at("account").text();
     draft.key_account = draft.account.clone().unwrap_or_default();
     draft.region = event.at("region").text();
     draft.times.created = event.at("time").time();
-    draft.seen(event.at("time"), event.at("time"));
+    draft.set_event_times(event.at("time"), event.at("time"));
     draft.state.passed =
-        result == Some("NO_THREATS_FOUND") || WELL.iter().any(|end| name.ends_with(end));
+        result == Some("NO_THREATS_FOUND") || HEALTHY_STATES.iter().any(|end| name.ends_with(end));
     (draft.class, draft.severity) = match is_malicious {
-        true => (Class::Threat, Severity::High),
-        false if draft.state.passed => (Class::Other, Severity::Informational),
-        false => (Class::Other, Severity::Low),
+        true => (FindingClass::Threat, Severity::High),
+        false if draft.state.passed => (FindingClass::Other, Severity::Informational),
+        false => (FindingClass::Other, Severity::Low),
     };
     let state = result.or_else(|| detail.at("resourceStatus").str());
     draft.severity_sent = state.unwrap_or_default().to_owned();
@@ -104,7 +106,7 @@ fn draft(event: Node<'_>, detail: Node<'_>) -> Draft {
 
 /// Returns the identity of the event: the version of the object, else the plan or resource, with the event's name
 /// without its state.
-fn id(event: Node<'_>, detail: Node<'_>, name: &str) -> String {
+fn stable_id(event: Node<'_>, detail: Node<'_>, name: &str) -> String {
     let object = detail.at("s3ObjectDetails");
     let parts = [
         object.at("bucketName"),
@@ -138,20 +140,20 @@ fn resources(draft: &mut Draft, event: Node<'_>, detail: Node<'_>) {
         .unwrap_or("aws");
     if let Some(bucket) = bucket {
         let arn = format!("arn:{partition}:s3:::{bucket}");
-        draft.add_text(IndicatorKind::Bucket, Role::Target, bucket);
-        draft.add_text(IndicatorKind::Arn, Role::Related, &arn);
+        draft.add_text(IndicatorKind::Bucket, IndicatorRole::Target, bucket);
+        draft.add_text(IndicatorKind::Arn, IndicatorRole::Related, &arn);
         draft.add_resource("S3Bucket", &arn, Some(bucket), BTreeMap::new());
         if let Some(key) = object.at("objectKey").str() {
             let arn = format!("{arn}/{key}");
-            draft.add_text(IndicatorKind::File, Role::Related, key);
-            draft.add_text(IndicatorKind::Arn, Role::Related, &arn);
+            draft.add_text(IndicatorKind::File, IndicatorRole::Related, key);
+            draft.add_text(IndicatorKind::Arn, IndicatorRole::Related, &arn);
             draft.add_resource("S3Object", &arn, Some(key), BTreeMap::new());
         }
     }
     let cluster = detail.path("resourceDetails/eksClusterDetails/clusterName");
-    draft.add(IndicatorKind::Cluster, Role::Target, cluster);
+    draft.add(IndicatorKind::Cluster, IndicatorRole::Target, cluster);
     for plan in plans() {
-        draft.add(IndicatorKind::Arn, Role::Related, plan);
+        draft.add(IndicatorKind::Arn, IndicatorRole::Related, plan);
         if let Some(arn) = plan.str().filter(|_| bucket.is_none()) {
             draft.add_resource("Resource", arn, None, BTreeMap::new());
         }

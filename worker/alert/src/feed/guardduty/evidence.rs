@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::add_details;
 use super::network::{add_port, canonical};
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// Maximum number of unusual behaviours and calls that are read.
 const MAX_TRAITS: usize = 32;
@@ -51,19 +51,19 @@ impl<'a> AdditionalInfo<'a> {
     }
 
     /// Returns the nodes that may hold the members.
-    pub(super) fn places(&self) -> [Node<'_>; 3] {
-        let inner = self.inner.as_ref().map(Node::of);
+    pub(super) fn nodes(&self) -> [Node<'_>; 3] {
+        let inner = self.inner.as_ref().map(Node::new);
         let value = self.outer.at("value");
         [self.outer, value, inner.unwrap_or(value)]
     }
 }
 
-pub(super) fn read(draft: &mut Draft, service: Node<'_>, info: &AdditionalInfo<'_>) {
+pub(super) fn read_evidence(draft: &mut Draft, service: Node<'_>, info: &AdditionalInfo<'_>) {
     let about = only_far_end(draft);
     let lists = service.path("evidence/threatIntelligenceDetails");
     for list in lists.items().take(MAX_TRAITS) {
         let file = list.at("threatFileSha256");
-        draft.add(IndicatorKind::Hash, Role::Related, file);
+        draft.add(IndicatorKind::Hash, IndicatorRole::Related, file);
         let about = canonical(IndicatorKind::Hash, file).or_else(|| about.clone());
         draft.add_detail_about(
             DetailKind::ThreatList,
@@ -73,10 +73,10 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>, info: &AdditionalInfo<'
         let names = [(DetailKind::ThreatName, "threatNames")];
         add_details(draft, list, &names, about.as_deref());
     }
-    for place in info.places().into_iter().filter(|place| place.is_object()) {
+    for place in info.nodes().into_iter().filter(|place| place.is_object()) {
         read_info(draft, place, about.as_deref());
     }
-    unusual(draft, service.path("detection/anomaly/unusual/behavior"));
+    read_unusual_behavior(draft, service.path("detection/anomaly/unusual/behavior"));
 }
 
 /// Returns the address or domain at the far end, where there is exactly one.
@@ -118,7 +118,7 @@ pub(in crate::feed) fn read_info(draft: &mut Draft, info: Node<'_>, far_end: Opt
 }
 
 /// Reads unusual behaviour by who showed it: `{"account": {"apis": {"observations": {"text": ["ListUsers"]}}}}`.
-fn unusual(draft: &mut Draft, behavior: Node<'_>) {
+fn read_unusual_behavior(draft: &mut Draft, behavior: Node<'_>) {
     let features = behavior
         .members()
         .flat_map(|(whom, features)| features.members().map(move |one| (whom, one)));

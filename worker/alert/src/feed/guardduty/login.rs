@@ -6,7 +6,7 @@ use super::add_details;
 use super::network::{addresses, canonical, read_far_end};
 use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Outcome, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole, Outcome};
 
 /// Details of a database user, beside the name.
 const USER: [(DetailKind, &str); 4] = [
@@ -16,8 +16,8 @@ const USER: [(DetailKind, &str); 4] = [
     (DetailKind::Protocol, "ssl"),
 ];
 
-pub(super) fn read(draft: &mut Draft, login: Node<'_>) -> Option<String> {
-    let address = read_far_end(draft, Role::Actor, login.at("remoteIpDetails"));
+pub(super) fn read_login(draft: &mut Draft, login: Node<'_>) -> Option<String> {
+    let address = read_far_end(draft, IndicatorRole::Actor, login.at("remoteIpDetails"));
     let (mut succeeded, mut failed, mut has_attempts) = (0_u64, 0_u64, false);
     let addresses = addresses(login.at("remoteIpDetails"));
     for attributes in login.at("loginAttributes").items() {
@@ -26,7 +26,7 @@ pub(super) fn read(draft: &mut Draft, login: Node<'_>) -> Option<String> {
         succeeded = succeeded.saturating_add(successes);
         failed = failed.saturating_add(failures);
     }
-    has_attempts |= draft.names_any(IndicatorKind::Principal, Role::Related);
+    has_attempts |= draft.has_kind_in_role(IndicatorKind::Principal, IndicatorRole::Related);
     let by_type = outcome_of_type(&draft.kind);
     draft.outcome = match (succeeded, failed) {
         (1.., _) => Some(Outcome::Succeeded),
@@ -50,12 +50,12 @@ fn attempts(draft: &mut Draft, attributes: Node<'_>, addresses: &[String]) -> (u
     let failures = attributes.at("failedLoginAttempts").count();
     // A failed login may use any name.
     let role = match successes {
-        Some(logins) if logins > 0 => Role::Actor,
-        None if logged_in(&draft.kind) => Role::Actor,
-        _ => Role::Related,
+        Some(logins) if logins > 0 => IndicatorRole::Actor,
+        None if is_successful_login(&draft.kind) => IndicatorRole::Actor,
+        _ => IndicatorRole::Related,
     };
     let name = draft.add(IndicatorKind::Principal, role, user);
-    if role == Role::Actor {
+    if role == IndicatorRole::Actor {
         add_login(draft, name, addresses.to_vec());
     }
     let about = user.str();
@@ -77,10 +77,10 @@ fn attempts(draft: &mut Draft, attributes: Node<'_>, addresses: &[String]) -> (u
 /// Reads the user of a login or an attempt.
 pub(super) fn read_user(draft: &mut Draft, user: Node<'_>) {
     // A failed login may use any name.
-    let role = if logged_in(&draft.kind) {
-        Role::Actor
+    let role = if is_successful_login(&draft.kind) {
+        IndicatorRole::Actor
     } else {
-        Role::Related
+        IndicatorRole::Related
     };
     draft.add(IndicatorKind::Principal, role, user.at("user"));
     add_details(draft, user, &USER, user.at("user").str());
@@ -89,7 +89,7 @@ pub(super) fn read_user(draft: &mut Draft, user: Node<'_>) {
 /// Adds the caller of a login: the user of the resource with the address of the action.
 pub(super) fn add_caller(draft: &mut Draft, resource: Node<'_>, action: Node<'_>) {
     let user = resource.path("rdsDbUserDetails/user");
-    if logged_in(&draft.kind) {
+    if is_successful_login(&draft.kind) {
         let from = addresses(action.path("rdsLoginAttemptAction/remoteIpDetails"));
         let name = canonical(IndicatorKind::Principal, user);
         add_login(draft, name.into_iter().collect(), from);
@@ -106,7 +106,7 @@ fn add_login(draft: &mut Draft, principals: Vec<String>, addresses: Vec<String>)
 
 /// Returns whether a database login finding reports a success, e.g.
 /// `CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce`.
-fn logged_in(kind: &str) -> bool {
+fn is_successful_login(kind: &str) -> bool {
     kind.contains(".Successful")
 }
 
@@ -114,7 +114,7 @@ fn logged_in(kind: &str) -> bool {
 pub(in crate::feed) fn outcome_of_type(kind: &str) -> Option<Outcome> {
     if !kind.contains(":RDS/") {
         None
-    } else if logged_in(kind) {
+    } else if is_successful_login(kind) {
         Some(Outcome::Succeeded)
     } else if kind.contains(".Failed") {
         Some(Outcome::Failed)

@@ -4,12 +4,12 @@
 
 use super::add_details;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, Indicator, IndicatorKind, Role};
+use crate::{DetailKind, Indicator, IndicatorKind, IndicatorRole};
 
 const ADDRESSES: [&str; 2] = ["ipAddressV4", "ipAddressV6"];
 
 /// Location and owner of an address. `org` is its user, `asnOrg` its announcer.
-const PLACE: [(DetailKind, &str); 4] = [
+const LOCATION: [(DetailKind, &str); 4] = [
     (DetailKind::Country, "country/countryName"),
     (DetailKind::City, "city/cityName"),
     (DetailKind::Organisation, "organization/asnOrg"),
@@ -27,13 +27,17 @@ const NETWORK: [(DetailKind, &str); 6] = [
 ];
 
 /// Reads the far end and returns its address in the indicator's form.
-pub(super) fn read_far_end(draft: &mut Draft, role: Role, end: Node<'_>) -> Option<String> {
+pub(super) fn read_far_end(
+    draft: &mut Draft,
+    role: IndicatorRole,
+    end: Node<'_>,
+) -> Option<String> {
     if end.exists() && !end.is_object() {
         // Some senders write the address alone, or a list.
         return draft.add(IndicatorKind::Ip, role, end).into_iter().next();
     }
     let address = add_addresses(draft, role, end);
-    add_details(draft, end, &PLACE, address.as_deref());
+    add_details(draft, end, &LOCATION, address.as_deref());
     if !end.path("country/countryName").exists() {
         let code = end.path("country/countryCode");
         draft.add_detail_about(DetailKind::Country, code, address.as_deref());
@@ -52,7 +56,11 @@ pub(super) fn addresses(end: Node<'_>) -> Vec<String> {
 
 /// Reads the resource's end: `localIpDetails` and `localPortDetails`.
 pub(super) fn read_local_end(draft: &mut Draft, connection: Node<'_>) {
-    let address = add_addresses(draft, Role::Related, connection.at("localIpDetails"));
+    let address = add_addresses(
+        draft,
+        IndicatorRole::Related,
+        connection.at("localIpDetails"),
+    );
     let port = connection.path("localPortDetails/port");
     add_port(draft, DetailKind::LocalPort, port, address.as_deref());
 }
@@ -108,11 +116,11 @@ pub(super) fn add_other_account(draft: &mut Draft, account: Node<'_>, about: Opt
 
 /// Returns the value in the form of this indicator kind.
 pub(in crate::feed) fn canonical(kind: IndicatorKind, node: Node<'_>) -> Option<String> {
-    let found = Indicator::parse(kind, node.str()?, Role::Related)?;
+    let found = Indicator::parse(kind, node.str()?, IndicatorRole::Related)?;
     Some(found.value)
 }
 
-fn add_addresses(draft: &mut Draft, role: Role, end: Node<'_>) -> Option<String> {
+fn add_addresses(draft: &mut Draft, role: IndicatorRole, end: Node<'_>) -> Option<String> {
     let [v4, v6] = ADDRESSES.map(|key| draft.add(IndicatorKind::Ip, role, end.at(key)));
     v4.into_iter().chain(v6).next()
 }

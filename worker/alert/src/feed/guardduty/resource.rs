@@ -9,21 +9,21 @@ mod model;
 use std::collections::BTreeMap;
 
 pub(super) use cluster::{add_callers, container};
-pub(super) use model::read_action as read_guardrail;
+pub(super) use model::read_guardrail_action as read_guardrail;
 
 use super::login;
 use super::network::read_network;
 use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// A reader of one kind of resource.
-type Reader = fn(&mut Draft, Node<'_>);
+type ResourceReader = fn(&mut Draft, Node<'_>);
 
-pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
+pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     // The main resource is the one that the type names, followed by the others.
     let kind = resource.at("resourceType").str().unwrap_or_default();
-    let mut parts: [(&str, Reader); 15] = [
+    let mut parts: [(&str, ResourceReader); 15] = [
         ("accessKeyDetails", access_key),
         ("instanceDetails", instance),
         ("s3BucketDetails", buckets),
@@ -51,8 +51,16 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
         .path("ebsVolumeDetails/scannedVolumeDetails")
         .items()
     {
-        draft.add(IndicatorKind::Arn, Role::Related, volume.at("volumeArn"));
-        draft.add(IndicatorKind::Arn, Role::Related, volume.at("snapshotArn"));
+        draft.add(
+            IndicatorKind::Arn,
+            IndicatorRole::Related,
+            volume.at("volumeArn"),
+        );
+        draft.add(
+            IndicatorKind::Arn,
+            IndicatorRole::Related,
+            volume.at("snapshotArn"),
+        );
     }
 }
 
@@ -64,7 +72,11 @@ fn is_main(kind: &str, key: &str) -> bool {
 }
 
 fn access_key(draft: &mut Draft, key: Node<'_>) {
-    let access_keys = draft.add(IndicatorKind::AccessKey, Role::Actor, key.at("accessKeyId"));
+    let access_keys = draft.add(
+        IndicatorKind::AccessKey,
+        IndicatorRole::Actor,
+        key.at("accessKeyId"),
+    );
     let (id, word) = (key.at("principalId"), key.at("userType"));
     let mut principals = draft.add_caller(None, key.at("userName"), id, word);
     if principals.is_empty() && access_keys.is_empty() {
@@ -88,13 +100,17 @@ pub(super) fn instance(draft: &mut Draft, instance: Node<'_>) {
     let tags = tags(instance.at("tags"));
     draft.add(
         IndicatorKind::Instance,
-        Role::Target,
+        IndicatorRole::Target,
         instance.at("instanceId"),
     );
-    draft.add(IndicatorKind::Image, Role::Related, instance.at("imageId"));
+    draft.add(
+        IndicatorKind::Image,
+        IndicatorRole::Related,
+        instance.at("imageId"),
+    );
     draft.add(
         IndicatorKind::Arn,
-        Role::Related,
+        IndicatorRole::Related,
         instance.path("iamInstanceProfile/arn"),
     );
     for interface in instance.at("networkInterfaces").items() {
@@ -116,8 +132,12 @@ pub(super) fn instance(draft: &mut Draft, instance: Node<'_>) {
 
 fn buckets(draft: &mut Draft, buckets: Node<'_>) {
     for bucket in buckets.items() {
-        draft.add(IndicatorKind::Bucket, Role::Target, bucket.at("name"));
-        draft.add(IndicatorKind::Arn, Role::Related, bucket.at("arn"));
+        draft.add(
+            IndicatorKind::Bucket,
+            IndicatorRole::Target,
+            bucket.at("name"),
+        );
+        draft.add(IndicatorKind::Arn, IndicatorRole::Related, bucket.at("arn"));
         if let Some(id) = bucket.at("arn").str().or(bucket.at("name").str()) {
             draft.add_resource(
                 "S3Bucket",
@@ -133,9 +153,17 @@ fn buckets(draft: &mut Draft, buckets: Node<'_>) {
         );
         for object in bucket.at("s3ObjectDetails").items() {
             let key = object.at("key");
-            draft.add(IndicatorKind::Arn, Role::Related, object.at("objectArn"));
-            draft.add(IndicatorKind::File, Role::Related, key);
-            draft.add(IndicatorKind::Hash, Role::Related, object.at("hash"));
+            draft.add(
+                IndicatorKind::Arn,
+                IndicatorRole::Related,
+                object.at("objectArn"),
+            );
+            draft.add(IndicatorKind::File, IndicatorRole::Related, key);
+            draft.add(
+                IndicatorKind::Hash,
+                IndicatorRole::Related,
+                object.at("hash"),
+            );
             if let Some(arn) = object.at("objectArn").str() {
                 draft.add_resource("S3Object", arn, key.str(), BTreeMap::new());
             }
@@ -146,10 +174,14 @@ fn buckets(draft: &mut Draft, buckets: Node<'_>) {
 fn database(draft: &mut Draft, node: Node<'_>) {
     draft.add(
         IndicatorKind::Database,
-        Role::Target,
+        IndicatorRole::Target,
         node.at("dbInstanceIdentifier"),
     );
-    draft.add(IndicatorKind::Arn, Role::Related, node.at("dbInstanceArn"));
+    draft.add(
+        IndicatorKind::Arn,
+        IndicatorRole::Related,
+        node.at("dbInstanceArn"),
+    );
     let name = node.at("dbInstanceIdentifier").str();
     if let Some(id) = node.at("dbInstanceArn").str().or(name) {
         draft.add_resource("RDSDBInstance", id, name, tags(node.at("tags")));
@@ -160,12 +192,12 @@ fn limitless_database(draft: &mut Draft, node: Node<'_>) {
     let name = node.at("dbShardGroupIdentifier").str();
     draft.add(
         IndicatorKind::Database,
-        Role::Target,
+        IndicatorRole::Target,
         node.at("dbShardGroupIdentifier"),
     );
     draft.add(
         IndicatorKind::Arn,
-        Role::Related,
+        IndicatorRole::Related,
         node.at("dbShardGroupArn"),
     );
     if let Some(id) = node.at("dbShardGroupArn").str().or(name) {
@@ -176,11 +208,15 @@ fn limitless_database(draft: &mut Draft, node: Node<'_>) {
 fn function(draft: &mut Draft, node: Node<'_>) {
     draft.add(
         IndicatorKind::Function,
-        Role::Target,
+        IndicatorRole::Target,
         node.at("functionName"),
     );
-    draft.add(IndicatorKind::Arn, Role::Related, node.at("functionArn"));
-    draft.add(IndicatorKind::Arn, Role::Related, node.at("role"));
+    draft.add(
+        IndicatorKind::Arn,
+        IndicatorRole::Related,
+        node.at("functionArn"),
+    );
+    draft.add(IndicatorKind::Arn, IndicatorRole::Related, node.at("role"));
     let name = node.at("functionName").str();
     if let Some(id) = node.at("functionArn").str().or(name) {
         read_network(draft, node.at("vpcConfig"), Some(id));
@@ -189,29 +225,29 @@ fn function(draft: &mut Draft, node: Node<'_>) {
 }
 
 /// Adds a resource that has no name but its ARN.
-fn named_by_arn(draft: &mut Draft, kind: &str, arn: Node<'_>, name: Option<&str>) {
-    draft.add(IndicatorKind::Arn, Role::Target, arn);
+fn add_by_arn(draft: &mut Draft, kind: &str, arn: Node<'_>, name: Option<&str>) {
+    draft.add(IndicatorKind::Arn, IndicatorRole::Target, arn);
     if let Some(id) = arn.str() {
         draft.add_resource(kind, id, name, BTreeMap::new());
     }
 }
 
 fn snapshot(draft: &mut Draft, node: Node<'_>) {
-    named_by_arn(draft, "EBSSnapshot", node.at("snapshotArn"), None);
+    add_by_arn(draft, "EBSSnapshot", node.at("snapshotArn"), None);
 }
 
 fn image(draft: &mut Draft, node: Node<'_>) {
     let arn = node.at("imageArn");
     let name = arn.str().and_then(|arn| arn.rsplit('/').next());
     if let Some(name) = name {
-        draft.add_text(IndicatorKind::Image, Role::Target, name);
+        draft.add_text(IndicatorKind::Image, IndicatorRole::Target, name);
     }
-    named_by_arn(draft, "EC2Image", arn, name);
+    add_by_arn(draft, "EC2Image", arn, name);
 }
 
 fn recovery_point(draft: &mut Draft, node: Node<'_>) {
     let vault = node.at("backupVaultName").str();
-    named_by_arn(draft, "RecoveryPoint", node.at("recoveryPointArn"), vault);
+    add_by_arn(draft, "RecoveryPoint", node.at("recoveryPointArn"), vault);
 }
 
 /// Returns tags, written as `[{key, value}]` or as an object.

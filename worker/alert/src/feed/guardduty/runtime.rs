@@ -4,7 +4,7 @@
 
 use super::network::canonical;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// Maximum number of ancestors and paths that are read.
 const MAX_LISTED: usize = 32;
@@ -37,9 +37,9 @@ const TRAITS: [(&str, &str); 7] = [
 ];
 
 /// Paths of files that the process changed, whatever the operation.
-const CHANGED: [&str; 2] = ["releaseAgentPath", "shellHistoryFilePath"];
+const WRITTEN_PATHS: [&str; 2] = ["releaseAgentPath", "shellHistoryFilePath"];
 
-pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
+pub(super) fn read_runtime(draft: &mut Draft, service: Node<'_>) {
     let details = service.at("runtimeDetails");
     if !details.is_object() {
         return;
@@ -56,15 +56,15 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
         parent(draft, context.at(key));
     }
     for key in PATHS {
-        draft.add(IndicatorKind::File, Role::Related, context.at(key));
+        draft.add(IndicatorKind::File, IndicatorRole::Related, context.at(key));
     }
     let related = || context.at("relatedFilePaths").items().take(MAX_LISTED);
     for path in related() {
-        draft.add(IndicatorKind::File, Role::Related, path);
+        draft.add(IndicatorKind::File, IndicatorRole::Related, path);
     }
     draft.add(
         IndicatorKind::Hash,
-        Role::Related,
+        IndicatorRole::Related,
         context.at("moduleSha256"),
     );
     for line in [context.at("commandLineExample"), main.at("commandLine")] {
@@ -81,7 +81,7 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     // These fields name modified files. A deleted file was not written.
     if !context.at("fileOperation").is("delete") {
         let written = [context.at("filePath")].into_iter().chain(related());
-        for path in written.chain(CHANGED.map(|key| context.at(key))) {
+        for path in written.chain(WRITTEN_PATHS.map(|key| context.at(key))) {
             draft.add_detail(DetailKind::FileWritten, path);
         }
     }
@@ -95,16 +95,24 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
 
 fn process(draft: &mut Draft, process: Node<'_>) {
     let path = process.at("executablePath");
-    draft.add(IndicatorKind::Process, Role::Related, process.at("name"));
-    draft.add(IndicatorKind::File, Role::Related, path);
+    draft.add(
+        IndicatorKind::Process,
+        IndicatorRole::Related,
+        process.at("name"),
+    );
+    draft.add(IndicatorKind::File, IndicatorRole::Related, path);
     draft.add(
         IndicatorKind::Hash,
-        Role::Related,
+        IndicatorRole::Related,
         process.at("executableSha256"),
     );
     // An operating system user, not one of the account. The role is related, because the feed does not say that this
     // user acted.
-    draft.add(IndicatorKind::Principal, Role::Related, process.at("user"));
+    draft.add(
+        IndicatorKind::Principal,
+        IndicatorRole::Related,
+        process.at("user"),
+    );
     let about = canonical(IndicatorKind::Process, process.at("name"));
     draft.add_detail_about(
         DetailKind::ProcessUser,

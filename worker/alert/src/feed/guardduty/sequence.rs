@@ -5,7 +5,7 @@
 mod resource;
 mod traits;
 
-pub(in crate::feed) use traits::{technique, trait_of};
+pub(in crate::feed) use traits::{read_trait, technique};
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use super::network::{add_asn, add_direction, add_port, canonical};
 use super::{MAX_LISTED, add_details};
 use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// Location and owner of an endpoint.
-const PLACE: [(DetailKind, &str); 3] = [
+const LOCATION: [(DetailKind, &str); 3] = [
     (DetailKind::Country, "location/country"),
     (DetailKind::City, "location/city"),
     (DetailKind::Organisation, "autonomousSystem/name"),
@@ -30,7 +30,7 @@ const PROCESS: [(IndicatorKind, &str); 3] = [
     (IndicatorKind::Hash, "sha256"),
 ];
 
-pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
+pub(super) fn read_sequence(draft: &mut Draft, service: Node<'_>) {
     let sequence = service.path("detection/sequence");
     if !sequence.is_object() {
         return;
@@ -47,17 +47,17 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
         endpoints.extend(one.at("id").str().zip(address));
     }
     for one in sequence.at("resources").items() {
-        resource::read(draft, one);
+        resource::read_sequence_resource(draft, one);
     }
     for signal in sequence.at("signals").items() {
-        draft.seen_within(signal.at("firstSeenAt"), signal.at("lastSeenAt"));
-        traits::read(draft, signal.at("signalIndicators"));
+        draft.widen_event_times(signal.at("firstSeenAt"), signal.at("lastSeenAt"));
+        traits::read_traits(draft, signal.at("signalIndicators"));
         add_callers(draft, signal, &actors, &endpoints);
         for activity in signal.at("activities").items().take(MAX_LISTED) {
-            activity_of(draft, activity.at("api"));
+            read_activity(draft, activity.at("api"));
         }
     }
-    traits::read(draft, sequence.at("sequenceIndicators"));
+    traits::read_traits(draft, sequence.at("sequenceIndicators"));
     let also = [(DetailKind::Trait, "additionalSequenceTypes")];
     add_details(draft, sequence, &also, None);
     if draft.description.is_empty() {
@@ -95,14 +95,18 @@ fn actor(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
     let principals = draft.add_actor(actor);
     let access_keys = draft.add(
         IndicatorKind::AccessKey,
-        Role::Actor,
+        IndicatorRole::Actor,
         actor.path("user/credentialUid"),
     );
     for (kind, key) in PROCESS {
-        draft.add(kind, Role::Related, actor.at("process").at(key));
+        draft.add(kind, IndicatorRole::Related, actor.at("process").at(key));
     }
     let session = actor.at("session");
-    draft.add(IndicatorKind::Arn, Role::Related, session.at("issuer"));
+    draft.add(
+        IndicatorKind::Arn,
+        IndicatorRole::Related,
+        session.at("issuer"),
+    );
     if let Some(status) = session.at("mfaStatus").str() {
         let text = format!("MFA {}", status.to_ascii_lowercase());
         draft.add_detail_text(DetailKind::AuthResult, &text, actor.path("user/name").str());
@@ -118,28 +122,32 @@ fn actor(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
 fn endpoint(draft: &mut Draft, endpoint: Node<'_>) -> Option<String> {
     let direction = endpoint.path("connection/direction");
     let role = if direction.is("OUTBOUND") {
-        Role::Remote
+        IndicatorRole::Remote
     } else {
-        Role::Actor
+        IndicatorRole::Actor
     };
     let address = draft
         .add(IndicatorKind::Ip, role, endpoint.at("ip"))
         .into_iter()
         .next();
-    draft.add(IndicatorKind::Domain, Role::Remote, endpoint.at("domain"));
+    draft.add(
+        IndicatorKind::Domain,
+        IndicatorRole::Remote,
+        endpoint.at("domain"),
+    );
     let about = address
         .clone()
         .or_else(|| canonical(IndicatorKind::Domain, endpoint.at("domain")));
     let about = about.as_deref();
-    add_details(draft, endpoint, &PLACE, about);
+    add_details(draft, endpoint, &LOCATION, about);
     add_asn(draft, endpoint.path("autonomousSystem/number"), about);
     add_port(draft, DetailKind::RemotePort, endpoint.at("port"), about);
     add_direction(draft, direction, about);
-    address.filter(|_| role == Role::Actor)
+    address.filter(|_| role == IndicatorRole::Actor)
 }
 
 /// Reads the API call of a signal.
-fn activity_of(draft: &mut Draft, api: Node<'_>) {
+fn read_activity(draft: &mut Draft, api: Node<'_>) {
     let operation = add_operation(
         draft,
         api.at("operation"),

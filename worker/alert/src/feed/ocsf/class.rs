@@ -1,64 +1,71 @@
 //! Finds the class of an OCSF finding.
 
 use super::super::Node;
-use crate::Class;
+use crate::FindingClass;
 
 /// Classes of category 2 with their names: <https://schema.ocsf.io/1.8.0/categories/findings>.
-const CLASSES: [(u64, &str, Class); 8] = [
-    (2001, "Security Finding", Class::Threat),
-    (2002, "Vulnerability Finding", Class::Vulnerability),
-    (2003, "Compliance Finding", Class::Posture),
-    (2004, "Detection Finding", Class::Threat),
-    (2005, "Incident Finding", Class::Threat),
-    (2006, "Data Security Finding", Class::SensitiveData),
-    (2007, "Application Security Posture Finding", Class::Posture),
-    (2008, "IAM Analysis Finding", Class::Posture),
+const CLASSES: [(u64, &str, FindingClass); 8] = [
+    (2001, "Security Finding", FindingClass::Threat),
+    (2002, "Vulnerability Finding", FindingClass::Vulnerability),
+    (2003, "Compliance Finding", FindingClass::Posture),
+    (2004, "Detection Finding", FindingClass::Threat),
+    (2005, "Incident Finding", FindingClass::Threat),
+    (2006, "Data Security Finding", FindingClass::SensitiveData),
+    (
+        2007,
+        "Application Security Posture Finding",
+        FindingClass::Posture,
+    ),
+    (2008, "IAM Analysis Finding", FindingClass::Posture),
 ];
 
 /// Security Hub's kinds of findings among the types, alone or before a `/`, in the newer form and in that of ASFF.
 /// The first match counts.
-const CATEGORIES: [(&str, Class); 11] = [
-    ("Threats", Class::Threat),
-    ("TTPs", Class::Threat),
-    ("Effects", Class::Threat),
-    ("Unusual Behaviors", Class::Threat),
-    ("Vulnerabilities", Class::Vulnerability),
+const CATEGORIES: [(&str, FindingClass); 11] = [
+    ("Threats", FindingClass::Threat),
+    ("TTPs", FindingClass::Threat),
+    ("Effects", FindingClass::Threat),
+    ("Unusual Behaviors", FindingClass::Threat),
+    ("Vulnerabilities", FindingClass::Vulnerability),
     (
         "Software and Configuration Checks/Vulnerabilities",
-        Class::Vulnerability,
+        FindingClass::Vulnerability,
     ),
-    ("Sensitive Data", Class::SensitiveData),
-    ("Sensitive Data Identifications", Class::SensitiveData),
-    ("Posture Management", Class::Posture),
+    ("Sensitive Data", FindingClass::SensitiveData),
+    (
+        "Sensitive Data Identifications",
+        FindingClass::SensitiveData,
+    ),
+    ("Posture Management", FindingClass::Posture),
     // A combination that can be reached and misused: a toxic combination.
-    ("Exposure", Class::Threat),
-    ("Software and Configuration Checks", Class::Posture),
+    ("Exposure", FindingClass::Threat),
+    ("Software and Configuration Checks", FindingClass::Posture),
 ];
 
 /// Results of a check, as `status_code` and `compliance.status` have them.
 const RESULTS: [&str; 6] = ["PASS", "PASSED", "FAIL", "FAILED", "MANUAL", "WARNING"];
 
 /// Returns the number of the class, which is also the prefix of the type's number.
-pub(super) fn uid(node: Node<'_>) -> Option<u64> {
+pub(super) fn class_uid(node: Node<'_>) -> Option<u64> {
     let of_type = || Some(node.at("type_uid").count()? / 100);
     node.at("class_uid").count().or_else(of_type)
 }
 
 /// Returns whether the class is of category 2, whose states and activities are those of a finding.
 pub(super) fn is_finding(node: Node<'_>) -> bool {
-    uid(node).is_none_or(|class| (2000..3000).contains(&class))
+    class_uid(node).is_none_or(|class| (2000..3000).contains(&class))
 }
 
 /// Returns whether the finding is an incident (class 2005), whose states have other numbers.
 ///
 /// <https://schema.ocsf.io/1.3.0/classes/incident_finding>
 pub(super) fn is_incident(node: Node<'_>) -> bool {
-    uid(node) == Some(2005)
+    class_uid(node) == Some(2005)
 }
 
 /// Returns the name of a class of findings.
-pub(super) fn name(node: Node<'_>) -> Option<&'static str> {
-    let uid = uid(node)?;
+pub(super) fn class_name(node: Node<'_>) -> Option<&'static str> {
+    let uid = class_uid(node)?;
     let known = CLASSES.iter().find(|(known, ..)| *known == uid)?;
     Some(known.1)
 }
@@ -67,58 +74,62 @@ pub(super) fn name(node: Node<'_>) -> Option<&'static str> {
 pub(super) fn is_category(text: &str) -> bool {
     let mut categories = CATEGORIES.iter();
     categories.any(|(name, _)| text.eq_ignore_ascii_case(name))
-        || within(text, "Software and Configuration Checks").is_some()
+        || strip_category(text, "Software and Configuration Checks").is_some()
 }
 
 /// Returns whether a type is more specific than Security Hub's categories and their subcategories, such as
 /// `TTPs/Discovery/Recon:EC2-PortScan`, or is outside of them.
 pub(super) fn is_specific(text: &str) -> bool {
     let mut categories = CATEGORIES.iter();
-    let rest = categories.find_map(|(name, _)| within(text, name));
+    let rest = categories.find_map(|(name, _)| strip_category(text, name));
     !is_category(text) && rest.is_none_or(|rest| rest.contains([':', '/']))
 }
 
 /// Returns the class of a finding. Malware is always a threat. Otherwise the category among the types decides, then
 /// the OCSF class. A detection may be the result of a check, and a data finding may be a theft.
-pub(super) fn class(node: Node<'_>, info: Node<'_>) -> Class {
-    let uid = uid(node);
+pub(super) fn finding_class(node: Node<'_>, info: Node<'_>) -> FindingClass {
+    let uid = class_uid(node);
     let known = CLASSES.iter().find(|(known, ..)| Some(*known) == uid);
-    let by_uid = known.map_or(Class::Threat, |(.., class)| *class);
+    let by_uid = known.map_or(FindingClass::Threat, |(.., class)| *class);
     let has = |key: &str| node.at(key).items().any(Node::exists);
-    if by_uid == Class::Threat && has("malware") {
-        return Class::Threat;
+    if by_uid == FindingClass::Threat && has("malware") {
+        return FindingClass::Threat;
     }
     if let Some((_, class)) = category(info) {
         return class;
     }
     let is_attack = has("attacks") || info.at("attacks").items().any(Node::exists);
     match uid {
-        Some(2001 | 2004) if !is_attack && is_check(node) => Class::Posture,
-        Some(2006) if is_attack || has("malware") || node.at("is_alert").is_true() => Class::Threat,
-        Some(2007) if has("vulnerabilities") => Class::Vulnerability,
+        Some(2001 | 2004) if !is_attack && is_check(node) => FindingClass::Posture,
+        Some(2006) if is_attack || has("malware") || node.at("is_alert").is_true() => {
+            FindingClass::Threat
+        }
+        Some(2007) if has("vulnerabilities") => FindingClass::Vulnerability,
         _ => by_uid,
     }
 }
 
 /// Returns the product's own name for the class: the category, else the name of the OCSF class.
-pub(super) fn sent(node: Node<'_>, info: Node<'_>) -> Option<String> {
+pub(super) fn class_sent(node: Node<'_>, info: Node<'_>) -> Option<String> {
     category(info)
         .map(|(word, _)| word)
         .or_else(|| node.at("class_name").text())
-        .or_else(|| name(node).map(str::to_owned))
+        .or_else(|| class_name(node).map(str::to_owned))
 }
 
 /// Returns the category among the types of a finding and the type that has it. Threats have precedence.
-fn category(info: Node<'_>) -> Option<(String, Class)> {
+fn category(info: Node<'_>) -> Option<(String, FindingClass)> {
     let types: Vec<String> = info.at("types").items().filter_map(Node::text).collect();
     CATEGORIES.iter().find_map(|(name, class)| {
-        let told = types.iter().find(|text| within(text, name).is_some())?;
+        let told = types
+            .iter()
+            .find(|text| strip_category(text, name).is_some())?;
         Some((told.clone(), *class))
     })
 }
 
 /// Returns the part of a type after a category.
-fn within<'a>(text: &'a str, category: &str) -> Option<&'a str> {
+fn strip_category<'a>(text: &'a str, category: &str) -> Option<&'a str> {
     let head = text.get(..category.len())?;
     let rest = text.get(category.len()..)?;
     let is_whole = rest.is_empty() || rest.starts_with('/');

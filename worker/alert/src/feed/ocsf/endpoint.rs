@@ -1,8 +1,8 @@
 //! Ends of a connection: who opened it, the far end, and details of both.
 
 use super::super::{Draft, Node, addresses_of};
-use super::{class, each};
-use crate::{DetailKind, Indicator, IndicatorKind, Role, is_public};
+use super::{class, descendants};
+use crate::{DetailKind, Indicator, IndicatorKind, IndicatorRole, is_public};
 
 /// Details of an end.
 const DETAILS: [(&str, DetailKind); 7] = [
@@ -16,44 +16,56 @@ const DETAILS: [(&str, DetailKind); 7] = [
 ];
 
 /// Field with the addresses behind an end, as proxies wrote them: the original client or the final destination.
-const BETWEEN: &str = "intermediate_ips";
+const INTERMEDIATE_IPS: &str = "intermediate_ips";
 
 /// The class of DNS events.
 const DNS_ACTIVITY: u64 = 4003;
 
 /// Returns the role of a host's name. The host chooses its own name, so beside an address the name is only related.
-pub(super) fn host_role(role: Role, has_address: bool) -> Role {
-    if has_address { Role::Related } else { role }
+pub(super) fn host_role(role: IndicatorRole, has_address: bool) -> IndicatorRole {
+    if has_address {
+        IndicatorRole::Related
+    } else {
+        role
+    }
 }
 
 /// Facts about the ends of a connection that the rest of the evidence needs.
-pub(super) struct Ends {
+pub(super) struct EndpointSummary {
     /// The role of names at the far end, such as requested hosts.
-    pub(super) far: Role,
+    pub(super) far_role: IndicatorRole,
     /// Addresses of the end that opened the connection, where it is an actor.
-    pub(super) from: Vec<String>,
+    pub(super) source_addresses: Vec<String>,
 }
 
 /// Reads both ends and the connection; `own` is the role of our end.
-pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: Role) -> Ends {
+pub(super) fn read_endpoints(
+    draft: &mut Draft,
+    evidence: Node<'_>,
+    device: Node<'_>,
+    own: IndicatorRole,
+) -> EndpointSummary {
     let direction = direction(evidence);
     let (source, destination) = match direction.as_deref() {
         // The name server only answers. The far end is the name that was asked for.
-        _ if is_question(evidence) && is_ours(evidence.at("src_endpoint")) => (own, Role::Related),
-        _ if is_question(evidence) => (Role::Actor, Role::Related),
-        Some("INBOUND") => (Role::Actor, own),
-        Some("OUTBOUND") => (own, Role::Remote),
-        _ => (Role::Actor, Role::Remote),
+        _ if is_dns_query(evidence) && is_own_endpoint(evidence.at("src_endpoint")) => {
+            (own, IndicatorRole::Related)
+        }
+        _ if is_dns_query(evidence) => (IndicatorRole::Actor, IndicatorRole::Related),
+        Some("INBOUND") => (IndicatorRole::Actor, own),
+        Some("OUTBOUND") => (own, IndicatorRole::Remote),
+        _ => (IndicatorRole::Actor, IndicatorRole::Remote),
     };
     // A user who signs in from their own device has no other end.
     let has_ends = evidence.at("dst_endpoint").exists();
-    let part = |endpoint: Node<'_>, role: Role| match has_ends && is_device(endpoint, device) {
-        true => Role::Target,
-        false => role,
-    };
+    let part =
+        |endpoint: Node<'_>, role: IndicatorRole| match has_ends && is_device(endpoint, device) {
+            true => IndicatorRole::Target,
+            false => role,
+        };
     let (from, to) = (evidence.at("src_endpoint"), evidence.at("dst_endpoint"));
     let (source, destination) = (part(from, source), part(to, destination));
-    let goes_out = destination == Role::Remote || is_question(evidence);
+    let goes_out = destination == IndicatorRole::Remote || is_dns_query(evidence);
     let (from_port, to_port) = match has_ends && goes_out {
         true => (DetailKind::LocalPort, DetailKind::RemotePort),
         false => (DetailKind::RemotePort, DetailKind::LocalPort),
@@ -62,21 +74,21 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own:
     read_end(draft, to, destination, to_port);
     draft.add(IndicatorKind::Instance, source, from.at("instance_uid"));
     for (end, role) in [(from, source), (to, destination)] {
-        draft.add(IndicatorKind::Ip, role, end.at(BETWEEN));
+        draft.add(IndicatorKind::Ip, role, end.at(INTERMEDIATE_IPS));
     }
     // An inbound proxy hides the client; an outbound one only observed the traffic. The client's own claim of its
     // address stands alone, because no platform ties it to the call.
     let proxy = match (source, destination) {
-        (Role::Actor, _) => source,
-        (_, Role::Remote) => destination,
-        _ => Role::Related,
+        (IndicatorRole::Actor, _) => source,
+        (_, IndicatorRole::Remote) => destination,
+        _ => IndicatorRole::Related,
     };
     for place in [evidence, from, to] {
-        for node in each(place, "proxy_endpoint/ip") {
+        for node in descendants(place, "proxy_endpoint/ip") {
             draft.add(IndicatorKind::Ip, proxy, node);
         }
     }
-    for node in each(evidence, "http_request/x_forwarded_for") {
+    for node in descendants(evidence, "http_request/x_forwarded_for") {
         draft.add(IndicatorKind::Ip, source, node);
     }
     let connection = evidence.at("connection_info");
@@ -85,20 +97,25 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own:
         draft.add_detail_text(DetailKind::Direction, &word.to_ascii_lowercase(), None);
     }
     let far = match destination {
-        Role::Remote => Role::Remote,
-        _ => Role::Related,
+        IndicatorRole::Remote => IndicatorRole::Remote,
+        _ => IndicatorRole::Related,
     };
-    Ends {
-        far,
-        from: match source {
-            Role::Actor => addresses,
+    EndpointSummary {
+        far_role: far,
+        source_addresses: match source {
+            IndicatorRole::Actor => addresses,
             _ => Vec::new(),
         },
     }
 }
 
 /// Reads one end and returns its addresses.
-fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind) -> Vec<String> {
+fn read_end(
+    draft: &mut Draft,
+    endpoint: Node<'_>,
+    role: IndicatorRole,
+    port: DetailKind,
+) -> Vec<String> {
     let address = endpoint.at("ip");
     let added = draft.add(IndicatorKind::Ip, role, address);
     if !endpoint.is_object() {
@@ -114,27 +131,27 @@ fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind)
     } else if !address.exists() && !endpoint.at("instance_uid").exists() {
         let names = ["name", "uid"].map(|key| endpoint.at(key));
         let found = draft.add_first(IndicatorKind::Instance, role, names);
-        if found.is_empty() && role == Role::Actor {
+        if found.is_empty() && role == IndicatorRole::Actor {
             // A service of the cloud, or whatever else calls itself that.
             draft.add(IndicatorKind::Domain, role, endpoint.at("svc_name"));
         }
     }
-    let about = about(endpoint);
+    let about = indicator_value(endpoint);
     let about = about.as_deref();
     if endpoint.at("port").count().is_some_and(|port| port > 0) {
         draft.add_detail_about(port, endpoint.at("port"), about);
     }
     for (path, kind) in DETAILS {
-        for value in each(endpoint, path) {
+        for value in descendants(endpoint, path) {
             draft.add_detail_about(kind, value, about);
         }
     }
-    asn(draft, endpoint.path("autonomous_system/number"), about);
+    add_asn(draft, endpoint.path("autonomous_system/number"), about);
     added
 }
 
 /// Adds an autonomous system number, with or without the prefix `AS`; 0 means none.
-fn asn(draft: &mut Draft, number: Node<'_>, about: Option<&str>) {
+fn add_asn(draft: &mut Draft, number: Node<'_>, about: Option<&str>) {
     let text = number.text().unwrap_or_default();
     let digits = text.trim_start_matches(['A', 'S', 'a', 's']);
     if digits.parse::<u32>().is_ok_and(|number| number > 0) {
@@ -143,8 +160,9 @@ fn asn(draft: &mut Draft, number: Node<'_>, about: Option<&str>) {
 }
 
 /// Returns the indicator value of an end.
-fn about(endpoint: Node<'_>) -> Option<String> {
-    let parsed = |kind, key: &str| Indicator::parse(kind, endpoint.at(key).str()?, Role::Related);
+fn indicator_value(endpoint: Node<'_>) -> Option<String> {
+    let parsed =
+        |kind, key: &str| Indicator::parse(kind, endpoint.at(key).str()?, IndicatorRole::Related);
     parsed(IndicatorKind::Ip, "ip")
         .or_else(|| parsed(IndicatorKind::Domain, "hostname"))
         .or_else(|| parsed(IndicatorKind::Domain, "domain"))
@@ -166,17 +184,17 @@ fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
 }
 
 /// The port of name servers.
-const NAME_SERVER: u64 = 53;
+const DNS_PORT: u64 = 53;
 
 /// Returns whether an evidence is a DNS query.
-pub(super) fn is_question(evidence: Node<'_>) -> bool {
+pub(super) fn is_dns_query(evidence: Node<'_>) -> bool {
     let port = evidence.path("dst_endpoint/port").count();
-    let is_asked = class::uid(evidence) == Some(DNS_ACTIVITY) || port == Some(NAME_SERVER);
+    let is_asked = class::class_uid(evidence) == Some(DNS_ACTIVITY) || port == Some(DNS_PORT);
     is_asked && evidence.path("query/hostname").exists()
 }
 
 /// Returns whether an end is a machine of ours: an instance, or a private address.
-pub(super) fn is_ours(endpoint: Node<'_>) -> bool {
+pub(super) fn is_own_endpoint(endpoint: Node<'_>) -> bool {
     let addresses = addresses_of(endpoint.at("ip"));
     let is_private = !addresses.is_empty() && !addresses.into_iter().any(is_public);
     endpoint.at("instance_uid").exists() || is_private

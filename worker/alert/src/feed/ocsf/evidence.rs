@@ -4,9 +4,9 @@
 
 use super::super::{Draft, Node};
 use super::endpoint::direction;
-use super::{actor, class, each, endpoint, guardduty, kind, process, resource};
+use super::{actor, class, descendants, endpoint, guardduty, kind, process, resource};
 use crate::caller::CallRecord;
-use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
+use crate::{DetailKind, Direction, FindingClass, IndicatorKind, IndicatorRole};
 
 /// Indicators of an evidence whose role is unknown.
 const INDICATORS: [(&str, IndicatorKind); 8] = [
@@ -21,14 +21,14 @@ const INDICATORS: [(&str, IndicatorKind); 8] = [
 ];
 
 /// Mail addresses. Senders can be forged.
-const MAIL: [(&str, Role); 7] = [
-    ("email/to", Role::Target),
-    ("email/smtp_to", Role::Target),
-    ("email/delivered_to", Role::Target),
-    ("email/from", Role::Related),
-    ("email/smtp_from", Role::Related),
-    ("email/reply_to", Role::Related),
-    ("email/cc", Role::Related),
+const MAIL: [(&str, IndicatorRole); 7] = [
+    ("email/to", IndicatorRole::Target),
+    ("email/smtp_to", IndicatorRole::Target),
+    ("email/delivered_to", IndicatorRole::Target),
+    ("email/from", IndicatorRole::Related),
+    ("email/smtp_from", IndicatorRole::Related),
+    ("email/reply_to", IndicatorRole::Related),
+    ("email/cc", IndicatorRole::Related),
 ];
 
 /// Further details of an evidence.
@@ -51,12 +51,12 @@ const DETAILS: [(&str, DetailKind); 16] = [
     ("ai_model/name", DetailKind::AiModel),
 ];
 
-pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+pub(super) fn read_evidences(draft: &mut Draft, node: Node<'_>) {
     kind::add_control(draft, node);
     // Without resources the finding is about our end of the connection.
     let own = match draft.resources.is_empty() {
-        true => Role::Target,
-        false => Role::Related,
+        true => IndicatorRole::Target,
+        false => IndicatorRole::Related,
     };
     read_evidence(draft, node, node.at("device"), own);
     for evidence in draft.records(node.at("evidences")) {
@@ -65,10 +65,10 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
             _ => node.at("device"),
         };
         read_evidence(draft, evidence, device, own);
-        resource::mentioned(draft, evidence);
-        actor::mentioned(draft, evidence);
+        resource::read_evidence_resources(draft, evidence);
+        actor::read_evidence_user(draft, evidence);
     }
-    draft.direction = way(draft, node);
+    draft.direction = connection_direction(draft, node);
     if draft.action.is_none() && !class::is_finding(node) {
         draft.action = kind::activity(node);
     }
@@ -76,20 +76,21 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
 
 /// Returns the direction of the connection: from the evidences, else by the role of the resource. The resource is the
 /// actor of an outbound connection.
-fn way(draft: &Draft, node: Node<'_>) -> Option<Direction> {
+fn connection_direction(draft: &Draft, node: Node<'_>) -> Option<Direction> {
     let connections = evidences(node).filter_map(|one| Direction::parse(&direction(one)?));
     let roles = evidences(node).filter_map(|one| {
         let role = one.path("data/resource_role");
-        Direction::of_resource(role.str()?)
+        Direction::from_resource_role(role.str()?)
     });
-    let asked = evidences(node)
-        .filter(|one| endpoint::is_question(*one) && endpoint::is_ours(one.at("src_endpoint")));
+    let asked = evidences(node).filter(|one| {
+        endpoint::is_dns_query(*one) && endpoint::is_own_endpoint(one.at("src_endpoint"))
+    });
     connections
         .max()
         .or_else(|| roles.max())
         .or_else(|| asked.map(|_| Direction::Outbound).next())
         .or_else(|| resource::direction(node))
-        .filter(|_| draft.class == Class::Threat)
+        .filter(|_| draft.class == FindingClass::Threat)
 }
 
 /// Returns the finding itself and its evidences.
@@ -97,48 +98,51 @@ pub(super) fn evidences(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     std::iter::once(node).chain(node.at("evidences").items())
 }
 
-fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: Role) {
-    let ends = endpoint::read(draft, evidence, device, own);
+fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: IndicatorRole) {
+    let ends = endpoint::read_endpoints(draft, evidence, device, own);
     let record = CallRecord {
-        addresses: ends.from,
-        ..actor::read(draft, evidence.at("actor"))
+        addresses: ends.source_addresses,
+        ..actor::read_actor(draft, evidence.at("actor"))
     };
     draft.add_call(&record);
-    actor::others(draft, evidence, &record);
-    process::read(draft, evidence);
-    asked(draft, evidence, ends.far);
+    actor::add_other_actors(draft, evidence, &record);
+    process::read_processes(draft, evidence);
+    read_requests(draft, evidence, ends.far_role);
     for (path, kind) in INDICATORS {
-        for value in each(evidence, path) {
-            draft.add(kind, Role::Related, value);
+        for value in descendants(evidence, path) {
+            draft.add(kind, IndicatorRole::Related, value);
         }
     }
-    if endpoint::is_question(evidence) {
-        for answer in each(evidence, "answers/rdata")
+    if endpoint::is_dns_query(evidence) {
+        for answer in descendants(evidence, "answers/rdata")
             .into_iter()
             .filter_map(Node::str)
         {
-            draft.add_text(IndicatorKind::Ip, Role::Remote, answer);
+            draft.add_text(IndicatorKind::Ip, IndicatorRole::Remote, answer);
         }
     }
     for (path, role) in MAIL {
-        for address in each(evidence, path).into_iter().filter_map(Node::str) {
+        for address in descendants(evidence, path)
+            .into_iter()
+            .filter_map(Node::str)
+        {
             draft.add_text(IndicatorKind::Email, role, mailbox(address));
         }
     }
     for (path, kind) in DETAILS {
-        for value in each(evidence, path) {
+        for value in descendants(evidence, path) {
             draft.add_detail(kind, value);
         }
     }
     if draft.product == "guardduty" {
-        guardduty::read(draft, evidence, record);
+        guardduty::read_guardduty_evidence(draft, evidence, record);
     } else {
-        call(draft, evidence.at("api"));
+        read_api_call(draft, evidence.at("api"));
     }
 }
 
 /// Adds the API operation that was called and its error.
-fn call(draft: &mut Draft, api: Node<'_>) {
+fn read_api_call(draft: &mut Draft, api: Node<'_>) {
     let Some(operation) = api.at("operation").str() else {
         return;
     };
@@ -158,19 +162,19 @@ fn call(draft: &mut Draft, api: Node<'_>) {
 
 /// Adds requested names, addresses and HTTP requests. A name that a client requests from one of our own hosts is no
 /// far end.
-fn asked(draft: &mut Draft, evidence: Node<'_>, far: Role) {
+fn read_requests(draft: &mut Draft, evidence: Node<'_>, far: IndicatorRole) {
     draft.add(
         IndicatorKind::Domain,
-        Role::Remote,
+        IndicatorRole::Remote,
         evidence.path("query/hostname"),
     );
-    url(draft, evidence.at("url"), Role::Remote);
+    add_url(draft, evidence.at("url"), IndicatorRole::Remote);
     draft.add(IndicatorKind::Domain, far, evidence.path("tls/sni"));
-    for name in each(evidence, "tls/certificate/sans/name") {
-        draft.add(IndicatorKind::Domain, Role::Related, name);
+    for name in descendants(evidence, "tls/certificate/sans/name") {
+        draft.add(IndicatorKind::Domain, IndicatorRole::Related, name);
     }
     let request = evidence.at("http_request");
-    url(draft, request.at("url"), far);
+    add_url(draft, request.at("url"), far);
     let url = request.at("url");
     let path = ["path", "url_string"]
         .iter()
@@ -191,7 +195,7 @@ fn asked(draft: &mut Draft, evidence: Node<'_>, far: Role) {
 }
 
 /// Adds a URL, whole or by its host.
-fn url(draft: &mut Draft, url: Node<'_>, role: Role) {
+fn add_url(draft: &mut Draft, url: Node<'_>, role: IndicatorRole) {
     let hosts = ["hostname", "domain"].map(|key| url.at(key));
     let whole = url.at("url_string");
     // Some products write only the path, beside the host or where the far end is elsewhere.

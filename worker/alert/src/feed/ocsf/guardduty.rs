@@ -10,7 +10,7 @@ use super::endpoint::direction;
 use crate::caller::CallRecord;
 
 /// Reads one evidence; `record` holds its actor.
-pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
+pub(super) fn read_guardduty_evidence(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
     if draft.action.is_none() {
         draft.action = action(&draft.kind, evidence);
     }
@@ -31,10 +31,10 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
     if operation.exists() {
         // The calls of a sequence need not belong to the only credentials that the finding names.
         if record.principals.is_empty() && !is_sequence(&draft.kind) {
-            draft.called_from(record.addresses);
+            draft.add_caller_addresses(record.addresses);
         }
         let affected = evidence.path("data/affected_resource");
-        affected::read(draft, affected, service.str());
+        affected::read_affected(draft, affected, service.str());
     }
     read_info(draft, evidence.at("data"), None);
 }

@@ -1,11 +1,11 @@
 //! The type of an alert, which groups similar findings of a product.
 
-use super::super::control::check_name;
+use super::super::check_name::check_name;
 use super::super::security_hub::native_type;
 use super::super::{Draft, Node};
-use super::product::Product;
-use super::{class, each};
-use crate::{Class, DetailKind};
+use super::product::OcsfProduct;
+use super::{class, descendants};
+use crate::{DetailKind, FindingClass};
 
 /// Fields that name a control or check, best first.
 const CONTROLS: [&str; 3] = [
@@ -17,9 +17,14 @@ const CONTROLS: [&str; 3] = [
 /// Returns the type: GuardDuty's own type, the control or check of a check, or the id of a vulnerability. Otherwise
 /// it is the rule's name or a type more specific than a category. The title comes late, because it may contain names
 /// of the affected.
-pub(super) fn kind(node: Node<'_>, info: Node<'_>, product: &Product, class: Class) -> String {
+pub(super) fn finding_type(
+    node: Node<'_>,
+    info: Node<'_>,
+    product: &OcsfProduct,
+    class: FindingClass,
+) -> String {
     let types = || info.at("types").items().filter_map(Node::text);
-    if matches!(product, Product::GuardDuty)
+    if matches!(product, OcsfProduct::GuardDuty)
         && let Some(name) = types().find(|text| text.contains(':'))
     {
         return native_type(&name);
@@ -40,19 +45,23 @@ pub(super) fn kind(node: Node<'_>, info: Node<'_>, product: &Product, class: Cla
     let special = || types().find(|text| class::is_specific(text));
     let own = match class {
         _ if !class::is_finding(node) => rule().or_else(special).or_else(|| activity(node)),
-        Class::Posture => control(node)
+        FindingClass::Posture => control(node)
             .or_else(code)
             .or_else(rule_id)
             .or_else(rule)
             .or_else(special),
-        Class::Vulnerability => vulnerability(node).or_else(special).or_else(code),
+        FindingClass::Vulnerability => vulnerability(node).or_else(special).or_else(code),
         _ => rule().or_else(special).or_else(code).or_else(rule_id),
     };
     own.or_else(|| types().find(|text| !class::is_category(text)))
         .or_else(|| info.at("title").text())
         .or_else(|| types().next())
         .or_else(|| node.at("class_name").text())
-        .unwrap_or_else(|| class::name(node).unwrap_or("Detection Finding").to_owned())
+        .unwrap_or_else(|| {
+            class::class_name(node)
+                .unwrap_or("Detection Finding")
+                .to_owned()
+        })
 }
 
 /// Returns the activity of an event of another category: `File System Activity: Create`.
@@ -74,7 +83,7 @@ pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
         return;
     };
     let standards = ["compliance/standards", "compliance/requirements"];
-    let told = standards.iter().flat_map(|path| each(node, path));
+    let told = standards.iter().flat_map(|path| descendants(node, path));
     let told: Vec<String> = told.filter_map(Node::text).collect();
     for standard in &told {
         let text = format!("{control} ({standard})");
@@ -86,13 +95,13 @@ pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
 }
 
 fn control(node: Node<'_>) -> Option<String> {
-    let told = CONTROLS.iter().flat_map(|path| each(node, path));
+    let told = CONTROLS.iter().flat_map(|path| descendants(node, path));
     told.filter_map(Node::text)
         .find_map(|name| check_name(&name))
 }
 
 fn vulnerability(node: Node<'_>) -> Option<String> {
     let ids = ["vulnerabilities/cve/uid", "vulnerabilities/advisory/uid"];
-    let mut told = ids.iter().flat_map(|path| each(node, path));
+    let mut told = ids.iter().flat_map(|path| descendants(node, path));
     told.find_map(Node::text)
 }

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 use super::super::{Draft, Node};
 use super::endpoint::host_role;
 use super::evidence::evidences;
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// Attributes whose role comes from evidence: the ends of a connection and the actor.
-const TOLD: [&str; 7] = [
+const EVIDENCE_PATHS: [&str; 7] = [
     "src_endpoint/ip",
     "src_endpoint/hostname",
     "src_endpoint/domain",
@@ -56,15 +56,15 @@ const DETAILS: [(u64, &str, DetailKind); 8] = [
 ];
 
 /// Reads the observables, whose names are paths of attributes in the finding; addresses first.
-pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+pub(super) fn read_observables(draft: &mut Draft, node: Node<'_>) {
     let by_evidence: HashSet<&str> = evidences(node)
-        .flat_map(|evidence| TOLD.map(|path| evidence.path(path)))
+        .flat_map(|evidence| EVIDENCE_PATHS.map(|path| evidence.path(path)))
         .filter_map(Node::str)
         .collect();
     let told = node.at("observables").items().filter_map(|observable| {
         let name = observable.at("name").str().unwrap_or_default();
         let value = observable.at("value");
-        let is_part = name.contains("endpoint") || role(name) == Role::Actor;
+        let is_part = name.contains("endpoint") || role(name) == IndicatorRole::Actor;
         let is_told = is_part && by_evidence.contains(value.str().unwrap_or_default());
         Some((kind(observable)?, name, value)).filter(|_| !is_told)
     });
@@ -74,7 +74,7 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
         let is_host =
             kind == IndicatorKind::Domain && (name.contains("endpoint") || name.contains("device"));
         let role = match role(name) {
-            role if is_host => host_role(role, draft.names_any(IndicatorKind::Ip, role)),
+            role if is_host => host_role(role, draft.has_kind_in_role(IndicatorKind::Ip, role)),
             role => role,
         };
         draft.add(kind, role, value);
@@ -82,7 +82,7 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     for observable in node.at("observables").items() {
         let known = DETAILS
             .iter()
-            .find(|(id, name, _)| is(observable, *id, name));
+            .find(|(id, name, _)| has_type(observable, *id, name));
         if let Some((.., kind)) = known {
             draft.add_detail(*kind, observable.at("value"));
             draft.add_from_text(observable.at("value").str().unwrap_or_default());
@@ -93,12 +93,12 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
 fn kind(observable: Node<'_>) -> Option<IndicatorKind> {
     let mut known = INDICATORS.iter();
     known
-        .find(|(id, name, _)| is(observable, *id, name))
+        .find(|(id, name, _)| has_type(observable, *id, name))
         .map(|(.., kind)| *kind)
 }
 
 /// Returns whether an observable has this type, by its number, else by its name.
-fn is(observable: Node<'_>, id: u64, name: &str) -> bool {
+fn has_type(observable: Node<'_>, id: u64, name: &str) -> bool {
     match observable.at("type_id").count() {
         Some(told) => told == id,
         None => observable.at("type").is(name),
@@ -106,18 +106,18 @@ fn is(observable: Node<'_>, id: u64, name: &str) -> bool {
 }
 
 /// Returns the role that an attribute's path implies: `src_endpoint.ip` is the actor, `dst_endpoint.ip` the far end.
-fn role(name: &str) -> Role {
+fn role(name: &str) -> IndicatorRole {
     let name = name
         .rsplit_once(']')
         .map_or(name, |(_, rest)| rest.trim_start_matches('.'));
     let name = name.strip_prefix("evidences.").unwrap_or(name);
     if name.starts_with("src") || name.starts_with("actor") {
-        Role::Actor
+        IndicatorRole::Actor
     } else if name.starts_with("dst") || name.starts_with("query") || name.starts_with("url") {
-        Role::Remote
+        IndicatorRole::Remote
     } else if name.starts_with("resource") || name.starts_with("device") {
-        Role::Target
+        IndicatorRole::Target
     } else {
-        Role::Related
+        IndicatorRole::Related
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::control::told;
+use super::super::check_name::non_placeholder;
 
 /// OCSF's caption for a value outside an enumeration.
 const OTHER: &str = "Other";
@@ -13,7 +13,7 @@ const OTHER: &str = "Other";
 /// raw finding keeps them.
 pub(super) fn without_placeholders(value: &Value) -> Cow<'_, Value> {
     if has_placeholder(value) {
-        Cow::Owned(copy_without(value))
+        Cow::Owned(copy_without_placeholders(value))
     } else {
         Cow::Borrowed(value)
     }
@@ -28,20 +28,20 @@ fn has_placeholder(value: &Value) -> bool {
     }
 }
 
-fn copy_without(value: &Value) -> Value {
+fn copy_without_placeholders(value: &Value) -> Value {
     match value {
         Value::String(text) if is_placeholder(text) => Value::Null,
-        Value::Array(items) => items.iter().map(copy_without).collect(),
+        Value::Array(items) => items.iter().map(copy_without_placeholders).collect(),
         Value::Object(members) => members
             .iter()
-            .map(|(key, value)| (key.clone(), copy_without(value)))
+            .map(|(key, value)| (key.clone(), copy_without_placeholders(value)))
             .collect(),
         other => other.clone(),
     }
 }
 
 fn is_placeholder(text: &str) -> bool {
-    told(text).is_none_or(|text| text.eq_ignore_ascii_case(OTHER))
+    non_placeholder(text).is_none_or(|text| text.eq_ignore_ascii_case(OTHER))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Processes, files, scripts, and persistence: services, jobs, registry keys.
 
 use super::super::{Draft, Node};
-use super::{class, each};
-use crate::{DetailKind, IndicatorKind, Role};
+use super::{class, descendants};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// Paths of processes in an evidence.
 const PROCESSES: [&str; 2] = ["process", "actor/process"];
@@ -33,16 +33,19 @@ const DETAILS: [(&str, DetailKind); 8] = [
     ("prev_reg_value/path", DetailKind::RegistryKey),
 ];
 
-pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {
-    for process in PROCESSES.iter().flat_map(|path| each(evidence, path)) {
+pub(super) fn read_processes(draft: &mut Draft, evidence: Node<'_>) {
+    for process in PROCESSES
+        .iter()
+        .flat_map(|path| descendants(evidence, path))
+    {
         read_process(draft, process);
     }
-    for file in FILES.iter().flat_map(|path| each(evidence, path)) {
+    for file in FILES.iter().flat_map(|path| descendants(evidence, path)) {
         read_file(draft, file);
     }
     add_hashes(draft, evidence.at("script"));
     for (path, kind) in DETAILS {
-        for value in each(evidence, path) {
+        for value in descendants(evidence, path) {
             draft.add_detail(kind, value);
             if kind == DetailKind::CommandLine {
                 draft.add_from_text(value.str().unwrap_or_default());
@@ -58,14 +61,14 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {
             .unwrap_or_default(),
         None,
     );
-    registry_value(draft, evidence.at("reg_value"));
-    written(draft, evidence);
+    add_registry_value(draft, evidence.at("reg_value"));
+    add_written_file(draft, evidence);
 }
 
 /// Reads a process and its parent.
 fn read_process(draft: &mut Draft, process: Node<'_>) {
     let name = process.at("name");
-    name_of(draft, process);
+    add_process_names(draft, process);
     if let Some(line) = process.at("cmd_line").str() {
         draft.add_detail_text(DetailKind::CommandLine, line, name.str());
         draft.add_from_text(line);
@@ -73,13 +76,13 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
     // The operating system user of a process is only related, because the machine stands for its processes. Only the
     // process of an actor names an actor; see `actor::read`.
     let user = process.path("user/name");
-    draft.add(IndicatorKind::Principal, Role::Related, user);
+    draft.add(IndicatorKind::Principal, IndicatorRole::Related, user);
     draft.add_detail_about(DetailKind::ProcessUser, user, name.str());
     let parent = process.at("parent_process");
     if !parent.exists() {
         return;
     }
-    name_of(draft, parent);
+    add_process_names(draft, parent);
     let named = ["name", "path", "file/path"].map(|path| parent.path(path));
     if let Some(parent_name) = named.iter().find_map(|at| at.str()) {
         draft.add_detail_text(DetailKind::ParentProcess, parent_name, name.str());
@@ -91,20 +94,28 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
 }
 
 /// Adds the name and program file of a process.
-fn name_of(draft: &mut Draft, process: Node<'_>) {
-    draft.add(IndicatorKind::Process, Role::Related, process.at("name"));
-    draft.add(IndicatorKind::File, Role::Related, process.at("path"));
+fn add_process_names(draft: &mut Draft, process: Node<'_>) {
+    draft.add(
+        IndicatorKind::Process,
+        IndicatorRole::Related,
+        process.at("name"),
+    );
+    draft.add(
+        IndicatorKind::File,
+        IndicatorRole::Related,
+        process.at("path"),
+    );
     read_file(draft, process.at("file"));
 }
 
 /// Adds a file by its path, else by its name, with its digests.
 pub(super) fn read_file(draft: &mut Draft, file: Node<'_>) {
     if let Some(name) = file_name(file) {
-        draft.add_text(IndicatorKind::File, Role::Related, name);
+        draft.add_text(IndicatorKind::File, IndicatorRole::Related, name);
     }
     draft.add(
         IndicatorKind::Url,
-        Role::Related,
+        IndicatorRole::Related,
         file.path("url/url_string"),
     );
     add_hashes(draft, file);
@@ -118,14 +129,14 @@ fn file_name(file: Node<'_>) -> Option<&str> {
 fn add_hashes(draft: &mut Draft, of: Node<'_>) {
     for hash in ["hashes/value", "fingerprints/value"]
         .iter()
-        .flat_map(|path| each(of, path))
+        .flat_map(|path| descendants(of, path))
     {
-        draft.add(IndicatorKind::Hash, Role::Related, hash);
+        draft.add(IndicatorKind::Hash, IndicatorRole::Related, hash);
     }
 }
 
 /// Adds a registry value: key, name and data.
-fn registry_value(draft: &mut Draft, value: Node<'_>) {
+fn add_registry_value(draft: &mut Draft, value: Node<'_>) {
     let path = [value.at("path").str(), value.at("name").str()];
     let mut text = path.into_iter().flatten().collect::<Vec<_>>().join("\\");
     if let Some(data) = value.at("data").text() {
@@ -135,8 +146,8 @@ fn registry_value(draft: &mut Draft, value: Node<'_>) {
 }
 
 /// Adds the file that an event of class 1001 wrote: created, changed, renamed or encrypted.
-fn written(draft: &mut Draft, event: Node<'_>) {
-    let is_written = class::uid(event) == Some(1001)
+fn add_written_file(draft: &mut Draft, event: Node<'_>) {
+    let is_written = class::class_uid(event) == Some(1001)
         && matches!(event.at("activity_id").count(), Some(1 | 3 | 5 | 10));
     if is_written && let Some(name) = file_name(event.at("file")) {
         draft.add_detail_text(DetailKind::FileWritten, name, None);

@@ -3,12 +3,12 @@
 use super::super::Node;
 
 /// The product of a finding.
-pub(super) enum Product {
+pub(super) enum OcsfProduct {
     GuardDuty,
     Other(String),
 }
 
-pub(super) fn product(node: Node<'_>) -> Product {
+pub(super) fn product(node: Node<'_>) -> OcsfProduct {
     let product = node.path("metadata/product");
     let name = ["name", "uid"]
         .iter()
@@ -20,16 +20,16 @@ pub(super) fn product(node: Node<'_>) -> Product {
         .is_some_and(|vendor| matches!(vendor, "AWS" | "Amazon"));
     // `Amazon GuardDuty` and `GuardDuty` are one product, if the vendor is Amazon.
     if by_amazon && name.to_ascii_lowercase().ends_with("guardduty") {
-        return Product::GuardDuty;
+        return OcsfProduct::GuardDuty;
     }
-    Product::Other(in_security_hub(product.at("uid"), by_amazon).unwrap_or(name))
+    OcsfProduct::Other(asff_product_name(product.at("uid"), by_amazon).unwrap_or(name))
 }
 
 /// Returns the product's name in ASFF, so that a finding has one key in both formats:
 /// `arn:aws:securityhub:eu-west-1::productv2/aws/securityhub` is `securityhub`.
 ///
 /// Only Amazon's own products are under `aws/`.
-fn in_security_hub(uid: Node<'_>, by_amazon: bool) -> Option<String> {
+fn asff_product_name(uid: Node<'_>, by_amazon: bool) -> Option<String> {
     let arn = uid.str().filter(|arn| arn.contains(":securityhub:"))?;
     let (_, path) = arn
         .split_once(":productv2/")

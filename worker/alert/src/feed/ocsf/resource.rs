@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::super::{Draft, Node};
 use super::endpoint::host_role;
 use crate::caller::CallRecord;
-use crate::{DetailKind, Direction, IndicatorKind, Role, short_name};
+use crate::{DetailKind, Direction, IndicatorKind, IndicatorRole, short_name};
 
 /// Roles of a resource by `role_id`: <https://schema.ocsf.io/1.6.0/objects/resource_details>.
-const ROLES: [(u64, &str, Role); 4] = [
-    (1, "Target", Role::Target),
-    (2, "Actor", Role::Actor),
-    (3, "Affected", Role::Target),
-    (4, "Related", Role::Related),
+const ROLES: [(u64, &str, IndicatorRole); 4] = [
+    (1, "Target", IndicatorRole::Target),
+    (2, "Actor", IndicatorRole::Actor),
+    (3, "Affected", IndicatorRole::Target),
+    (4, "Related", IndicatorRole::Related),
 ];
 
 /// Indicator kinds by a part of the resource's type. Specific names precede common words, because the first match
@@ -61,9 +61,9 @@ pub(super) fn resources(node: Node<'_>) -> Vec<Node<'_>> {
     let listed = node.at("resources").items();
     let mut all: Vec<_> = listed.chain(node.at("resource").items()).collect();
     all.sort_by_key(|one| match role(*one) {
-        None | Some(Role::Target) => 0,
-        Some(Role::Remote | Role::Related) => 1,
-        Some(Role::Actor) => 2,
+        None | Some(IndicatorRole::Target) => 0,
+        Some(IndicatorRole::Remote | IndicatorRole::Related) => 1,
+        Some(IndicatorRole::Actor) => 2,
     });
     all
 }
@@ -72,43 +72,43 @@ pub(super) fn resources(node: Node<'_>) -> Vec<Node<'_>> {
 /// direction.
 pub(super) fn direction(node: Node<'_>) -> Option<Direction> {
     let machines = resources(node).into_iter().filter(|one| {
-        let word = word_of(*one);
+        let word = normalized_type(*one);
         !word.contains("accesskey") && indicator(*one, &word) != Some(IndicatorKind::Principal)
     });
     let told = machines.filter_map(|one| match role(one)? {
-        Role::Actor => Some(Direction::Outbound),
-        Role::Target => Some(Direction::Inbound),
-        Role::Remote | Role::Related => None,
+        IndicatorRole::Actor => Some(Direction::Outbound),
+        IndicatorRole::Target => Some(Direction::Inbound),
+        IndicatorRole::Remote | IndicatorRole::Related => None,
     });
     told.max()
 }
 
 /// Reads a resource of the finding. Without a role it is the target.
-pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
-    add(draft, resource, role(resource), Role::Target);
+pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
+    add_resource(draft, resource, role(resource), IndicatorRole::Target);
 }
 
 /// Reads the resources and data stores of an evidence. Without a role they are related.
-pub(super) fn mentioned(draft: &mut Draft, evidence: Node<'_>) {
+pub(super) fn read_evidence_resources(draft: &mut Draft, evidence: Node<'_>) {
     for resource in evidence.at("resources").items() {
-        add(draft, resource, role(resource), Role::Related);
+        add_resource(draft, resource, role(resource), IndicatorRole::Related);
     }
     for (key, _, kind) in STORES {
         let store = evidence.at(key);
         if let Some(kind) = kind {
-            draft.add(kind, Role::Related, store.at("name"));
+            draft.add(kind, IndicatorRole::Related, store.at("name"));
         }
-        draft.add(IndicatorKind::Arn, Role::Related, store.at("uid"));
+        draft.add(IndicatorKind::Arn, IndicatorRole::Related, store.at("uid"));
         draft.add(
             IndicatorKind::Image,
-            Role::Related,
+            IndicatorRole::Related,
             store.path("image/name"),
         );
     }
 }
 
 /// Reads data stores as the resources of a finding without other resources.
-pub(super) fn stores(draft: &mut Draft, node: Node<'_>) {
+pub(super) fn read_data_stores(draft: &mut Draft, node: Node<'_>) {
     for (key, word, kind) in STORES {
         let store = node.at(key);
         let Some(id) = ["uid", "name"].iter().find_map(|key| store.at(key).str()) else {
@@ -116,12 +116,16 @@ pub(super) fn stores(draft: &mut Draft, node: Node<'_>) {
         };
         let name = store.at("name").str();
         if let Some(kind) = kind {
-            draft.add_text(kind, Role::Target, name.unwrap_or_else(|| short_name(id)));
+            draft.add_text(
+                kind,
+                IndicatorRole::Target,
+                name.unwrap_or_else(|| short_name(id)),
+            );
         }
-        draft.add_text(IndicatorKind::Arn, Role::Related, id);
+        draft.add_text(IndicatorKind::Arn, IndicatorRole::Related, id);
         draft.add(
             IndicatorKind::Image,
-            Role::Related,
+            IndicatorRole::Related,
             store.path("image/name"),
         );
         let told = store.at("type").str().unwrap_or(word);
@@ -129,7 +133,7 @@ pub(super) fn stores(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-fn role(resource: Node<'_>) -> Option<Role> {
+fn role(resource: Node<'_>) -> Option<IndicatorRole> {
     let (id, word) = (resource.at("role_id").count(), resource.at("role"));
     let mut known = ROLES.iter();
     known
@@ -138,7 +142,12 @@ fn role(resource: Node<'_>) -> Option<Role> {
 }
 
 /// Adds a resource with its own role, else with the default role.
-fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role) {
+fn add_resource(
+    draft: &mut Draft,
+    resource: Node<'_>,
+    told: Option<IndicatorRole>,
+    by_place: IndicatorRole,
+) {
     let name = resource.at("name").str();
     let whole = resource.at("uid_alt").text();
     let whole = whole.filter(|id| id.starts_with("arn:") || id.starts_with("//"));
@@ -149,17 +158,18 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
     };
     let role = told.unwrap_or(by_place);
     let kind = resource.at("type").str().unwrap_or("Resource");
-    let word = word_of(resource);
-    draft.add_text(IndicatorKind::Arn, Role::Related, &id);
+    let word = normalized_type(resource);
+    draft.add_text(IndicatorKind::Arn, IndicatorRole::Related, &id);
     if word.contains("accesskey") {
         access_key(draft, resource, short_name(&id), told);
     } else if let Some(indicator) = indicator(resource, &word) {
         // An instance's name is one of its tags.
         let short = short_name(&id);
         let name = name.filter(|_| !short.starts_with("i-")).unwrap_or(short);
-        draft.add_made_of(indicator, role, name, resource);
-        draft.tell_kind(name, None, Some(kind));
-        if indicator == IndicatorKind::Principal && told.is_none() && role == Role::Target {
+        draft.add_derived(indicator, role, name, resource);
+        draft.set_principal_kind(name, None, Some(kind));
+        if indicator == IndicatorKind::Principal && told.is_none() && role == IndicatorRole::Target
+        {
             draft.add_identity(name);
         }
     }
@@ -174,7 +184,7 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
 }
 
 /// Returns the type of a resource in one spelling for all products.
-fn word_of(resource: Node<'_>) -> String {
+fn normalized_type(resource: Node<'_>) -> String {
     let kind = resource.at("type").str().unwrap_or("Resource");
     kind.to_ascii_lowercase().replace([' ', '_'], "")
 }
@@ -200,9 +210,9 @@ fn indicator(resource: Node<'_>, word: &str) -> Option<IndicatorKind> {
     }
 }
 
-fn addresses(draft: &mut Draft, resource: Node<'_>, role: Role) {
+fn addresses(draft: &mut Draft, resource: Node<'_>, role: IndicatorRole) {
     let address = resource.at("ip");
-    if role == Role::Target {
+    if role == IndicatorRole::Target {
         draft.add_address(address);
     }
     draft.add(IndicatorKind::Ip, role, address);
@@ -211,14 +221,14 @@ fn addresses(draft: &mut Draft, resource: Node<'_>, role: Role) {
 }
 
 /// Adds an access key as the actor, unless the key was only examined.
-fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role>) {
+fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<IndicatorRole>) {
     let role = told.unwrap_or(match draft.credentials_acted() {
-        true => Role::Actor,
-        false => Role::Target,
+        true => IndicatorRole::Actor,
+        false => IndicatorRole::Target,
     });
     let data = resource.at("data");
     let key = data.at("access_key_id").str().unwrap_or(id);
-    let access_key = draft.add_made_of(IndicatorKind::AccessKey, role, key, resource);
+    let access_key = draft.add_derived(IndicatorKind::AccessKey, role, key, resource);
     let names = [
         data.at("user_name"),
         resource.path("user/name"),
@@ -227,7 +237,7 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role
     let name = names.into_iter().find(|name| name.str().is_some());
     let name = name.unwrap_or_else(|| data.at("user_name"));
     let (id, word) = (data.at("principal_id"), data.at("user_type"));
-    if role == Role::Actor {
+    if role == IndicatorRole::Actor {
         let mut principals = draft.add_caller(None, name, id, word);
         if principals.is_empty() && access_key.is_none() {
             principals = draft.add_unnamed_caller(id, word);
@@ -239,7 +249,7 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role
         });
     } else if let Some(name) = name.str() {
         draft.add_text(IndicatorKind::Principal, role, name);
-        draft.tell_kind(name, id.str(), word.str());
+        draft.set_principal_kind(name, id.str(), word.str());
     }
 }
 

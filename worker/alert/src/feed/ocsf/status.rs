@@ -1,9 +1,9 @@
 //! State at the feed, severity and outcome.
 
 use super::super::{Draft, Node};
-use super::{class, each, evidence};
-use crate::severity::from_product;
-use crate::{Class, DetailKind, Outcome, Severity};
+use super::{class, descendants, evidence};
+use crate::severity::severity_from_product;
+use crate::{DetailKind, FindingClass, Outcome, Severity};
 
 /// Dispositions that imply an outcome: <https://schema.ocsf.io/1.8.0/profiles/security_control>. Isolated, corrected
 /// and revoked actions had succeeded before.
@@ -25,7 +25,7 @@ const FAVOURABLE: [(u64, &str); 4] = [
     (6, "Test"),
 ];
 
-pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+pub(super) fn read_status(draft: &mut Draft, node: Node<'_>) {
     severity(draft, node);
     state(draft, node);
     draft.outcome = outcome(draft, node);
@@ -35,14 +35,16 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
         }
     }
     for one in evidence::evidences(node) {
-        verdict(draft, one);
+        read_verdict(draft, one);
     }
 }
 
 /// Adds an earlier verdict about a finding or an evidence. A favourable one is a claim.
-fn verdict(draft: &mut Draft, node: Node<'_>) {
-    let verdict = Enumerated::new(node, "verdict", "verdict_id");
-    let favourable = FAVOURABLE.iter().find(|(id, name)| verdict.is(*id, name));
+fn read_verdict(draft: &mut Draft, node: Node<'_>) {
+    let verdict = EnumValue::new(node, "verdict", "verdict_id");
+    let favourable = FAVOURABLE
+        .iter()
+        .find(|(id, name)| verdict.is_value(*id, name));
     let (kind, text) = match (favourable, verdict.word) {
         (Some((_, name)), _) => (DetailKind::Claim, *name),
         (None, Some(text)) => (DetailKind::Trait, text),
@@ -53,12 +55,12 @@ fn verdict(draft: &mut Draft, node: Node<'_>) {
 }
 
 /// A value of an enumeration: a number and its caption, either of which may be missing.
-struct Enumerated<'a> {
+struct EnumValue<'a> {
     id: Option<u64>,
     word: Option<&'a str>,
 }
 
-impl<'a> Enumerated<'a> {
+impl<'a> EnumValue<'a> {
     fn new(node: Node<'a>, word: &str, id: &str) -> Self {
         Self {
             id: node.at(id).count().filter(|id| !matches!(id, 0 | 99)),
@@ -67,7 +69,7 @@ impl<'a> Enumerated<'a> {
     }
 
     /// Returns whether the value is this one, by its number, else by its caption.
-    fn is(&self, id: u64, caption: &str) -> bool {
+    fn is_value(&self, id: u64, caption: &str) -> bool {
         let by_word = || {
             self.word
                 .is_some_and(|word| word.eq_ignore_ascii_case(caption))
@@ -103,7 +105,7 @@ fn scale(node: Node<'_>, product: &str) -> Option<Severity> {
         Some(3) => Some(Severity::Medium),
         Some(4) => Some(Severity::High),
         Some(5 | 6) => Some(Severity::Critical),
-        _ => from_product(product, &node.at("severity").text()?),
+        _ => severity_from_product(product, &node.at("severity").text()?),
     }
 }
 
@@ -120,7 +122,7 @@ fn state(draft: &mut Draft, node: Node<'_>) {
         return;
     }
     let incident = class::is_incident(node);
-    let (id, word) = match class::uid(node) {
+    let (id, word) = match class::class_uid(node) {
         Some(2001) => ("state_id", "state"),
         _ => ("status_id", "status"),
     };
@@ -132,14 +134,14 @@ fn state(draft: &mut Draft, node: Node<'_>) {
     draft.state.resolved = status == Some(4)
         || (status == Some(5) && incident)
         || ["Resolved", "Closed"].iter().any(|one| word.is(one))
-        || Enumerated::new(node, "activity_name", "activity_id").is(3, "Close");
+        || EnumValue::new(node, "activity_name", "activity_id").is_value(3, "Close");
     draft.state.archived = (matches!(status, Some(5 | 6)) && !incident)
         || ["Archived", "Deleted"].iter().any(|one| word.is(one));
-    draft.state.passed = draft.class != Class::Threat && passed(node);
+    draft.state.passed = draft.class != FindingClass::Threat && is_passed(node);
     let results = ["compliance/status", "compliance/status_code", "status_code"];
     let mut results = results.iter().map(|path| node.path(path));
     let undecided = |at: &Node<'_>| UNDECIDED.iter().any(|word| at.is(word));
-    if draft.class != Class::Threat
+    if draft.class != FindingClass::Threat
         && let Some(result) = results.find(undecided)
     {
         draft.add_detail(DetailKind::CheckResult, result);
@@ -150,7 +152,7 @@ fn state(draft: &mut Draft, node: Node<'_>) {
 const UNDECIDED: [&str; 4] = ["Warning", "Manual", "Not_Available", "Not_Applicable"];
 
 /// Returns whether a check passed: by the compliance object's result, else by the status of the finding.
-fn passed(node: Node<'_>) -> bool {
+fn is_passed(node: Node<'_>) -> bool {
     let compliance = node.at("compliance");
     let is_pass = |at: Node<'_>| at.is("Pass") || at.is("Passed");
     let id = compliance.at("status_id").count();
@@ -166,30 +168,30 @@ fn passed(node: Node<'_>) -> bool {
 /// Returns the outcome: by the security product's disposition, else by the response of the API call, else by the
 /// status of the event. The status of a finding is that of its triage.
 fn outcome(draft: &Draft, node: Node<'_>) -> Option<Outcome> {
-    let disposition = Enumerated::new(node, "disposition", "disposition_id");
-    let action = Enumerated::new(node, "action", "action_id");
+    let disposition = EnumValue::new(node, "disposition", "disposition_id");
+    let action = EnumValue::new(node, "action", "action_id");
     let mut known = DISPOSITIONS.iter();
-    let stopped = known.find(|(id, caption, _)| disposition.is(*id, caption));
+    let stopped = known.find(|(id, caption, _)| disposition.is_value(*id, caption));
     let is_event = !class::is_finding(node);
-    let status = Enumerated::new(node, "status", "status_id");
-    let allowed = disposition.is(1, "Allowed") || action.is(1, "Allowed");
+    let status = EnumValue::new(node, "status", "status_id");
+    let allowed = disposition.is_value(1, "Allowed") || action.is_value(1, "Allowed");
     stopped
         .map(|(.., outcome)| *outcome)
-        .or_else(|| action.is(2, "Denied").then_some(Outcome::Denied))
-        .or_else(|| calls(node).filter(|_| draft.product != "guardduty"))
-        .or_else(|| (is_event && status.is(2, "Failure")).then_some(Outcome::Failed))
+        .or_else(|| action.is_value(2, "Denied").then_some(Outcome::Denied))
+        .or_else(|| calls_outcome(node).filter(|_| draft.product != "guardduty"))
+        .or_else(|| (is_event && status.is_value(2, "Failure")).then_some(Outcome::Failed))
         .or_else(|| allowed.then_some(Outcome::Succeeded))
-        .or_else(|| (is_event && status.is(1, "Success")).then_some(Outcome::Succeeded))
+        .or_else(|| (is_event && status.is_value(1, "Success")).then_some(Outcome::Succeeded))
 }
 
 /// Returns the outcome of API calls by their error codes, if all of them failed.
-fn calls(node: Node<'_>) -> Option<Outcome> {
+fn calls_outcome(node: Node<'_>) -> Option<Outcome> {
     let calls: Vec<Node<'_>> = evidence::evidences(node)
         .map(|one| one.at("api"))
         .filter(|api| api.at("operation").exists())
         .collect();
     let failed = |api: &Node<'_>| {
-        let errors = each(*api, "response/error").into_iter();
+        let errors = descendants(*api, "response/error").into_iter();
         let code = errors.filter_map(Node::text).next()?;
         Outcome::from_error_code(&code)
     };

@@ -1,8 +1,8 @@
 //! Threat data: malware, vulnerabilities and threat intelligence.
 
 use super::super::{Draft, Node};
-use super::{each, process};
-use crate::{DetailKind, IndicatorKind, Role};
+use super::{descendants, process};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// Classifications of malware by their numbers: <https://schema.ocsf.io/1.8.0/objects/malware>.
 const MALWARE: [(u64, &str); 21] = [
@@ -51,7 +51,7 @@ const OSINT_DETAILS: [(&str, DetailKind); 7] = [
     ("detection_pattern", DetailKind::Signature),
 ];
 
-pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+pub(super) fn read_threats(draft: &mut Draft, node: Node<'_>) {
     for malware in node.at("malware").items() {
         read_malware(draft, malware);
     }
@@ -66,22 +66,26 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
 fn read_malware(draft: &mut Draft, malware: Node<'_>) {
     let name = malware.at("name").str();
     draft.add_detail(DetailKind::ThreatName, malware.at("name"));
-    draft.add(IndicatorKind::File, Role::Related, malware.at("path"));
+    draft.add(
+        IndicatorKind::File,
+        IndicatorRole::Related,
+        malware.at("path"),
+    );
     for file in malware.at("files").items() {
         process::read_file(draft, file);
     }
     for cve in ["cves/uid", "cves"]
         .iter()
-        .flat_map(|path| each(malware, path))
+        .flat_map(|path| descendants(malware, path))
     {
-        draft.add(IndicatorKind::Cve, Role::Related, cve);
+        draft.add(IndicatorKind::Cve, IndicatorRole::Related, cve);
     }
-    let words = each(malware, "classifications");
+    let words = descendants(malware, "classifications");
     for word in &words {
         draft.add_detail_about(DetailKind::Trait, *word, name);
     }
     if words.is_empty() {
-        for id in each(malware, "classification_ids")
+        for id in descendants(malware, "classification_ids")
             .into_iter()
             .filter_map(Node::count)
         {
@@ -94,11 +98,11 @@ fn read_malware(draft: &mut Draft, malware: Node<'_>) {
 
 fn read_vulnerability(draft: &mut Draft, vulnerability: Node<'_>) {
     let cve = vulnerability.at("cve");
-    draft.add(IndicatorKind::Cve, Role::Related, cve.at("uid"));
+    draft.add(IndicatorKind::Cve, IndicatorRole::Related, cve.at("uid"));
     let id = cve.at("uid").str();
     for package in ["affected_packages", "packages"]
         .iter()
-        .flat_map(|path| each(vulnerability, path))
+        .flat_map(|path| descendants(vulnerability, path))
     {
         let words = ["name", "version"].map(|key| package.at(key).text());
         let text = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -106,7 +110,7 @@ fn read_vulnerability(draft: &mut Draft, vulnerability: Node<'_>) {
         let fixed = package.at("fixed_in_version");
         draft.add_detail_about(DetailKind::FixedVersion, fixed, package.at("name").str());
     }
-    for file in each(vulnerability, "affected_code/file") {
+    for file in descendants(vulnerability, "affected_code/file") {
         process::read_file(draft, file);
     }
     let mut exposure = |text: &str| draft.add_detail_text(DetailKind::Exposure, text, id);
@@ -120,7 +124,7 @@ fn read_vulnerability(draft: &mut Draft, vulnerability: Node<'_>) {
         exposure("no fix is available");
     }
     for (label, path) in [("EPSS", "epss/score"), ("CVSS", "cvss/base_score")] {
-        let mut scores = each(cve, path).into_iter();
+        let mut scores = descendants(cve, path).into_iter();
         if let Some(score) = scores.find_map(Node::text) {
             exposure(&format!("{label} {score}"));
         }
@@ -134,13 +138,13 @@ fn read_osint(draft: &mut Draft, osint: Node<'_>) {
         .iter()
         .find(|(id, _)| osint.at("type_id").count() == Some(*id));
     if let (Some((_, kind)), Some(value)) = (known, value) {
-        draft.add_text(*kind, Role::Related, value);
+        draft.add_text(*kind, IndicatorRole::Related, value);
     } else if let Some(value) = value {
         draft.add_from_text(value);
     }
     process::read_file(draft, osint.at("file"));
     for (path, kind) in OSINT_DETAILS {
-        for told in each(osint, path) {
+        for told in descendants(osint, path) {
             draft.add_detail_about(kind, told, value);
         }
     }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::control::told;
+use super::super::check_name::non_placeholder;
 use super::super::{Draft, Node};
 use super::connection::address;
-use super::fields::{canonical_member, filled, member, plain_member};
+use super::fields::{add_member, canonical_member, non_default, plain_member};
 use crate::caller::CallRecord;
-use crate::{DetailKind, IndicatorKind, Outcome, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole, Outcome};
 
 /// Names of the codes of `google.rpc.Status`, by number.
 ///
@@ -35,9 +35,9 @@ const CODES: [&str; 17] = [
 /// Reads `access`.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/Access>
-pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
+pub(super) fn read_access(draft: &mut Draft, access: Node<'_>) {
     let ip = access.at("callerIp");
-    let addresses = draft.add(IndicatorKind::Ip, Role::Actor, ip);
+    let addresses = draft.add(IndicatorKind::Ip, IndicatorRole::Actor, ip);
     draft.add_detail_about(
         DetailKind::Country,
         access.path("callerIpGeo/regionCode"),
@@ -47,19 +47,23 @@ pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
     let mut principals = Vec::new();
     if is_notice(access) {
         for name in NAMES.map(|key| access.at(key)) {
-            member(draft, Role::Target, name);
+            add_member(draft, IndicatorRole::Target, name);
         }
     } else {
-        principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, email));
-        principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, access.at("userName")));
-        principals.extend(subject(draft, access, email.str()));
+        principals.extend(draft.add(IndicatorKind::Principal, IndicatorRole::Actor, email));
+        principals.extend(draft.add(
+            IndicatorKind::Principal,
+            IndicatorRole::Actor,
+            access.at("userName"),
+        ));
+        principals.extend(add_subject(draft, access, email.str()));
     }
-    principals.extend(chain(
+    principals.extend(add_delegations(
         draft,
         access.at("serviceAccountDelegationInfo"),
         email.str(),
     ));
-    let access_key = key(draft, access.at("serviceAccountKeyName"));
+    let access_key = add_key(draft, access.at("serviceAccountKeyName"));
     draft.add_call(&CallRecord {
         principals,
         access_keys: access_key.into_iter().collect(),
@@ -69,8 +73,8 @@ pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
     if let Some(agent) = agent.iter().find(|agent| agent.str().is_some()) {
         draft.add_detail(DetailKind::UserAgent, *agent);
     }
-    operation(draft, access);
-    status(draft, access.at("status"));
+    read_operation(draft, access);
+    read_status(draft, access.at("status"));
 }
 
 /// Fields of a record that name an account.
@@ -91,59 +95,68 @@ pub(super) fn is_notice(record: Node<'_>) -> bool {
 }
 
 /// Reads the subject. It repeats the email, is `user:…`, or names the identity behind it (Kubernetes, federation).
-fn subject(draft: &mut Draft, node: Node<'_>, email: Option<&str>) -> Option<String> {
+fn add_subject(draft: &mut Draft, node: Node<'_>, email: Option<&str>) -> Option<String> {
     let subject = node.at("principalSubject");
     let Some(email) = email else {
-        member(draft, Role::Actor, subject);
+        add_member(draft, IndicatorRole::Actor, subject);
         return canonical_member(subject);
     };
-    let plain = draft.text_of(subject).map(plain_member)?;
+    let plain = draft.actor_text(subject).map(plain_member)?;
     if plain.eq_ignore_ascii_case(email) {
         return None;
     }
     draft.add_detail_text(DetailKind::Session, plain, Some(email));
-    draft.add_made_of(IndicatorKind::Principal, Role::Actor, plain, subject)
+    draft.add_derived(
+        IndicatorKind::Principal,
+        IndicatorRole::Actor,
+        plain,
+        subject,
+    )
 }
 
 /// Adds every member of a delegation chain, through which an identity acts as this account; records or text.
-fn chain(draft: &mut Draft, delegations: Node<'_>, account: Option<&str>) -> Vec<String> {
+fn add_delegations(draft: &mut Draft, delegations: Node<'_>, account: Option<&str>) -> Vec<String> {
     let mut names = Vec::new();
     for delegation in delegations.items() {
         if delegation.is_object() {
             for delegate in delegates(delegation) {
-                names.extend(delegated(draft, delegate, account));
+                names.extend(add_delegate(draft, delegate, account));
             }
         } else {
-            names.extend(written_chain(draft, delegation, account));
+            names.extend(add_written_delegations(draft, delegation, account));
         }
     }
     names
 }
 
 /// Separators of names in a chain that is written as text.
-const BETWEEN: [char; 9] = [',', ';', '|', '>', '→', '[', ']', '"', '\''];
+const NAME_SEPARATORS: [char; 9] = [',', ';', '|', '>', '→', '[', ']', '"', '\''];
 
 /// Adds every name in a chain that is written as text, or as JSON in text. Other content is recorded as unread.
-fn written_chain(draft: &mut Draft, node: Node<'_>, account: Option<&str>) -> Vec<String> {
-    let Some(text) = draft.text_of(node).and_then(told) else {
+fn add_written_delegations(
+    draft: &mut Draft,
+    node: Node<'_>,
+    account: Option<&str>,
+) -> Vec<String> {
+    let Some(text) = draft.actor_text(node).and_then(non_placeholder) else {
         return Vec::new();
     };
     if text.starts_with(['{', '['])
         && let Ok(parsed) = serde_json::from_str::<Value>(text)
         && parsed.pointer("/0").unwrap_or(&parsed).is_object()
     {
-        let names = chain(draft, Node::of(&parsed), account);
+        let names = add_delegations(draft, Node::new(&parsed), account);
         if names.is_empty() {
-            draft.unread(node);
+            draft.mark_unread(node);
         }
         return names;
     }
-    let words = text.split(|one: char| one.is_whitespace() || BETWEEN.contains(&one));
+    let words = text.split(|one: char| one.is_whitespace() || NAME_SEPARATORS.contains(&one));
     let is_name = |word: &&str| word.chars().any(char::is_alphanumeric);
     let mut names = Vec::new();
     for word in words.filter(is_name) {
         let name = plain_member(word.trim_end_matches('-'));
-        let added = draft.add_made_of(IndicatorKind::Principal, Role::Actor, name, node);
+        let added = draft.add_derived(IndicatorKind::Principal, IndicatorRole::Actor, name, node);
         if let Some(name) = added.as_deref().filter(|name| Some(*name) != account) {
             draft.add_detail_text(DetailKind::Session, name, account);
         }
@@ -153,8 +166,8 @@ fn written_chain(draft: &mut Draft, node: Node<'_>, account: Option<&str>) -> Ve
 }
 
 /// Adds every member of a delegation chain that a detector writes in a record of its own.
-pub(super) fn delegation(draft: &mut Draft, delegation: Node<'_>) {
-    let principals = chain(draft, delegation, None);
+pub(super) fn read_delegation(draft: &mut Draft, delegation: Node<'_>) {
+    let principals = add_delegations(draft, delegation, None);
     draft.add_call(&CallRecord {
         principals,
         ..CallRecord::default()
@@ -172,11 +185,11 @@ fn delegates(delegation: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 }
 
 /// Adds the identities that act through a service account: the original callers.
-fn delegated(draft: &mut Draft, delegation: Node<'_>, account: Option<&str>) -> Vec<String> {
+fn add_delegate(draft: &mut Draft, delegation: Node<'_>, account: Option<&str>) -> Vec<String> {
     let email = delegation.at("principalEmail");
     let mut names = Vec::new();
-    names.extend(draft.add(IndicatorKind::Principal, Role::Actor, email));
-    names.extend(subject(draft, delegation, email.str()));
+    names.extend(draft.add(IndicatorKind::Principal, IndicatorRole::Actor, email));
+    names.extend(add_subject(draft, delegation, email.str()));
     let who = email.str().or(delegation.at("principalSubject").str());
     let who = who.map(plain_member).filter(|who| Some(*who) != account);
     if let Some(who) = who {
@@ -186,15 +199,15 @@ fn delegated(draft: &mut Draft, delegation: Node<'_>, account: Option<&str>) -> 
 }
 
 /// Adds the key that was used: `//iam.googleapis.com/projects/p/serviceAccounts/a/keys/k`.
-fn key(draft: &mut Draft, name: Node<'_>) -> Option<String> {
-    draft.add(IndicatorKind::Arn, Role::Related, name);
-    let full = draft.text_of(name)?;
+fn add_key(draft: &mut Draft, name: Node<'_>) -> Option<String> {
+    draft.add(IndicatorKind::Arn, IndicatorRole::Related, name);
+    let full = draft.actor_text(name)?;
     let id = full.rsplit_once("/keys/").map_or(full, |(_, id)| id);
-    draft.add_made_of(IndicatorKind::AccessKey, Role::Actor, id, name)
+    draft.add_derived(IndicatorKind::AccessKey, IndicatorRole::Actor, id, name)
 }
 
 /// Adds the call of a record, unless the record reports what Google observed.
-pub(super) fn operation(draft: &mut Draft, node: Node<'_>) {
+pub(super) fn read_operation(draft: &mut Draft, node: Node<'_>) {
     let Some(method) = node.at("methodName").str() else {
         return;
     };
@@ -211,7 +224,7 @@ pub(super) fn operation(draft: &mut Draft, node: Node<'_>) {
 }
 
 /// Sets the outcome of the call: `google.rpc.Status`, or its code alone, by number or by name.
-pub(super) fn status(draft: &mut Draft, status: Node<'_>) {
+pub(super) fn read_status(draft: &mut Draft, status: Node<'_>) {
     let code = if status.is_object() {
         status.at("code")
     } else {
@@ -238,7 +251,7 @@ pub(super) fn status(draft: &mut Draft, status: Node<'_>) {
 }
 
 /// Sets the outcome of a job.
-pub(super) fn job_state(draft: &mut Draft, state: Node<'_>) {
+pub(super) fn read_job_state(draft: &mut Draft, state: Node<'_>) {
     let outcome = match state.str() {
         Some("SUCCEEDED" | "DONE") => Outcome::Succeeded,
         Some("FAILED") => Outcome::Failed,
@@ -251,16 +264,16 @@ pub(super) fn job_state(draft: &mut Draft, state: Node<'_>) {
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/DataAccessEvent>,
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/DataFlowEvent>
-pub(super) fn data_events(draft: &mut Draft, finding: Node<'_>) {
+pub(super) fn read_data_events(draft: &mut Draft, finding: Node<'_>) {
     let access = finding.at("dataAccessEvents").items();
     for event in access.chain(finding.at("dataFlowEvents").items()) {
         let who = event.at("principalEmail");
-        let principals = draft.add(IndicatorKind::Principal, Role::Actor, who);
+        let principals = draft.add(IndicatorKind::Principal, IndicatorRole::Actor, who);
         draft.add_call(&CallRecord {
             principals,
             ..CallRecord::default()
         });
-        if let Some(operation) = filled(event.at("operation")) {
+        if let Some(operation) = non_default(event.at("operation")) {
             draft.add_detail_text(DetailKind::Operation, &operation, who.str());
             draft.action.get_or_insert(operation);
         }
@@ -268,6 +281,6 @@ pub(super) fn data_events(draft: &mut Draft, finding: Node<'_>) {
             let written = format!("data went to {place}");
             draft.add_detail_text(DetailKind::Trait, &written, who.str());
         }
-        draft.seen_within(event.at("eventTime"), event.at("eventTime"));
+        draft.widen_event_times(event.at("eventTime"), event.at("eventTime"));
     }
 }

@@ -1,8 +1,8 @@
 //! Connections of a finding: clients, far ends and ports.
 
 use super::super::{Draft, Node, addresses_of};
-use super::fields::filled;
-use crate::{DetailKind, Indicator, IndicatorKind, Role, is_public};
+use super::fields::non_default;
+use crate::{DetailKind, Indicator, IndicatorKind, IndicatorRole, is_public};
 
 /// Numbers of protocols, as the API and flow logs write them.
 ///
@@ -26,7 +26,7 @@ struct Connection<'a> {
 }
 
 /// Reads an element of `connections`.
-pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+pub(super) fn read_connection(draft: &mut Draft, node: Node<'_>) {
     let connection = Connection {
         source: node.at("sourceIp"),
         source_port: node.at("sourcePort"),
@@ -34,7 +34,7 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
         destination_port: node.at("destinationPort"),
         protocol: node.at("protocol"),
     };
-    connection.read(draft);
+    connection.add_to(draft);
 }
 
 /// Reads `ipConnection` of Event Threat Detection.
@@ -46,11 +46,11 @@ pub(super) fn read_flow(draft: &mut Draft, node: Node<'_>) {
         destination_port: node.at("destPort"),
         protocol: node.at("protocol"),
     };
-    connection.read(draft);
+    connection.add_to(draft);
 }
 
 impl Connection<'_> {
-    fn read(&self, draft: &mut Draft) {
+    fn add_to(&self, draft: &mut Draft) {
         let is_inbound = is_from_outside(self.source, self.destination);
         let is_outbound = is_from_outside(self.destination, self.source);
         let source = (self.source, self.source_port);
@@ -61,9 +61,9 @@ impl Connection<'_> {
             (source, destination)
         };
         let role = if is_inbound {
-            Role::Actor
+            IndicatorRole::Actor
         } else {
-            Role::Remote
+            IndicatorRole::Remote
         };
         draft.add(IndicatorKind::Ip, role, far);
         // The near end of a connection to the internet may be a gateway of many machines.
@@ -71,20 +71,20 @@ impl Connection<'_> {
             draft.add_address(own);
         } else if addresses_of(own).is_empty() {
             // Whoever came and cannot be read is somebody all the same.
-            draft.add(IndicatorKind::Ip, Role::Actor, own);
+            draft.add(IndicatorKind::Ip, IndicatorRole::Actor, own);
         } else {
-            draft.add(IndicatorKind::Ip, Role::Related, own);
+            draft.add(IndicatorKind::Ip, IndicatorRole::Related, own);
         }
         let Some(far) = address(far) else { return };
         for (kind, port) in [
             (DetailKind::LocalPort, own_port),
             (DetailKind::RemotePort, far_port),
         ] {
-            if let Some(port) = filled(port) {
+            if let Some(port) = non_default(port) {
                 draft.add_detail_text(kind, &port, Some(&far));
             }
         }
-        if let Some(protocol) = filled(self.protocol) {
+        if let Some(protocol) = non_default(self.protocol) {
             let known = PROTOCOLS.iter().find(|(number, _)| *number == protocol);
             let name = known.map_or(protocol.as_str(), |(_, name)| name);
             draft.add_detail_text(DetailKind::Protocol, name, Some(&far));
@@ -100,7 +100,8 @@ impl Connection<'_> {
 
 /// Returns an address in the indicator's form.
 pub(super) fn address(node: Node<'_>) -> Option<String> {
-    Indicator::parse(IndicatorKind::Ip, node.str()?, Role::Related).map(|found| found.value)
+    Indicator::parse(IndicatorKind::Ip, node.str()?, IndicatorRole::Related)
+        .map(|found| found.value)
 }
 
 /// Returns whether a public address connected to a private one.

@@ -1,13 +1,13 @@
 //! Entities of an SCC finding other than actors: processes, files, containers, databases, policies.
 
 use super::super::{Draft, Node};
-use super::fields::{canonical_member, each, filled, member};
-use super::place::is_other_account;
+use super::fields::{add_member, canonical_member, for_each_descendant, non_default};
+use super::location::is_other_account;
 use super::resource_name::ResourceName;
 use crate::caller::CallRecord;
-use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
+use crate::{DetailKind, Direction, FindingClass, IndicatorKind, IndicatorRole};
 
-pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
+pub(super) fn read_entities(draft: &mut Draft, finding: Node<'_>) {
     let processes = finding.at("processes");
     for process in processes.items() {
         read_process(draft, process, processes);
@@ -38,8 +38,8 @@ pub(super) fn indicators(draft: &mut Draft, indicator: Node<'_>) {
     for key in ["ipAddresses", "ips"] {
         for ip in indicator.at(key).items() {
             let text = ip.str().unwrap_or_default();
-            if !draft.plays(IndicatorKind::Ip, Role::Actor, text) {
-                draft.add(IndicatorKind::Ip, Role::Remote, ip);
+            if !draft.has_indicator(IndicatorKind::Ip, IndicatorRole::Actor, text) {
+                draft.add(IndicatorKind::Ip, IndicatorRole::Remote, ip);
             }
         }
     }
@@ -49,13 +49,17 @@ pub(super) fn indicators(draft: &mut Draft, indicator: Node<'_>) {
         ("urls", IndicatorKind::Url),
     ] {
         for value in indicator.at(key).items() {
-            draft.add(kind, Role::Remote, value);
+            draft.add(kind, IndicatorRole::Remote, value);
         }
     }
 }
 
 fn read_process(draft: &mut Draft, process: Node<'_>, all: Node<'_>) {
-    draft.add(IndicatorKind::Process, Role::Related, process.at("name"));
+    draft.add(
+        IndicatorKind::Process,
+        IndicatorRole::Related,
+        process.at("name"),
+    );
     for file in process
         .at("binary")
         .items()
@@ -68,7 +72,7 @@ fn read_process(draft: &mut Draft, process: Node<'_>, all: Node<'_>) {
     for text in process.at("args").items().filter_map(Node::str) {
         draft.add_from_text(text);
     }
-    each(process, "envVariables/val", &mut |value| {
+    for_each_descendant(process, "envVariables/val", &mut |value| {
         if let Some(text) = value.str() {
             draft.add_from_text(text);
         }
@@ -77,7 +81,7 @@ fn read_process(draft: &mut Draft, process: Node<'_>, all: Node<'_>) {
     if let Some(line) = command_line(process) {
         draft.add_detail_text(DetailKind::CommandLine, &line, name);
     }
-    let Some(parent_pid) = filled(process.at("parentPid")) else {
+    let Some(parent_pid) = non_default(process.at("parentPid")) else {
         return;
     };
     let parent = all
@@ -118,14 +122,18 @@ pub(super) fn argument(node: Node<'_>) -> Option<String> {
 
 /// Adds a file, as an object of API v1 and v2 or as its path alone.
 fn read_file(draft: &mut Draft, file: Node<'_>) {
-    draft.add(IndicatorKind::File, Role::Related, file);
-    draft.add(IndicatorKind::File, Role::Related, file.at("path"));
+    draft.add(IndicatorKind::File, IndicatorRole::Related, file);
+    draft.add(IndicatorKind::File, IndicatorRole::Related, file.at("path"));
     draft.add(
         IndicatorKind::File,
-        Role::Related,
+        IndicatorRole::Related,
         file.path("diskPath/relativePath"),
     );
-    draft.add(IndicatorKind::Hash, Role::Related, file.at("sha256"));
+    draft.add(
+        IndicatorKind::Hash,
+        IndicatorRole::Related,
+        file.at("sha256"),
+    );
     let is_written = file.at("operations").items().any(|operation| {
         let kind = operation.at("type");
         kind.is("WRITE") || kind.is("RENAME")
@@ -139,23 +147,35 @@ fn read_file(draft: &mut Draft, file: Node<'_>) {
 }
 
 pub(super) fn read_container(draft: &mut Draft, container: Node<'_>) {
-    draft.add(IndicatorKind::Container, Role::Target, container.at("name"));
-    draft.add(IndicatorKind::Image, Role::Related, container.at("uri"));
-    draft.add(IndicatorKind::Image, Role::Related, container.at("imageId"));
+    draft.add(
+        IndicatorKind::Container,
+        IndicatorRole::Target,
+        container.at("name"),
+    );
+    draft.add(
+        IndicatorKind::Image,
+        IndicatorRole::Related,
+        container.at("uri"),
+    );
+    draft.add(
+        IndicatorKind::Image,
+        IndicatorRole::Related,
+        container.at("imageId"),
+    );
 }
 
 fn database(draft: &mut Draft, database: Node<'_>) {
     if let Some(name) = database.at("name").str() {
-        ResourceName::parse(name).add(draft, Role::Target);
+        ResourceName::parse(name).add(draft, IndicatorRole::Target);
     }
     draft.add(
         IndicatorKind::Database,
-        Role::Target,
+        IndicatorRole::Target,
         database.at("displayName"),
     );
     let principals = draft.add(
         IndicatorKind::Principal,
-        Role::Actor,
+        IndicatorRole::Actor,
         database.at("userName"),
     );
     draft.add_call(&CallRecord {
@@ -164,7 +184,7 @@ fn database(draft: &mut Draft, database: Node<'_>) {
     });
     // A grantee holds the rights from now on, whoever gave them.
     for grantee in database.at("grantees").items() {
-        for name in draft.add(IndicatorKind::Principal, Role::Actor, grantee) {
+        for name in draft.add(IndicatorKind::Principal, IndicatorRole::Actor, grantee) {
             draft.add_detail_text(DetailKind::Grantee, &name, None);
         }
     }
@@ -181,40 +201,43 @@ pub(super) fn query(draft: &mut Draft, query: Node<'_>) {
 
 /// Adds the sources of an exfiltration as targets and its destinations as far ends.
 fn exfiltration(draft: &mut Draft, exfiltration: Node<'_>) {
-    for (key, role) in [("sources", Role::Target), ("targets", Role::Remote)] {
+    for (key, role) in [
+        ("sources", IndicatorRole::Target),
+        ("targets", IndicatorRole::Remote),
+    ] {
         for end in exfiltration.at(key).items() {
             let name = end.at("name");
-            data_end(draft, role, name);
+            add_data_end(draft, role, name);
             for component in end.at("components").items().filter_map(Node::str) {
                 let written = format!("part of the data: {component}");
                 draft.add_detail_text(DetailKind::Trait, &written, name.str());
             }
         }
     }
-    if let Some(bytes) = filled(exfiltration.at("totalExfiltratedBytes")) {
+    if let Some(bytes) = non_default(exfiltration.at("totalExfiltratedBytes")) {
         draft.add_detail_text(DetailKind::Bytes, &bytes, None);
     }
 }
 
 /// Adds the source or destination of data. A destination may be in another account.
-pub(super) fn data_end(draft: &mut Draft, role: Role, name: Node<'_>) {
+pub(super) fn add_data_end(draft: &mut Draft, role: IndicatorRole, name: Node<'_>) {
     let Some(full) = name.str() else {
         draft.add(IndicatorKind::Arn, role, name);
         return;
     };
     let parsed = ResourceName::parse(full);
-    if !parsed.add(draft, role) && role == Role::Remote {
-        draft.unread(name);
+    if !parsed.add(draft, role) && role == IndicatorRole::Remote {
+        draft.mark_unread(name);
     }
-    if role != Role::Remote {
+    if role != IndicatorRole::Remote {
         return;
     }
-    if !draft.plays(IndicatorKind::Arn, role, parsed.id) {
+    if !draft.has_indicator(IndicatorKind::Arn, role, parsed.id) {
         draft.add_detail_text(DetailKind::Trait, &format!("data went to {full}"), None);
     }
     data_leaves(draft, parsed.account);
     if let Some(other) = parsed.account {
-        other_account(draft, other, full);
+        add_other_account(draft, other, full);
     }
 }
 
@@ -228,7 +251,7 @@ pub(super) fn data_leaves(draft: &mut Draft, to: Option<&str>) {
 }
 
 /// Adds the account of the far end, where it is not ours.
-pub(super) fn other_account(draft: &mut Draft, other: &str, about: &str) {
+pub(super) fn add_other_account(draft: &mut Draft, other: &str, about: &str) {
     if is_other_account(draft.account.as_deref(), other) {
         draft.add_detail_text(DetailKind::OtherAccount, other, Some(about));
     }
@@ -245,22 +268,22 @@ const EVERYBODY: [&str; 5] = [
 
 /// Returns the role of a grantee. In a threat a grantee counts as an actor, so that a record about the giver alone
 /// cannot clear the alert. A check only describes the current state.
-pub(super) fn grantee_role(draft: &Draft, name: Node<'_>) -> Role {
+pub(super) fn grantee_role(draft: &Draft, name: Node<'_>) -> IndicatorRole {
     let is_everybody = name.str().is_some_and(|name| EVERYBODY.contains(&name));
     match draft.class {
-        Class::Threat if !is_everybody => Role::Actor,
-        _ => Role::Related,
+        FindingClass::Threat if !is_everybody => IndicatorRole::Actor,
+        _ => IndicatorRole::Related,
     }
 }
 
 /// Adds the principal that was granted a role or lost it.
 pub(super) fn iam_binding(draft: &mut Draft, binding: Node<'_>) {
     let part = match binding.at("action").is("REMOVE") {
-        true => Role::Related,
+        true => IndicatorRole::Related,
         false => grantee_role(draft, binding.at("member")),
     };
-    let who = member(draft, part, binding.at("member"));
-    if let (Role::Actor, Some(name)) = (part, canonical_member(binding.at("member"))) {
+    let who = add_member(draft, part, binding.at("member"));
+    if let (IndicatorRole::Actor, Some(name)) = (part, canonical_member(binding.at("member"))) {
         draft.add_detail_text(DetailKind::Grantee, &name, None);
     }
     let Some(role) = binding.at("role").str() else {
@@ -336,7 +359,7 @@ fn ip_rules(draft: &mut Draft, rules: Node<'_>) {
         }
     }
     for key in ["allowed", "denied"] {
-        each(rules.at(key), "ipRules", &mut |rule| {
+        for_each_descendant(rules.at(key), "ipRules", &mut |rule| {
             let protocol = rule.at("protocol").str().unwrap_or("any protocol");
             let ports: Vec<String> = rule.at("portRanges").items().filter_map(ports).collect();
             let ports = ports.join(", ");

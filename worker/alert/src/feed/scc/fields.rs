@@ -2,18 +2,18 @@
 
 use super::super::{Draft, Node};
 use super::resource_name::ResourceName;
-use crate::{DetailKind, Indicator, IndicatorKind, Role};
+use crate::{DetailKind, Indicator, IndicatorKind, IndicatorRole};
 
 /// The way in which a value is added.
-pub(super) enum Reading {
+pub(super) enum FieldMapping {
     /// A typed value.
-    Value(IndicatorKind, Role),
+    Value(IndicatorKind, IndicatorRole),
     /// A principal with the prefix of a member: `user:…`.
-    Member(Role),
+    Member(IndicatorRole),
     /// A resource by its full name.
-    Resource(Role),
+    Resource(IndicatorRole),
     /// An address or a domain.
-    Host(Role),
+    Host(IndicatorRole),
     /// A detail.
     Detail(DetailKind),
     /// A detail with a label before it.
@@ -26,14 +26,14 @@ pub(super) enum Reading {
     Record(fn(&mut Draft, Node<'_>)),
 }
 
-impl Reading {
-    pub(super) fn read(&self, draft: &mut Draft, node: Node<'_>) {
+impl FieldMapping {
+    pub(super) fn apply(&self, draft: &mut Draft, node: Node<'_>) {
         match self {
             Self::Value(kind, role) => {
                 draft.add(*kind, *role, node);
             }
             Self::Member(role) => {
-                member(draft, *role, node);
+                add_member(draft, *role, node);
             }
             Self::Resource(role) => {
                 if let Some(full) = node.str() {
@@ -42,12 +42,12 @@ impl Reading {
             }
             Self::Host(role) => draft.add_host(*role, node),
             Self::Detail(kind) => {
-                if let Some(text) = filled(node) {
+                if let Some(text) = non_default(node) {
                     draft.add_detail_text(*kind, &text, None);
                 }
             }
             Self::Labelled(kind, label) => {
-                if let Some(text) = filled(node) {
+                if let Some(text) = non_default(node) {
                     draft.add_detail_text(*kind, &format!("{label} {text}"), None);
                 }
             }
@@ -68,21 +68,21 @@ impl Reading {
 
 /// Returns the text of a filled field. Exports write all fields, with zero, `false` and `…_UNSPECIFIED` for empty
 /// ones.
-pub(super) fn filled(node: Node<'_>) -> Option<String> {
+pub(super) fn non_default(node: Node<'_>) -> Option<String> {
     node.text().filter(|text| {
         !matches!(text.as_str(), "0" | "0.0" | "false" | "0s") && !text.ends_with("_UNSPECIFIED")
     })
 }
 
 /// Calls `read` for the descendants under these names, through lists.
-pub(super) fn each<'a>(node: Node<'a>, path: &str, read: &mut dyn FnMut(Node<'a>)) {
+pub(super) fn for_each_descendant<'a>(node: Node<'a>, path: &str, read: &mut dyn FnMut(Node<'a>)) {
     let (key, rest) = path.split_once('/').unwrap_or((path, ""));
     for item in node.items() {
         for child in item.at(key).items() {
             if rest.is_empty() {
                 read(child);
             } else {
-                each(child, rest, read);
+                for_each_descendant(child, rest, read);
             }
         }
     }
@@ -103,17 +103,21 @@ pub(super) fn plain_member(text: &str) -> &str {
 /// Returns a member of a policy in the indicator's form.
 pub(super) fn canonical_member(node: Node<'_>) -> Option<String> {
     let plain = plain_member(node.str()?);
-    Indicator::parse(IndicatorKind::Principal, plain, Role::Related).map(|one| one.value)
+    Indicator::parse(IndicatorKind::Principal, plain, IndicatorRole::Related).map(|one| one.value)
 }
 
 /// Adds a member of a policy and returns its name.
-pub(super) fn member<'a>(draft: &mut Draft, role: Role, node: Node<'a>) -> Option<&'a str> {
+pub(super) fn add_member<'a>(
+    draft: &mut Draft,
+    role: IndicatorRole,
+    node: Node<'a>,
+) -> Option<&'a str> {
     let Some(text) = node.str() else {
         draft.add(IndicatorKind::Principal, role, node);
         return None;
     };
     let plain = plain_member(text);
-    draft.add_made_of(IndicatorKind::Principal, role, plain, node);
+    draft.add_derived(IndicatorKind::Principal, role, plain, node);
     if matches!(plain, "allUsers" | "allAuthenticatedUsers") {
         draft.add_detail_text(DetailKind::Exposure, plain, None);
     }

@@ -6,23 +6,23 @@ use std::collections::BTreeMap;
 
 use super::super::{Draft, Node};
 use super::entities::{grantee_role, read_container};
-use super::fields::{each, filled};
+use super::fields::{for_each_descendant, non_default};
 use super::resource_name::ResourceName;
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
-pub(super) fn read(draft: &mut Draft, kubernetes: Node<'_>) {
+pub(super) fn read_kubernetes(draft: &mut Draft, kubernetes: Node<'_>) {
     for pod in kubernetes.at("pods").items() {
         if let Some(name) = namespaced(pod) {
-            draft.add_text(IndicatorKind::Container, Role::Target, &name);
+            draft.add_text(IndicatorKind::Container, IndicatorRole::Target, &name);
         }
         for container in pod.at("containers").items() {
             read_container(draft, container);
         }
     }
     for path in ["nodes/name", "nodePools/nodes/name", "nodePools/name"] {
-        each(kubernetes, path, &mut |name| {
+        for_each_descendant(kubernetes, path, &mut |name| {
             if let Some(full) = name.str() {
-                ResourceName::parse(full).add(draft, Role::Related);
+                ResourceName::parse(full).add(draft, IndicatorRole::Related);
             }
         });
     }
@@ -49,7 +49,7 @@ fn namespaced(node: Node<'_>) -> Option<String> {
 
 fn permission(draft: &mut Draft, role: Node<'_>, about: Option<&str>) {
     let Some(name) = namespaced(role) else { return };
-    let kind = match filled(role.at("kind")).as_deref() {
+    let kind = match non_default(role.at("kind")).as_deref() {
         Some("CLUSTER_ROLE") => "ClusterRole ",
         Some("ROLE") => "Role ",
         _ => "",
@@ -67,7 +67,7 @@ fn read_binding(draft: &mut Draft, binding: Node<'_>) {
         let name = subject.at("name");
         let part = grantee_role(draft, name);
         for name in draft.add(IndicatorKind::Principal, part, name) {
-            if part == Role::Actor {
+            if part == IndicatorRole::Actor {
                 draft.add_detail_text(DetailKind::Grantee, &name, None);
             }
         }
@@ -98,7 +98,7 @@ fn read_object(draft: &mut Draft, object: Node<'_>) {
         let id = format!("{kind}/{name}");
         draft.add_resource(kind, &id, Some(&name), BTreeMap::new());
         if kind == "Pod" {
-            draft.add_text(IndicatorKind::Container, Role::Target, &name);
+            draft.add_text(IndicatorKind::Container, IndicatorRole::Target, &name);
         }
     }
     for container in object.at("containers").items() {

@@ -1,18 +1,18 @@
 //! Simple fields of a finding, as rows of a table.
 
 use super::super::{Draft, Node};
-use super::fields::Reading::{self, Detail, Flag, Labelled, Member, Record, Resource, Value};
-use super::fields::{each, filled};
+use super::fields::FieldMapping::{self, Detail, Flag, Labelled, Member, Record, Resource, Value};
+use super::fields::{for_each_descendant, non_default};
 use crate::DetailKind::{
     AiModel, Application, Control, CustomRule, ErrorCode, EventCount, Exposure, FixedVersion,
     RelatedFinding, SecurityGroup, Signature, ThreatName, Trait, Vpc,
 };
-use crate::{IndicatorKind, Role};
+use crate::{IndicatorKind, IndicatorRole};
 
 /// Fields by their record. `/` separates names, and lists on the way are opened.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.locations.findings>
-const RECORDS: &[(&str, &[(&str, Reading)])] = &[
+const RECORDS: &[(&str, &[(&str, FieldMapping)])] = &[
     (
         "agent",
         &[
@@ -52,20 +52,20 @@ const RECORDS: &[(&str, &[(&str, Reading)])] = &[
     (
         "vertexAi",
         &[
-            ("datasets/name", Resource(Role::Related)),
+            ("datasets/name", Resource(IndicatorRole::Related)),
             ("datasets/displayName", Labelled(AiModel, "data set")),
             (
                 "datasets/source",
                 Labelled(AiModel, "source of the data set"),
             ),
-            ("pipelines/name", Resource(Role::Related)),
+            ("pipelines/name", Resource(IndicatorRole::Related)),
             ("pipelines/displayName", Labelled(AiModel, "pipeline")),
         ],
     ),
     (
         "application",
         &[
-            ("fullUri", Value(IndicatorKind::Url, Role::Target)),
+            ("fullUri", Value(IndicatorKind::Url, IndicatorRole::Target)),
             ("baseUri", Detail(Application)),
         ],
     ),
@@ -166,7 +166,7 @@ const RECORDS: &[(&str, &[(&str, Reading)])] = &[
     (
         "disk",
         &[
-            ("name", Resource(Role::Related)),
+            ("name", Resource(IndicatorRole::Related)),
             ("name", Labelled(Trait, "disk")),
         ],
     ),
@@ -178,7 +178,7 @@ const RECORDS: &[(&str, &[(&str, Reading)])] = &[
     (
         "job",
         &[
-            ("name", Resource(Role::Related)),
+            ("name", Resource(IndicatorRole::Related)),
             ("name", Labelled(Trait, "job")),
             ("state", Labelled(Trait, "job state")),
             ("errorCode", Detail(ErrorCode)),
@@ -226,7 +226,7 @@ const RECORDS: &[(&str, &[(&str, Reading)])] = &[
     (
         "loadBalancers",
         &[
-            ("name", Resource(Role::Related)),
+            ("name", Resource(IndicatorRole::Related)),
             ("name", Labelled(Trait, "load balancer")),
         ],
     ),
@@ -235,8 +235,8 @@ const RECORDS: &[(&str, &[(&str, Reading)])] = &[
     (
         "notebook",
         &[
-            ("lastAuthor", Member(Role::Actor)),
-            ("name", Resource(Role::Related)),
+            ("lastAuthor", Member(IndicatorRole::Actor)),
+            ("name", Resource(IndicatorRole::Related)),
             ("name", Labelled(Trait, "notebook")),
             ("service", Detail(Application)),
         ],
@@ -266,7 +266,7 @@ const RECORDS: &[(&str, &[(&str, Reading)])] = &[
     (
         "vulnerability",
         &[
-            ("cve/id", Value(IndicatorKind::Cve, Role::Related)),
+            ("cve/id", Value(IndicatorKind::Cve, IndicatorRole::Related)),
             (
                 "cve/exploitationActivity",
                 Labelled(Exposure, "exploitation activity:"),
@@ -295,14 +295,14 @@ const RECORDS: &[(&str, &[(&str, Reading)])] = &[
 ];
 
 /// Reads the fields of [`RECORDS`].
-pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
+pub(super) fn read_records(draft: &mut Draft, finding: Node<'_>) {
     for (record, fields) in RECORDS {
         let record = finding.at(record);
         if !record.exists() {
             continue;
         }
         for (path, reading) in *fields {
-            each(record, path, &mut |node| reading.read(draft, node));
+            for_each_descendant(record, path, &mut |node| reading.apply(draft, node));
         }
     }
     // A custom detector of a folder or project: `…/customModules/<id>`.
@@ -324,7 +324,7 @@ fn group(draft: &mut Draft, id: Node<'_>) {
 
 /// Adds the attack vector of a vulnerability: `NETWORK`, with a prefix in API v1 and v2.
 fn attack_vector(draft: &mut Draft, vector: Node<'_>) {
-    if let Some(word) = filled(vector) {
+    if let Some(word) = non_default(vector) {
         let word = word.strip_prefix("ATTACK_VECTOR_").unwrap_or(&word);
         draft.add_detail_text(Exposure, &format!("attack vector: {word}"), None);
     }

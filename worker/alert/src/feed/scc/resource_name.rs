@@ -4,7 +4,7 @@
 //! <https://cloud.google.com/asset-inventory/docs/asset-names>
 
 use super::super::Draft;
-use crate::{IndicatorKind, Provider, Role};
+use crate::{CloudProvider, IndicatorKind, IndicatorRole};
 
 /// The parts of a full resource name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) struct ResourceName<'a> {
     /// The name as the resource's own cloud writes it.
     pub(super) id: &'a str,
     /// The resource's cloud.
-    pub(super) provider: Provider,
+    pub(super) provider: CloudProvider,
     /// Project id or number; AWS account id; Azure subscription id.
     pub(super) account: Option<&'a str>,
     /// Number of the organisation or folder of a resource outside of projects.
@@ -46,9 +46,9 @@ impl<'a> ResourceName<'a> {
             return parsed;
         }
         if id.starts_with("/subscriptions/") {
-            return Self::parse_path(id, Provider::Azure);
+            return Self::parse_path(id, CloudProvider::Azure);
         }
-        Self::parse_path(full, Provider::Gcp)
+        Self::parse_path(full, CloudProvider::Gcp)
     }
 
     /// Parses an ARN such as `arn:aws:ec2:eu-west-1:444455556666:instance/i-1`.
@@ -64,7 +64,7 @@ impl<'a> ResourceName<'a> {
         let told = |text: &'a str| Some(text).filter(|text| !text.is_empty());
         Some(Self {
             id: arn,
-            provider: Provider::Aws,
+            provider: CloudProvider::Aws,
             account: told(account),
             parent: None,
             place: told(region),
@@ -74,7 +74,7 @@ impl<'a> ResourceName<'a> {
         })
     }
 
-    fn parse_path(id: &'a str, provider: Provider) -> Self {
+    fn parse_path(id: &'a str, provider: CloudProvider) -> Self {
         let path = id.trim_start_matches('/');
         let segments: Vec<&str> = path.split('/').collect();
         let after = |wanted: &[&str]| {
@@ -91,7 +91,7 @@ impl<'a> ResourceName<'a> {
             2 if service.starts_with("storage.") => "buckets",
             length => segments.get(length - 2).copied().unwrap_or("resource"),
         };
-        let is_azure = provider == Provider::Azure;
+        let is_azure = provider == CloudProvider::Azure;
         let service = match after(&["providers"]).filter(|_| is_azure) {
             Some(provider) => provider,
             None => service.split('.').next().unwrap_or(service),
@@ -109,7 +109,7 @@ impl<'a> ResourceName<'a> {
     }
 
     /// Adds the resource and its name, where they are indicators, with this role. Returns whether one was added.
-    pub(super) fn add(&self, draft: &mut Draft, role: Role) -> bool {
+    pub(super) fn add(&self, draft: &mut Draft, role: IndicatorRole) -> bool {
         let arn = draft.add_text(IndicatorKind::Arn, role, self.id);
         let name = self
             .indicator
@@ -120,9 +120,9 @@ impl<'a> ResourceName<'a> {
 }
 
 /// Service, collection and indicator kind; `*` stands for any collection.
-type Kinds = &'static [(&'static str, &'static str, IndicatorKind)];
+type KindTable = &'static [(&'static str, &'static str, IndicatorKind)];
 
-const GOOGLE: Kinds = &[
+const GOOGLE: KindTable = &[
     ("compute", "instances", IndicatorKind::Instance),
     ("compute", "images", IndicatorKind::Image),
     ("storage", "*", IndicatorKind::Bucket),
@@ -145,7 +145,7 @@ const GOOGLE: Kinds = &[
 ];
 
 /// <https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html>
-const AWS: Kinds = &[
+const AWS: KindTable = &[
     ("ec2", "instance", IndicatorKind::Instance),
     ("ec2", "image", IndicatorKind::Image),
     ("s3", "bucket", IndicatorKind::Bucket),
@@ -161,7 +161,7 @@ const AWS: Kinds = &[
 ];
 
 /// <https://learn.microsoft.com/azure/azure-resource-manager/management/resource-providers-and-types>
-const AZURE: Kinds = &[
+const AZURE: KindTable = &[
     (
         "Microsoft.Compute",
         "virtualMachines",
@@ -196,7 +196,7 @@ const AZURE: Kinds = &[
     ),
 ];
 
-fn indicator(kinds: Kinds, service: &str, kind: &str) -> Option<IndicatorKind> {
+fn indicator(kinds: KindTable, service: &str, kind: &str) -> Option<IndicatorKind> {
     // Pods are nested under the resource that serves their cluster.
     if kind == "pods" {
         return Some(IndicatorKind::Container);

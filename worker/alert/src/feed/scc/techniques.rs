@@ -169,7 +169,7 @@ const TECHNIQUES: &[(&str, &str)] = &[
 ];
 
 /// The id of a technique whose name is not known here.
-const UNKNOWN: &str = "T?";
+const UNKNOWN_TECHNIQUE: &str = "T?";
 
 /// Returns the technique with this SCC name, or `None` if the name is not that of a technique.
 pub(super) fn by_name(name: &str) -> Option<Technique> {
@@ -181,13 +181,13 @@ pub(super) fn by_name(name: &str) -> Option<Technique> {
     let known = TECHNIQUES.binary_search_by_key(&name, |(known, _)| known);
     let id = known.ok().and_then(|index| TECHNIQUES.get(index));
     is_name.then(|| Technique {
-        id: id.map_or(UNKNOWN, |(_, id)| id).to_owned(),
-        name: Some(words(name)),
+        id: id.map_or(UNKNOWN_TECHNIQUE, |(_, id)| id).to_owned(),
+        name: Some(title_case(name)),
     })
 }
 
 /// Returns `RESOURCE_HIJACKING` as `Resource Hijacking`.
-fn words(name: &str) -> String {
+fn title_case(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
         letters.next().map_or_else(String::new, |first| {
@@ -197,7 +197,7 @@ fn words(name: &str) -> String {
     name.split('_').map(capital).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn read(draft: &mut Draft, finding: Node<'_>, source: Node<'_>) {
+pub(super) fn read_techniques(draft: &mut Draft, finding: Node<'_>, source: Node<'_>) {
     let attack = finding.at("mitreAttack");
     let names = attack
         .at("primaryTechniques")

@@ -5,23 +5,23 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::guardduty::{finding_of_arn, read_as};
+use super::super::guardduty::{finding_of_arn, read_finding_as};
 use super::super::{Draft, Node};
 use super::native_type;
-use super::product_fields::finding;
+use super::product_fields::restore_finding;
 use crate::{ReadError, Severity, short_name};
 
-pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
+pub(super) fn read_guardduty(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
     let (resource, beside) = resource(node);
-    let native = native(node, id, resource);
-    let mut draft = read_as(Node::of(&native), "security_hub")?;
-    draft.locate_unread(&native);
+    let native = to_guardduty_shape(node, id, resource);
+    let mut draft = read_finding_as(Node::new(&native), "security_hub")?;
+    draft.locate_unread_fields(&native);
     for item in beside {
         super::asff::read_resource(&mut draft, item);
     }
     let by_label = match node.path("Severity/Product").number() {
         None => Some(super::severity(node, "guardduty")),
-        Some(_) => raised(node)
+        Some(_) => raised_severity(node)
             .filter(|raised| *raised > draft.severity)
             .map(|raised| (raised, false)),
     };
@@ -34,20 +34,20 @@ pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
             .unwrap_or_default();
     }
     // Fields outside GuardDuty's shape are read as for any other product.
-    super::asff::entities(&mut draft, node);
+    super::asff::read_entities(&mut draft, node);
     Ok(draft)
 }
 
 /// Returns the severity label that was set in Security Hub, where it differs from GuardDuty's.
-fn raised(node: Node<'_>) -> Option<Severity> {
+fn raised_severity(node: Node<'_>) -> Option<Severity> {
     let label = node.path("Severity/Label").str()?;
     let given = node.path("FindingProviderFields/Severity/Label");
     label.parse().ok().filter(|_| !given.is(label))
 }
 
-fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
-    let mut native = finding(node);
-    let mut service = take(&mut native, "service");
+fn to_guardduty_shape(node: Node<'_>, id: &str, resource: Value) -> Value {
+    let mut native = restore_finding(node);
+    let mut service = take_object(&mut native, "service");
     if let Value::Object(service) = &mut service {
         // Fields of an attack sequence,
         // <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_Detection.html>.
@@ -70,7 +70,7 @@ fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
         }
     }
     let mut resource = resource;
-    merge(&mut resource, take(&mut native, "resource"));
+    merge(&mut resource, take_object(&mut native, "resource"));
     let told = json!({
         "id": finding_of_arn(id).unwrap_or(id),
         "arn": finding_of_arn(id).map(|_| id),
@@ -93,7 +93,7 @@ fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
 }
 
 /// Takes an object out of another one, or returns an empty one.
-fn take(from: &mut Value, key: &str) -> Value {
+fn take_object(from: &mut Value, key: &str) -> Value {
     let taken = from.get_mut(key).map(Value::take);
     taken.filter(Value::is_object).unwrap_or_else(|| json!({}))
 }

@@ -3,10 +3,10 @@
 //! Thousands of checks share an ASFF type. So for a check the control or check counts first, and for a detection the
 //! type that is more specific than a category.
 
-use super::super::control::{check_name, told};
+use super::super::check_name::{check_name, non_placeholder};
 use super::super::{Draft, Node};
 use super::class::is_specific;
-use crate::{Class, DetailKind};
+use crate::{DetailKind, FindingClass};
 
 /// Fields of `ProductFields` that name the check.
 const CHECKS: [&str; 4] = [
@@ -20,7 +20,7 @@ const CHECKS: [&str; 4] = [
 const TRIVY: &str = "Trivy/";
 
 /// Part of the types of checks: `Software and …`, `Software & …`.
-const LOOKED: &str = " Configuration Checks/";
+const CONFIGURATION_CHECKS: &str = " Configuration Checks/";
 
 /// Fields that name the standard of a finding.
 const STANDARDS: [&str; 2] = ["StandardsArn", "StandardsGuideArn"];
@@ -33,25 +33,25 @@ pub(super) fn types(node: Node<'_>) -> Vec<String> {
     let own = node.at("Types").items();
     own.chain(node.path("FindingProviderFields/Types").items())
         .filter_map(Node::text)
-        .filter(|text| told(text).is_some())
+        .filter(|text| non_placeholder(text).is_some())
         .collect()
 }
 
 /// Returns the type: of a check its control, of a vulnerability its id, otherwise the first specific type, else the
 /// generator.
-pub(super) fn kind(
+pub(super) fn finding_type(
     node: Node<'_>,
-    class: Class,
+    class: FindingClass,
     product: &str,
     types: &[String],
 ) -> Option<String> {
     let specific = || types.iter().find(|text| is_specific(text)).cloned();
     let named = match class {
-        Class::Posture => control(node)
+        FindingClass::Posture => control(node)
             .or_else(|| generator(node, product))
             .or_else(|| title_control(node))
             .or_else(specific),
-        Class::Vulnerability => vulnerability(node)
+        FindingClass::Vulnerability => vulnerability(node)
             .or_else(specific)
             .or_else(|| generator(node, product)),
         _ => specific().or_else(|| generator(node, product)),
@@ -67,8 +67,8 @@ pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
         // The last part of a type names the check. The parts before it only say that it is one.
         let path = draft
             .kind
-            .split_once(LOOKED)
-            .filter(|_| draft.class == Class::Posture);
+            .split_once(CONFIGURATION_CHECKS)
+            .filter(|_| draft.class == FindingClass::Posture);
         if let Some(check) = path
             .and_then(|(_, path)| path.rsplit('/').next())
             .map(str::to_owned)
@@ -78,8 +78,8 @@ pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
         return;
     };
     let compliance = node.at("Compliance");
-    let standards = compliance.each("AssociatedStandards/StandardsId");
-    let requirements = compliance.each("RelatedRequirements");
+    let standards = compliance.descendants("AssociatedStandards/StandardsId");
+    let requirements = compliance.descendants("RelatedRequirements");
     let all: Vec<String> = standards
         .into_iter()
         .chain(requirements)
@@ -143,8 +143,8 @@ fn title_control(node: Node<'_>) -> Option<String> {
 
 /// Returns the vulnerability of a finding. Trivy writes it among the details of the resource.
 fn vulnerability(node: Node<'_>) -> Option<String> {
-    let ids = node.each("Vulnerabilities/Id").into_iter();
-    let ids = ids.chain(node.each("Resources/Details/Other/CVE ID"));
-    let mut ids = ids.filter_map(Node::str).filter_map(told);
+    let ids = node.descendants("Vulnerabilities/Id").into_iter();
+    let ids = ids.chain(node.descendants("Resources/Details/Other/CVE ID"));
+    let mut ids = ids.filter_map(Node::str).filter_map(non_placeholder);
     ids.next().map(str::to_owned)
 }

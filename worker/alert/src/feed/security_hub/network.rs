@@ -5,11 +5,11 @@
 use super::super::guardduty::canonical;
 use super::super::{Draft, Node};
 use super::path;
-use crate::{Class, DetailKind, Direction, Indicator, IndicatorKind, Role};
+use crate::{DetailKind, Direction, FindingClass, Indicator, IndicatorKind, IndicatorRole};
 
 /// One end of a connection.
 #[derive(Default)]
-pub(super) struct End<'a> {
+pub(super) struct ConnectionEnd<'a> {
     pub(super) addresses: Vec<&'a str>,
     /// Address fields, and without addresses name fields, that do not hold text.
     pub(super) others: Vec<(IndicatorKind, Node<'a>)>,
@@ -17,15 +17,15 @@ pub(super) struct End<'a> {
     pub(super) port: Option<u64>,
 }
 
-pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+pub(super) fn read_network(draft: &mut Draft, node: Node<'_>) {
     let network = node.at("Network");
     let direction = network.at("Direction").str().and_then(Direction::parse);
     draft.direction = draft.direction.or(direction);
-    let source = end(
+    let source = read_end(
         network,
         ["SourceIpV4", "SourceIpV6", "SourceDomain", "SourcePort"],
     );
-    let destination = end(
+    let destination = read_end(
         network,
         [
             "DestinationIpV4",
@@ -34,15 +34,15 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
             "DestinationPort",
         ],
     );
-    let direction = connect(draft, direction, &source, &destination);
+    let direction = add_ends(draft, direction, &source, &destination);
     draft.add_detail(DetailKind::Protocol, network.at("Protocol"));
     if let Some(range) = path::ports(network.at("OpenPortRange")) {
         draft.add_detail_text(DetailKind::Exposure, &format!("open ports: {range}"), None);
     }
-    path::read(draft, node.at("NetworkPath"), direction);
+    path::read_network_path(draft, node.at("NetworkPath"), direction);
 }
 
-fn end<'a>(network: Node<'a>, keys: [&str; 4]) -> End<'a> {
+fn read_end<'a>(network: Node<'a>, keys: [&str; 4]) -> ConnectionEnd<'a> {
     let [v4, v6, domain, port] = keys.map(|key| network.at(key));
     let is_value = |kind, node: &Node<'_>| canonical(kind, *node).is_some();
     let fields = [v4, v6].map(|node| (IndicatorKind::Ip, node));
@@ -53,7 +53,7 @@ fn end<'a>(network: Node<'a>, keys: [&str; 4]) -> End<'a> {
     if others.len() == fields.len() && !is_value(IndicatorKind::Domain, &domain) {
         others.push((IndicatorKind::Domain, domain));
     }
-    End {
+    ConnectionEnd {
         addresses: [v4, v6].into_iter().filter_map(Node::str).collect(),
         others,
         domain: domain.str(),
@@ -64,23 +64,26 @@ fn end<'a>(network: Node<'a>, keys: [&str; 4]) -> End<'a> {
 /// Adds both ends with their roles and ports, and returns the direction, given or derived from the addresses.
 ///
 /// Without a direction the source is the actor and the destination the far end. A check has no actor.
-pub(super) fn connect(
+pub(super) fn add_ends(
     draft: &mut Draft,
     told: Option<Direction>,
-    source: &End<'_>,
-    destination: &End<'_>,
+    source: &ConnectionEnd<'_>,
+    destination: &ConnectionEnd<'_>,
 ) -> Option<Direction> {
-    let is_own = |end: &End<'_>| end.addresses.iter().any(|text| draft.is_own_address(text));
+    let is_own =
+        |end: &ConnectionEnd<'_>| end.addresses.iter().any(|text| draft.is_own_address(text));
     let direction = told.or_else(|| match (is_own(source), is_own(destination)) {
         (true, false) => Some(Direction::Outbound),
         (false, true) => Some(Direction::Inbound),
         _ => None,
     });
     let (from, to) = match direction {
-        _ if draft.class != Class::Threat => (Role::Related, Role::Related),
-        Some(Direction::Inbound) => (Role::Actor, Role::Related),
-        Some(Direction::Outbound) => (Role::Related, Role::Remote),
-        None => (Role::Actor, Role::Remote),
+        _ if draft.class != FindingClass::Threat => {
+            (IndicatorRole::Related, IndicatorRole::Related)
+        }
+        Some(Direction::Inbound) => (IndicatorRole::Actor, IndicatorRole::Related),
+        Some(Direction::Outbound) => (IndicatorRole::Related, IndicatorRole::Remote),
+        None => (IndicatorRole::Actor, IndicatorRole::Remote),
     };
     let (near, far) = (DetailKind::LocalPort, DetailKind::RemotePort);
     let (source_port, destination_port) = match direction {
@@ -96,7 +99,7 @@ pub(super) fn connect(
     direction
 }
 
-fn add_end(draft: &mut Draft, end: &End<'_>, role: Role, port: DetailKind) {
+fn add_end(draft: &mut Draft, end: &ConnectionEnd<'_>, role: IndicatorRole, port: DetailKind) {
     for address in &end.addresses {
         draft.add_text(IndicatorKind::Ip, role, address);
     }
@@ -107,13 +110,14 @@ fn add_end(draft: &mut Draft, end: &End<'_>, role: Role, port: DetailKind) {
         // A client chooses its own name, so beside the address the name identifies nobody. The name of a destination
         // was requested.
         let role = match role {
-            Role::Actor if !end.addresses.is_empty() => Role::Related,
+            IndicatorRole::Actor if !end.addresses.is_empty() => IndicatorRole::Related,
             role => role,
         };
         draft.add_text(IndicatorKind::Domain, role, domain);
     }
     if let Some(number) = end.port {
-        let parsed = |text: &&str| Indicator::parse(IndicatorKind::Ip, text, Role::Related);
+        let parsed =
+            |text: &&str| Indicator::parse(IndicatorKind::Ip, text, IndicatorRole::Related);
         let about = end.addresses.iter().find_map(parsed).map(|one| one.value);
         draft.add_detail_text(port, &number.to_string(), about.as_deref());
     }

@@ -3,8 +3,8 @@
 //! <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_NetworkPathComponent.html>
 
 use super::super::{Draft, Node};
-use super::network::{End, connect};
-use crate::{DetailKind, Direction, IndicatorKind, Role};
+use super::network::{ConnectionEnd, add_ends};
+use crate::{DetailKind, Direction, IndicatorKind, IndicatorRole};
 
 /// Maximum number of components of a path that are listed.
 const MAX_COMPONENTS: usize = 16;
@@ -16,15 +16,15 @@ const COMPONENTS: [(&str, DetailKind); 3] = [
     ("VPC", DetailKind::Vpc),
 ];
 
-pub(super) fn read(draft: &mut Draft, path: Node<'_>, direction: Option<Direction>) {
+pub(super) fn read_network_path(draft: &mut Draft, path: Node<'_>, direction: Option<Direction>) {
     let components: Vec<Node<'_>> = path.items().take(MAX_COMPONENTS).collect();
-    draft.unseen |= path.items().nth(MAX_COMPONENTS).is_some();
+    draft.is_actor_dropped |= path.items().nth(MAX_COMPONENTS).is_some();
     let (Some(first), Some(last)) = (components.first(), components.last()) else {
         return;
     };
-    let from = hop(*first, ["Ingress", "Egress"], "Source");
-    let to = hop(*last, ["Egress", "Ingress"], "Destination");
-    connect(draft, direction, &end(from), &end(to));
+    let from = path_end(*first, ["Ingress", "Egress"], "Source");
+    let to = path_end(*last, ["Egress", "Ingress"], "Destination");
+    add_ends(draft, direction, &read_end(from), &read_end(to));
     for component in &components {
         add_component(draft, *component);
         for inner in [
@@ -33,8 +33,8 @@ pub(super) fn read(draft: &mut Draft, path: Node<'_>, direction: Option<Directio
             "Egress/Source",
             "Egress/Destination",
         ] {
-            for address in end(component.path(inner)).addresses {
-                draft.add_text(IndicatorKind::Ip, Role::Related, address);
+            for address in read_end(component.path(inner)).addresses {
+                draft.add_text(IndicatorKind::Ip, IndicatorRole::Related, address);
             }
         }
     }
@@ -42,21 +42,21 @@ pub(super) fn read(draft: &mut Draft, path: Node<'_>, direction: Option<Directio
 }
 
 /// Returns the side of a component that describes an end of the path.
-fn hop<'a>(component: Node<'a>, ways: [&str; 2], side: &str) -> Node<'a> {
+fn path_end<'a>(component: Node<'a>, ways: [&str; 2], side: &str) -> Node<'a> {
     let [way, other] = ways.map(|way| component.at(way).at(side));
     if way.exists() { way } else { other }
 }
 
-fn end<'a>(hop: Node<'a>) -> End<'a> {
+fn read_end<'a>(hop: Node<'a>) -> ConnectionEnd<'a> {
     let addresses = hop.at("Address").items().filter_map(Node::str);
-    End {
-        addresses: addresses.map(single).collect(),
-        ..End::default()
+    ConnectionEnd {
+        addresses: addresses.map(strip_host_prefix).collect(),
+        ..ConnectionEnd::default()
     }
 }
 
 /// Returns a network of one address as that address.
-fn single(network: &str) -> &str {
+fn strip_host_prefix(network: &str) -> &str {
     let bare = network.strip_suffix("/32");
     bare.or_else(|| network.strip_suffix("/128"))
         .unwrap_or(network)
@@ -71,7 +71,7 @@ fn add_component(draft: &mut Draft, component: Node<'_>) {
     if kind.ends_with("EC2::Instance") {
         draft.add(
             IndicatorKind::Instance,
-            Role::Related,
+            IndicatorRole::Related,
             component.at("ComponentId"),
         );
     }

@@ -8,7 +8,7 @@ use super::super::Node;
 const MAX_DEPTH: usize = 16;
 
 /// Returns the tree of the paths: `aws/guardduty/service/count` is `count` in `service`.
-pub(super) fn finding(node: Node<'_>) -> Value {
+pub(super) fn restore_finding(node: Node<'_>) -> Value {
     let mut root = json!({});
     for (key, value) in node.at("ProductFields").members() {
         let Some(path) = key.strip_prefix("aws/guardduty/") else {
@@ -16,10 +16,10 @@ pub(super) fn finding(node: Node<'_>) -> Value {
         };
         if path.split('/').count() <= MAX_DEPTH {
             let value = value.value().cloned().unwrap_or(Value::Null);
-            insert(&mut root, path, parsed(value));
+            insert(&mut root, path, parse_list(value));
         }
     }
-    listed(root)
+    restore_lists(root)
 }
 
 fn insert(root: &mut Value, path: &str, value: Value) {
@@ -54,25 +54,27 @@ fn index(key: &str) -> Option<u16> {
 
 /// Converts an object whose keys are element numbers to a list. Gaps are closed, so that a large number makes no long
 /// list.
-fn listed(value: Value) -> Value {
+fn restore_lists(value: Value) -> Value {
     let Value::Object(map) = value else {
         return value;
     };
     let is_list = !map.is_empty() && map.keys().all(|key| index(key).is_some());
     if !is_list {
-        let members = map.into_iter().map(|(key, value)| (key, listed(value)));
+        let members = map
+            .into_iter()
+            .map(|(key, value)| (key, restore_lists(value)));
         return Value::Object(members.collect::<Map<_, _>>());
     }
     let mut elements: Vec<_> = map.into_iter().collect();
     elements.sort_by_key(|(key, _)| index(key));
     elements
         .into_iter()
-        .map(|(_, value)| listed(value))
+        .map(|(_, value)| restore_lists(value))
         .collect()
 }
 
 /// Returns a product field's value, which is text or a list as JSON text.
-fn parsed(value: Value) -> Value {
+fn parse_list(value: Value) -> Value {
     match &value {
         Value::String(text) if text.starts_with('[') => serde_json::from_str(text).unwrap_or(value),
         _ => value,

@@ -3,12 +3,12 @@
 //! Any type gives a resource with its id. Details are read by the names of their members, whatever the type. Member
 //! names: <https://docs.aws.amazon.com/securityhub/latest/userguide/asff-resources.html>.
 
-use super::super::control::told;
+use super::super::check_name::non_placeholder;
 use super::super::resource_kind::resource_kind;
 use super::super::{Draft, Node};
-use super::place;
+use super::location;
 use crate::caller::CallRecord;
-use crate::{DetailKind, IndicatorKind, Provider, Role, short_name};
+use crate::{CloudProvider, DetailKind, IndicatorKind, IndicatorRole, short_name};
 
 /// Maximum number of members of a free map that are read.
 const MAX_MEMBERS: usize = 24;
@@ -51,7 +51,7 @@ const DETAILS: [(DetailKind, &str); 21] = [
 ];
 
 /// Members that mark a resource as open.
-const OPEN: [(&str, &str); 3] = [
+const PUBLIC_ACCESS: [(&str, &str); 3] = [
     ("PubliclyAccessible", "publicly accessible"),
     (
         "ResourcesVpcConfig/EndpointPublicAccess",
@@ -92,18 +92,18 @@ const ADDRESSES: [&str; 6] = [
 ];
 
 /// Reads one resource: a target, or the credentials of an actor.
-pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
+pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     // Acting credentials are a resource too.
-    let kind = draft.text_of(resource.at("Type")).unwrap_or("Other");
+    let kind = draft.actor_text(resource.at("Type")).unwrap_or("Other");
     let Some(id) = resource.at("Id").text() else {
-        draft.text_of(resource.at("Id"));
+        draft.actor_text(resource.at("Id"));
         return;
     };
     let id = id.as_str();
     let last = short_name(id);
     let name = match kind {
         "AwsEcrContainerImage" => image_name(id),
-        "AwsS3Object" => object(draft, id),
+        "AwsS3Object" => add_object(draft, id),
         "Container" => ["Name", "ImageName"]
             .iter()
             .find_map(|key| resource.path("Details/Container").at(key).text()),
@@ -114,24 +114,26 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
         access_key(draft, resource, last);
     } else if let Some(indicator) = resource_kind(kind) {
         let role = match indicator {
-            IndicatorKind::Principal if resource.at("ResourceRole").is("Actor") => Role::Actor,
-            _ => Role::Target,
+            IndicatorKind::Principal if resource.at("ResourceRole").is("Actor") => {
+                IndicatorRole::Actor
+            }
+            _ => IndicatorRole::Target,
         };
-        draft.add_made_of(indicator, role, name, resource.at("Id"));
-        draft.tell_kind(name, None, Some(kind));
+        draft.add_derived(indicator, role, name, resource.at("Id"));
+        draft.set_principal_kind(name, None, Some(kind));
         if indicator == IndicatorKind::Principal && !resource.at("ResourceRole").exists() {
             draft.add_identity(name);
         }
     }
-    draft.add_text(IndicatorKind::Arn, Role::Related, id);
-    details(draft, resource.at("Details"), id);
-    data(draft, resource.at("DataClassification"), id);
+    draft.add_text(IndicatorKind::Arn, IndicatorRole::Related, id);
+    add_details(draft, resource.at("Details"), id);
+    add_classified_data(draft, resource.at("DataClassification"), id);
     draft.add_detail_about(
         DetailKind::Application,
         resource.at("ApplicationName"),
         Some(id),
     );
-    if let Some(owner) = place::owner(resource, Provider::Aws)
+    if let Some(owner) = location::owner(resource, CloudProvider::Aws)
         && draft.other_account(&owner).is_some()
     {
         draft.add_detail_text(DetailKind::OtherAccount, &owner, Some(id));
@@ -153,7 +155,8 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
     let (user, word) = (details.at("PrincipalId"), details.at("PrincipalType"));
     if draft.credentials_acted() || resource.at("ResourceRole").is("Actor") {
         let told = resource.at("Id");
-        let access_key = draft.add_made_of(IndicatorKind::AccessKey, Role::Actor, id, told);
+        let access_key =
+            draft.add_derived(IndicatorKind::AccessKey, IndicatorRole::Actor, id, told);
         let account = details.at("AccountId").str();
         let principals = name.map(|name| draft.add_caller(account, name, user, word));
         draft.add_credentials(CallRecord {
@@ -163,10 +166,10 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
         });
         return;
     }
-    draft.add_text(IndicatorKind::AccessKey, Role::Target, id);
+    draft.add_text(IndicatorKind::AccessKey, IndicatorRole::Target, id);
     if let Some(name) = name.and_then(Node::str) {
-        draft.add_text(IndicatorKind::Principal, Role::Target, name);
-        draft.tell_kind(name, user.str(), word.str());
+        draft.add_text(IndicatorKind::Principal, IndicatorRole::Target, name);
+        draft.set_principal_kind(name, user.str(), word.str());
     }
 }
 
@@ -178,47 +181,47 @@ fn image_name(id: &str) -> Option<String> {
 }
 
 /// Adds the bucket and the key of an object, and returns the key.
-fn object(draft: &mut Draft, id: &str) -> Option<String> {
+fn add_object(draft: &mut Draft, id: &str) -> Option<String> {
     let (_, path) = id.split_once(":::")?;
     let (bucket, key) = path.split_once('/')?;
-    draft.add_text(IndicatorKind::Bucket, Role::Target, bucket);
-    draft.add_text(IndicatorKind::File, Role::Related, key);
+    draft.add_text(IndicatorKind::Bucket, IndicatorRole::Target, bucket);
+    draft.add_text(IndicatorKind::File, IndicatorRole::Related, key);
     Some(key.to_owned())
 }
 
-fn details(draft: &mut Draft, all: Node<'_>, id: &str) {
+fn add_details(draft: &mut Draft, all: Node<'_>, id: &str) {
     for (key, details) in all.members() {
         if key.eq_ignore_ascii_case("Other") {
             add_members(draft, details, Some(id));
             continue;
         }
         for (kind, path) in DETAILS {
-            for value in details.each(path) {
+            for value in details.descendants(path) {
                 draft.add_detail_about(kind, value, Some(id));
             }
         }
         for (kind, path) in VALUES {
-            for value in details.each(path) {
-                draft.add(kind, Role::Related, value);
+            for value in details.descendants(path) {
+                draft.add(kind, IndicatorRole::Related, value);
             }
         }
-        for address in ADDRESSES.iter().flat_map(|path| details.each(path)) {
+        for address in ADDRESSES.iter().flat_map(|path| details.descendants(path)) {
             draft.add_address(address);
         }
-        for (path, what) in OPEN {
+        for (path, what) in PUBLIC_ACCESS {
             if details.path(path).is_true() {
                 draft.add_detail_text(DetailKind::Exposure, what, Some(id));
             }
         }
-        rules(draft, details, id);
+        add_open_rules(draft, details, id);
     }
 }
 
 /// Adds rules of a security group that admit everybody.
-fn rules(draft: &mut Draft, details: Node<'_>, id: &str) {
+fn add_open_rules(draft: &mut Draft, details: Node<'_>, id: &str) {
     for rule in details.at("IpPermissions").items() {
-        let networks = rule.each("IpRanges/CidrIp").into_iter();
-        let networks = networks.chain(rule.each("Ipv6Ranges/CidrIpv6"));
+        let networks = rule.descendants("IpRanges/CidrIp").into_iter();
+        let networks = networks.chain(rule.descendants("Ipv6Ranges/CidrIpv6"));
         let networks = networks.filter_map(Node::str);
         for network in networks.filter(|network| network.ends_with("/0")) {
             let words = ["IpProtocol", "FromPort", "ToPort"].map(|key| rule.at(key).text());
@@ -237,7 +240,7 @@ fn rules(draft: &mut Draft, details: Node<'_>, id: &str) {
 }
 
 /// Adds the data that Macie found, by category: `PERSONAL_INFORMATION: 34 EMAIL_ADDRESS`.
-fn data(draft: &mut Draft, data: Node<'_>, id: &str) {
+fn add_classified_data(draft: &mut Draft, data: Node<'_>, id: &str) {
     let found = data.at("Result");
     for category in found.at("SensitiveData").items() {
         let kinds = category.at("Detections").items().filter_map(|one| {
@@ -251,7 +254,7 @@ fn data(draft: &mut Draft, data: Node<'_>, id: &str) {
         let text = text.trim_end_matches([':', ' ']);
         draft.add_detail_text(DetailKind::Trait, text, Some(id));
     }
-    for name in found.each("CustomDataIdentifiers/Detections/Name") {
+    for name in found.descendants("CustomDataIdentifiers/Detections/Name") {
         draft.add_detail_about(DetailKind::CustomRule, name, Some(id));
     }
 }
@@ -264,7 +267,7 @@ pub(super) fn add_members(draft: &mut Draft, map: Node<'_>, about: Option<&str>)
     let mut texts = Vec::new();
     for (key, value) in members.take(MAX_MEMBERS) {
         let Some(value) = value.text() else { continue };
-        if let Some(value) = told(&value) {
+        if let Some(value) = non_placeholder(&value) {
             draft.add_detail_text(DetailKind::Trait, &format!("{key}: {value}"), about);
             texts.push(value.to_owned());
         }

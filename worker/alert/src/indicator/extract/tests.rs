@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn of(kind: IndicatorKind, text: &str) -> Vec<String> {
+fn values_of_kind(kind: IndicatorKind, text: &str) -> Vec<String> {
     extract(text)
         .into_iter()
         .filter(|(found, _)| *found == kind)
@@ -41,24 +41,24 @@ fn each_kind_is_found_plain_and_defanged() {
     let text = "From 185.220.101[.]42, 2001:db8::1 and ::ffff:203.0.113.7 to hxxps://evil[.]example[.]com/a?b=c, \
         mail bob@Evil.com, CVE-2023-32784 (d41d8cd98f00b204e9800998ecf8427e) by arn:aws:iam::123456789012:role/x; pool.minexmr.com:4444.";
     assert_eq!(
-        of(IndicatorKind::Ip, text),
+        values_of_kind(IndicatorKind::Ip, text),
         ["185.220.101.42", "2001:db8::1", "203.0.113.7"]
     );
     assert_eq!(
-        of(IndicatorKind::Url, text),
+        values_of_kind(IndicatorKind::Url, text),
         ["https://evil.example.com/a?b=c"]
     );
-    assert_eq!(of(IndicatorKind::Email, text), ["bob@evil.com"]);
-    assert_eq!(of(IndicatorKind::Cve, text), ["CVE-2023-32784"]);
+    assert_eq!(values_of_kind(IndicatorKind::Email, text), ["bob@evil.com"]);
+    assert_eq!(values_of_kind(IndicatorKind::Cve, text), ["CVE-2023-32784"]);
     assert_eq!(
-        of(IndicatorKind::Hash, text),
+        values_of_kind(IndicatorKind::Hash, text),
         ["d41d8cd98f00b204e9800998ecf8427e"]
     );
     assert_eq!(
-        of(IndicatorKind::Arn, text),
+        values_of_kind(IndicatorKind::Arn, text),
         ["arn:aws:iam::123456789012:role/x"]
     );
-    let domains = of(IndicatorKind::Domain, text);
+    let domains = values_of_kind(IndicatorKind::Domain, text);
     for domain in ["evil.example.com", "evil.com", "pool.minexmr.com"] {
         assert!(domains.contains(&domain.to_owned()), "{domains:?}");
     }
@@ -80,20 +80,24 @@ fn files_versions_fields_and_methods_are_no_domains() {
 #[test]
 fn domains_know_public_suffixes() {
     assert_eq!(
-        of(IndicatorKind::Domain, "see a.b.co.uk and münchen.de!"),
+        values_of_kind(IndicatorKind::Domain, "see a.b.co.uk and münchen.de!"),
         ["a.b.co.uk", "xn--mnchen-3ya.de"]
     );
-    assert_eq!(of(IndicatorKind::Domain, "queries 3322.org."), ["3322.org"]);
     assert_eq!(
-        of(IndicatorKind::Domain, "x.duckdns.org"),
+        values_of_kind(IndicatorKind::Domain, "queries 3322.org."),
+        ["3322.org"]
+    );
+    assert_eq!(
+        values_of_kind(IndicatorKind::Domain, "x.duckdns.org"),
         ["x.duckdns.org"]
     );
 }
 
 #[test]
 fn indicators_are_canonical_or_none() {
-    let parse =
-        |kind, text| Indicator::parse(kind, text, Role::Actor).map(|indicator| indicator.value);
+    let parse = |kind, text| {
+        Indicator::parse(kind, text, IndicatorRole::Actor).map(|indicator| indicator.value)
+    };
     for (kind, text, value) in [
         (IndicatorKind::Ip, "2001:0DB8:0:0::1", Some("2001:db8::1")),
         (IndicatorKind::Ip, "::ffff:1.2.3.4", Some("1.2.3.4")),
@@ -155,7 +159,7 @@ fn indicators_are_canonical_or_none() {
 
 #[test]
 fn only_letters_of_ascii_have_case_in_a_mail_address() {
-    let parse = |text| Indicator::parse(IndicatorKind::Email, text, Role::Actor);
+    let parse = |text| Indicator::parse(IndicatorKind::Email, text, IndicatorRole::Actor);
     assert_eq!(
         parse("Mike@Shop.example").unwrap().value,
         "mike@shop.example"
@@ -167,7 +171,7 @@ proptest! {
     #[test]
     fn any_text_never_panics_and_what_is_found_parses_to_itself(text in "[a-zA-Z0-9.:/@\\[\\]() é_-]{0,80}") {
         for (kind, value) in extract(&text) {
-            let again = Indicator::parse(kind, &value, Role::Related).unwrap();
+            let again = Indicator::parse(kind, &value, IndicatorRole::Related).unwrap();
             prop_assert_eq!(again.value, value);
         }
     }
@@ -221,10 +225,10 @@ fn a21_a_url_holds_nothing_that_is_taken_out_of_a_text() {
             "https://[redacted:high_entropy]@git.example.com/[redacted:high_entropy~5acc873089eb85b2]/x?[redacted:high_entropy~5acc873089eb85b2]#[redacted:high_entropy~5acc873089eb85b2]",
         ),
     ] {
-        let found = Indicator::parse(IndicatorKind::Url, &url, Role::Related).unwrap();
+        let found = Indicator::parse(IndicatorKind::Url, &url, IndicatorRole::Related).unwrap();
         assert_eq!(found.value, clean);
         assert_eq!(
-            of(IndicatorKind::Url, &format!("got {url} it"))[0].trim_end_matches(']'),
+            values_of_kind(IndicatorKind::Url, &format!("got {url} it"))[0].trim_end_matches(']'),
             clean.trim_end_matches(']')
         );
         let (text, _) = crate::text::redact(&url);
@@ -242,7 +246,7 @@ fn what_a_url_says_of_its_place_stays() {
         "s3://prod-customer-data-eu-west-1/2026/11/22/export-000123.parquet".to_owned(),
         "https://console.aws.amazon.com/ec2/home?region=eu-west-1#Instances:instanceId=i-0a1b2c3d4e5f60718".to_owned(),
     ] {
-        let found = Indicator::parse(IndicatorKind::Url, &url, Role::Related).unwrap();
+        let found = Indicator::parse(IndicatorKind::Url, &url, IndicatorRole::Related).unwrap();
         assert_eq!(found.value, url);
     }
 }

@@ -1,11 +1,11 @@
 //! Known words, scales and products, each with its source.
 
-use super::Scale;
+use super::SeverityScale;
 use crate::Severity;
 use crate::Severity::{Critical, High, Informational, Low, Medium};
 
 /// The default scale for numbers: that of Security Hub's normalised severity.
-pub(crate) const DEFAULT: &Scale = &ZERO_TO_HUNDRED;
+pub(crate) const DEFAULT: &SeverityScale = &ZERO_TO_HUNDRED;
 
 /// Words with the same meaning in all products, in lower case and without other characters than letters and digits.
 pub(super) const WORDS: &[(&str, Severity)] = &[
@@ -56,164 +56,164 @@ pub(super) const WORDS: &[(&str, Severity)] = &[
 ];
 
 /// GuardDuty and CVSS.
-const ZERO_TO_TEN: Scale = Scale {
+const ZERO_TO_TEN: SeverityScale = SeverityScale {
     name: "0-10",
     about: "10 is the worst: from 1 low, 4 medium, 7 high, 9 critical, as in CVSS and GuardDuty",
-    from: &[
+    thresholds: &[
         (0.0, Informational),
         (1.0, Low),
         (4.0, Medium),
         (7.0, High),
         (9.0, Critical),
     ],
-    greatest: 10.0,
+    max: 10.0,
     words: &[],
 };
 
 /// <https://docs.aws.amazon.com/securityhub/latest/userguide/asff-required-attributes.html#Severity>
-const ZERO_TO_HUNDRED: Scale = Scale {
+const ZERO_TO_HUNDRED: SeverityScale = SeverityScale {
     name: "0-100",
     about: "100 is the worst: from 1 low, 40 medium, 70 high, 90 critical, as in Security Hub",
-    from: &[
+    thresholds: &[
         (0.0, Informational),
         (1.0, Low),
         (40.0, Medium),
         (70.0, High),
         (90.0, Critical),
     ],
-    greatest: 100.0,
+    max: 100.0,
     words: &[],
 };
 
 /// CrowdStrike's alerts API: `severity` beside `severity_name`.
-const FALCON: Scale = Scale {
+const FALCON: SeverityScale = SeverityScale {
     name: "falcon",
     about: "0 to 100 as CrowdStrike Falcon: from 20 low, 40 medium, 60 high, 80 critical",
-    from: &[
+    thresholds: &[
         (0.0, Informational),
         (20.0, Low),
         (40.0, Medium),
         (60.0, High),
         (80.0, Critical),
     ],
-    greatest: 100.0,
+    max: 100.0,
     words: &[],
 };
 
 /// <https://www.elastic.co/docs/solutions/security/detect-and-alert/create-detection-rule>: risk scores of severities.
-const ELASTIC: Scale = Scale {
+const ELASTIC: SeverityScale = SeverityScale {
     name: "elastic",
     about: "risk scores of Elastic Security: from 22 medium, 48 high, 74 critical",
-    from: &[(0.0, Low), (22.0, Medium), (48.0, High), (74.0, Critical)],
-    greatest: 100.0,
+    thresholds: &[(0.0, Low), (22.0, Medium), (48.0, High), (74.0, Critical)],
+    max: 100.0,
     words: &[],
 };
 
 /// <https://documentation.wazuh.com/current/user-manual/ruleset/rules/rules-classification.html>: levels to 3 have no
 /// security relevance or are successes; from 7 on the dashboard's bands.
-const WAZUH: Scale = Scale {
+const WAZUH: SeverityScale = SeverityScale {
     name: "0-15",
     about: "levels of Wazuh and OSSEC: from 4 low, 7 medium, 12 high, 15 critical",
-    from: &[
+    thresholds: &[
         (0.0, Informational),
         (4.0, Low),
         (7.0, Medium),
         (12.0, High),
         (15.0, Critical),
     ],
-    greatest: 16.0,
+    max: 16.0,
     words: &[],
 };
 
 /// <https://docs.suricata.io/en/latest/configuration/suricata-yaml.html>, `classification.config`; Snort the same.
-const SURICATA: Scale = Scale {
+const SURICATA: SeverityScale = SeverityScale {
     name: "1-4",
     about: "1 is the worst, as in Suricata and Snort: 1 high, 2 medium, 3 low, 4 informational",
-    from: &[(1.0, High), (2.0, Medium), (3.0, Low), (4.0, Informational)],
-    greatest: 4.0,
+    thresholds: &[(1.0, High), (2.0, Medium), (3.0, Low), (4.0, Informational)],
+    max: 4.0,
     words: &[],
 };
 
 /// RFC 5424, table 2.
-const SYSLOG: Scale = Scale {
+const SYSLOG: SeverityScale = SeverityScale {
     name: "syslog",
     about: "emergency, alert, critical, error, warning, notice, info, debug, or 0 to 7, where 0 is the worst",
-    from: &[
+    thresholds: &[
         (0.0, Critical),
         (3.0, High),
         (4.0, Medium),
         (5.0, Low),
         (6.0, Informational),
     ],
-    greatest: 7.0,
+    max: 7.0,
     words: &[],
 };
 
 /// Opsgenie, ServiceNow, Datadog's monitors: the words P1 … P5 and Sev1 … Sev5 are known without it.
-const PRIORITIES: Scale = Scale {
+const PRIORITIES: SeverityScale = SeverityScale {
     name: "p1-p5",
     about: "1 is the worst: 1 critical, 2 high, 3 medium, 4 low, 5 informational; also written P1 or Sev1",
-    from: &[
+    thresholds: &[
         (0.0, Critical),
         (2.0, High),
         (3.0, Medium),
         (4.0, Low),
         (5.0, Informational),
     ],
-    greatest: 5.0,
+    max: 5.0,
     words: &[],
 };
 
 /// <https://docs.qualys.com/en/vm/latest/knowledgebase/severity_levels.htm>
-const ONE_TO_FIVE: Scale = Scale {
+const ONE_TO_FIVE: SeverityScale = SeverityScale {
     name: "1-5",
     about: "5 is the worst, as in Qualys: 1 informational, 2 low, 3 medium, 4 high, 5 critical",
-    from: &[
+    thresholds: &[
         (0.0, Informational),
         (2.0, Low),
         (3.0, Medium),
         (4.0, High),
         (5.0, Critical),
     ],
-    greatest: 5.0,
+    max: 5.0,
     words: &[],
 };
 
 /// Tenable's plugins.
-const ZERO_TO_FOUR: Scale = Scale {
+const ZERO_TO_FOUR: SeverityScale = SeverityScale {
     name: "0-4",
     about: "4 is the worst, as in Tenable: 0 informational, 1 low, 2 medium, 3 high, 4 critical",
-    from: &[
+    thresholds: &[
         (0.0, Informational),
         (1.0, Low),
         (2.0, Medium),
         (3.0, High),
         (4.0, Critical),
     ],
-    greatest: 4.0,
+    max: 4.0,
     words: &[],
 };
 
 /// <https://www.microfocus.com/documentation/arcsight/>: Common Event Format, agent severity.
-const CEF: Scale = Scale {
+const CEF: SeverityScale = SeverityScale {
     name: "cef",
     about: "0 to 10 as in the Common Event Format: to 3 low, from 4 medium, 7 high, 9 critical",
-    from: &[(0.0, Low), (4.0, Medium), (7.0, High), (9.0, Critical)],
-    greatest: 10.0,
+    thresholds: &[(0.0, Low), (4.0, Medium), (7.0, High), (9.0, Critical)],
+    max: 10.0,
     words: &[],
 };
 
 /// <https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-overview>: critical, error, warning, informational, verbose.
-const AZURE_MONITOR: Scale = Scale {
+const AZURE_MONITOR: SeverityScale = SeverityScale {
     name: "azure-monitor",
     about: "Sev0 to Sev4 of Azure Monitor: Sev0 critical, Sev1 high, Sev2 medium, Sev3 and Sev4 informational",
-    from: &[
+    thresholds: &[
         (0.0, Critical),
         (1.0, High),
         (2.0, Medium),
         (3.0, Informational),
     ],
-    greatest: 4.0,
+    max: 4.0,
     words: &[
         ("sev0", Critical),
         ("sev1", High),
@@ -224,26 +224,26 @@ const AZURE_MONITOR: Scale = Scale {
 };
 
 /// <https://prometheus.io/docs/practices/alerting/>: labels by convention; `none` is that of `Watchdog`.
-const ALERTMANAGER: Scale = Scale {
+const ALERTMANAGER: SeverityScale = SeverityScale {
     name: "alertmanager",
     about: "page, critical, error, warning, ticket, info, none, as labels of Prometheus rules have it",
-    from: &[],
-    greatest: 0.0,
+    thresholds: &[],
+    max: 0.0,
     words: &[("page", Critical), ("ticket", Low), ("none", Informational)],
 };
 
 /// <https://www.zabbix.com/documentation/current/en/manual/config/triggers/severity>
-const ZABBIX: Scale = Scale {
+const ZABBIX: SeverityScale = SeverityScale {
     name: "zabbix",
     about: "not classified, information, warning, average, high, disaster, or 0 to 5",
-    from: &[
+    thresholds: &[
         (0.0, Informational),
         (2.0, Low),
         (3.0, Medium),
         (4.0, High),
         (5.0, Critical),
     ],
-    greatest: 5.0,
+    max: 5.0,
     words: &[
         ("notclassified", Informational),
         ("warning", Low),
@@ -253,20 +253,20 @@ const ZABBIX: Scale = Scale {
 };
 
 /// <https://docs.sysdig.com/en/sysdig-secure/threats/>: severities of policies.
-const SYSDIG: Scale = Scale {
+const SYSDIG: SeverityScale = SeverityScale {
     name: "sysdig",
     about: "0 to 7 of Sysdig Secure: to 3 high, 4 and 5 medium, 6 low, 7 informational",
-    from: &[(0.0, High), (4.0, Medium), (6.0, Low), (7.0, Informational)],
-    greatest: 7.0,
+    thresholds: &[(0.0, High), (4.0, Medium), (6.0, Low), (7.0, Informational)],
+    max: 7.0,
     words: &[],
 };
 
 /// Palo Alto Cortex XDR's API: `SEV_040_HIGH`.
-const CORTEX: Scale = Scale {
+const CORTEX: SeverityScale = SeverityScale {
     name: "cortex",
     about: "SEV_010_INFO to SEV_050_CRITICAL of Cortex XDR",
-    from: &[],
-    greatest: 0.0,
+    thresholds: &[],
+    max: 0.0,
     words: &[
         ("sev010info", Informational),
         ("sev020low", Low),
@@ -277,16 +277,16 @@ const CORTEX: Scale = Scale {
 };
 
 /// Products that write only known words.
-pub(super) const WORDS_ALONE: Scale = Scale {
+pub(super) const WORDS_ONLY: SeverityScale = SeverityScale {
     name: "words",
     about: "words alone: informational, low, medium, high, critical and what is written for them elsewhere",
-    from: &[],
-    greatest: 0.0,
+    thresholds: &[],
+    max: 0.0,
     words: &[],
 };
 
 /// The scales that a `[[feed]]` can name.
-pub const SCALES: &[&Scale] = &[
+pub const SCALES: &[&SeverityScale] = &[
     &ZERO_TO_TEN,
     &ZERO_TO_HUNDRED,
     &WAZUH,
@@ -303,11 +303,11 @@ pub const SCALES: &[&Scale] = &[
     &ZABBIX,
     &SYSDIG,
     &CORTEX,
-    &WORDS_ALONE,
+    &WORDS_ONLY,
 ];
 
 /// Scales by words in product names. The first matching row counts.
-pub(super) const PRODUCTS: &[(&[&str], &Scale)] = &[
+pub(super) const PRODUCTS: &[(&[&str], &SeverityScale)] = &[
     (&["azure", "monitor"], &AZURE_MONITOR),
     (&["guardduty"], &ZERO_TO_TEN),
     (&["security", "hub"], &ZERO_TO_HUNDRED),
@@ -354,10 +354,10 @@ pub(super) const PRODUCTS: &[(&[&str], &Scale)] = &[
     (&["secops"], &ZERO_TO_HUNDRED),
     (&["vectra"], &ZERO_TO_HUNDRED),
     (&["logrhythm"], &ZERO_TO_HUNDRED),
-    (&["sentinel"], &WORDS_ALONE),
-    (&["defender"], &WORDS_ALONE),
-    (&["prisma"], &WORDS_ALONE),
-    (&["wiz"], &WORDS_ALONE),
-    (&["snyk"], &WORDS_ALONE),
-    (&["trivy"], &WORDS_ALONE),
+    (&["sentinel"], &WORDS_ONLY),
+    (&["defender"], &WORDS_ONLY),
+    (&["prisma"], &WORDS_ONLY),
+    (&["wiz"], &WORDS_ONLY),
+    (&["snyk"], &WORDS_ONLY),
+    (&["trivy"], &WORDS_ONLY),
 ];

@@ -9,26 +9,28 @@ fn nested(depth: usize) -> Value {
 
 #[test]
 fn a25_depth_nodes_and_length_are_pruned_and_flagged() {
-    let bounds = Bounds::default();
+    let bounds = JsonBounds::default();
     let mut deep = nested(90);
     assert!(matches!(
         clean_json(&mut deep, &bounds)[..],
-        [Flag::Truncated { .. }]
+        [ContentFlag::Truncated { .. }]
     ));
     assert_eq!(deep.pointer(&"/a".repeat(64)), Some(&json!("[pruned]")));
     let mut fits = nested(64);
     assert!(clean_json(&mut fits, &bounds).is_empty());
 
     let mut wide = json!({ "list": vec![1; 30_000], "z": 1 });
-    assert!(clean_json(&mut wide, &bounds).contains(&Flag::Truncated {
-        path: "/list".into()
-    }));
+    assert!(
+        clean_json(&mut wide, &bounds).contains(&ContentFlag::Truncated {
+            path: "/list".into()
+        })
+    );
     assert!(wide["list"].as_array().unwrap().len() <= 20_000);
 
     let mut long = json!({ "text": "ab ".repeat(400_000) });
     assert_eq!(
         clean_json(&mut long, &bounds),
-        [Flag::Truncated {
+        [ContentFlag::Truncated {
             path: "/text".into()
         }]
     );
@@ -37,25 +39,25 @@ fn a25_depth_nodes_and_length_are_pruned_and_flagged() {
     let mut placed = json!({ "a/b": [1, { "x": "ab ".repeat(4_000) }] });
     assert_eq!(
         clean_json(&mut placed, &bounds),
-        [Flag::Truncated {
+        [ContentFlag::Truncated {
             path: "/a~1b/1/x".into()
         }]
     );
 }
 
 /// Returns the number of removed pieces by flag, and the number of instruction flags.
-fn counts(flags: &[Flag]) -> [usize; 3] {
-    let count = |of: fn(&Flag) -> usize| flags.iter().map(of).sum();
+fn counts(flags: &[ContentFlag]) -> [usize; 3] {
+    let count = |of: fn(&ContentFlag) -> usize| flags.iter().map(of).sum();
     [
         count(|flag| match flag {
-            Flag::Redacted { count } => *count,
+            ContentFlag::Redacted { count } => *count,
             _ => 0,
         }),
         count(|flag| match flag {
-            Flag::HiddenText { count } => *count,
+            ContentFlag::HiddenText { count } => *count,
             _ => 0,
         }),
-        count(|flag| usize::from(matches!(flag, Flag::Instructions { .. }))),
+        count(|flag| usize::from(matches!(flag, ContentFlag::Instructions { .. }))),
     ]
 }
 
@@ -64,7 +66,7 @@ proptest! {
     fn texts_beside_each_other_are_cleaned_as_each_alone(
         texts in prop::collection::vec("(ok|password=hunter22|a\u{200b}b|ignore previous orders|q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1H| ){0,2}", 0..12),
     ) {
-        let bounds = Bounds::default();
+        let bounds = JsonBounds::default();
         let mut together = json!(texts.iter().map(|text| json!({ "t": text })).collect::<Vec<_>>());
         let flags = clean_json(&mut together, &bounds);
         let mut alone = Vec::new();
@@ -83,16 +85,16 @@ proptest! {
 #[test]
 fn a14_keys_are_text_too_and_none_is_lost() {
     let mut value = json!({ "us\u{200b}er": 1, "user": 2, "IGNORE PREVIOUS instructions": 3 });
-    let flags = clean_json(&mut value, &Bounds::default());
+    let flags = clean_json(&mut value, &JsonBounds::default());
     assert_eq!(
         value,
         json!({ "user": 2, "user#3": 1, "IGNORE PREVIOUS instructions": 3 })
     );
-    assert!(flags.contains(&Flag::HiddenText { count: 1 }));
+    assert!(flags.contains(&ContentFlag::HiddenText { count: 1 }));
     assert!(
         flags
             .iter()
-            .any(|flag| matches!(flag, Flag::Instructions { .. }))
+            .any(|flag| matches!(flag, ContentFlag::Instructions { .. }))
     );
 }
 
@@ -110,13 +112,13 @@ fn a14_orders_are_looked_for_in_what_is_kept_too() {
         format!("{}{}{order}", secret.repeat(12), "ab ".repeat(2_500)),
     ] {
         let mut value = json!({ "t": text });
-        let flags = clean_json(&mut value, &Bounds::default());
+        let flags = clean_json(&mut value, &JsonBounds::default());
         let kept = value["t"].as_str().unwrap();
         assert!(kept.contains("previous instructions"), "{kept:?}");
         assert_eq!(counts(&flags)[2], 1, "{text:?} {flags:?}");
     }
     let mut behind = json!({ "t": format!("{} {order}", "ab ".repeat(3_000)) });
-    let flags = clean_json(&mut behind, &Bounds::default());
+    let flags = clean_json(&mut behind, &JsonBounds::default());
     assert_eq!(counts(&flags)[2], 0, "what is cut off says nothing");
 }
 
@@ -128,16 +130,16 @@ fn a21_a_secret_is_found_by_its_key_and_behind_hidden_characters() {
         "accessKeyId": "AKIAEXAMPLE00000001",
         "text": "gh\u{200b}p_0123456789abcdefghijABCDEFGHIJ012345",
     });
-    let flags = clean_json(&mut value, &Bounds::default());
+    let flags = clean_json(&mut value, &JsonBounds::default());
     assert_eq!(value["clientSecret"], "[redacted:secret_field]");
     assert_eq!(value["DBPassword"], "[redacted:secret_field]");
     assert_eq!(value["accessKeyId"], "AKIAEXAMPLE00000001");
     assert_eq!(value["text"], "[redacted:github_token]");
-    assert!(flags.contains(&Flag::Redacted { count: 3 }));
+    assert!(flags.contains(&ContentFlag::Redacted { count: 3 }));
 }
 
 fn cleaned(mut value: Value) -> Value {
-    clean_json(&mut value, &Bounds::default());
+    clean_json(&mut value, &JsonBounds::default());
     value
 }
 
@@ -194,7 +196,9 @@ fn a21_a_secret_in_a_list_an_object_or_a_number_goes() {
     let mut kept =
         json!({ "password": ["evil.com"], "env": [{ "name": "pwd", "value": "evil.com" }] });
     let before = kept.clone();
-    clean_json_keeping(&mut kept, &Bounds::default(), &|text| text == "evil.com");
+    clean_json_except(&mut kept, &JsonBounds::default(), &|text| {
+        text == "evil.com"
+    });
     assert_eq!(kept, before, "typed values stay");
 }
 

@@ -1,6 +1,6 @@
 //! Patterns of secrets by the words before them: options of programs, and assignments to names of secrets.
 
-use super::Kind;
+use super::SecretPattern;
 
 /// Prefix of a program's name: the start of a word, with the path of the program. The end of a file name or URL does
 /// not match.
@@ -47,7 +47,7 @@ macro_rules! assigned {
     };
 }
 
-pub(super) const SECRETS: &[Kind] = &[
+pub(super) const SECRETS: &[SecretPattern] = &[
     // Names as separate words and joined: `--db-password`, `-ClientSecret`. `token` needs a qualifier, because other
     // tokens are positions in a list. Prompts, empty passwords and expressions do not match.
     (

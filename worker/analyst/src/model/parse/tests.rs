@@ -3,11 +3,11 @@ use serde_json::json;
 
 use super::*;
 use crate::model::schema::{PLAN, REFLECT, RESULT};
-use nightshift_llm::chat::{Part, StopReason, Usage};
+use nightshift_llm::chat::{ChatPart, StopReason, Usage};
 
 fn answer(text: &str) -> ChatAnswer {
     ChatAnswer {
-        parts: vec![Part::text(text)],
+        parts: vec![ChatPart::text(text)],
         structured: None,
         stop: StopReason::Done,
         usage: Usage::default(),
@@ -19,7 +19,7 @@ fn answer(text: &str) -> ChatAnswer {
 }
 
 fn result(text: &str) -> Result<Value, Vec<String>> {
-    read(&answer(text), &RESULT)
+    parse_answer(&answer(text), &RESULT)
 }
 
 const WHOLE: &str = r#"{"outcome": "met", "summary": "a, ] and } in \"text\"", "findings": []}"#;
@@ -51,7 +51,7 @@ fn r2_arguments_may_come_as_an_object_or_as_a_string() {
         let text = json!({"reasoning": "", "mode": "planned", "objective": "o", "steps": [{"id": "s1",
             "description": "d", "expected": "", "tools": [], "depends_on": [], "key": false,
             "calls": [{"tool": "t", "arguments": arguments}]}]});
-        read::<Value>(&answer(&text.to_string()), &PLAN).unwrap()["steps"][0]["calls"][0]["arguments"].clone()
+        parse_answer::<Value>(&answer(&text.to_string()), &PLAN).unwrap()["steps"][0]["calls"][0]["arguments"].clone()
     };
     let pairs = json!([{"name": "ip", "value": "192.0.2.1"}]);
     assert_eq!(plan(pairs.clone()), pairs);
@@ -62,7 +62,7 @@ fn r2_arguments_may_come_as_an_object_or_as_a_string() {
 #[test]
 fn a_missing_step_is_null_and_words_stay_words() {
     let text = r#"{"achieved": false, "insights": ["{not json"], "plan_updates": [{"type": "cancel_step", "reason": "r", "id": "s2"}]}"#;
-    let read: Value = read(&answer(text), &REFLECT).unwrap();
+    let read: Value = parse_answer(&answer(text), &REFLECT).unwrap();
     assert_eq!(read["plan_updates"][0]["step"], Value::Null);
     assert_eq!(read["insights"][0], "{not json");
 }
@@ -91,7 +91,7 @@ fn what_does_not_fit_is_told_with_its_place() {
 fn the_providers_own_value_counts_before_the_text() {
     let mut one = answer("not this");
     one.structured = serde_json::from_str(WHOLE).ok();
-    assert!(read::<Value>(&one, &RESULT).is_ok());
+    assert!(parse_answer::<Value>(&one, &RESULT).is_ok());
 }
 
 proptest! {

@@ -5,26 +5,26 @@
 
 use std::collections::BTreeMap;
 
-use super::values::Kind;
+use super::values::PseudonymKind;
 use super::{begins_word, escaped};
 
 /// A value to hide, with its place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct NameMatch {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: PseudonymKind,
 }
 
 /// Values to look for.
-pub(super) struct Names {
+pub(super) struct NameIndex {
     /// Values as a text or JSON spells them, folded and sorted.
-    sorted: Vec<(String, Kind)>,
+    sorted: Vec<(String, PseudonymKind)>,
 }
 
-impl Names {
+impl NameIndex {
     /// Takes the values of a map by folded spelling.
-    pub(super) fn new(values: &BTreeMap<String, Kind>) -> Self {
+    pub(super) fn new(values: &BTreeMap<String, PseudonymKind>) -> Self {
         let mut all = values.clone();
         for (value, kind) in values {
             all.entry(escaped(value)).or_insert(*kind);
@@ -35,15 +35,15 @@ impl Names {
     }
 
     /// Returns the first value at or after a position.
-    pub(super) fn next(&self, text: &str, from: usize) -> Option<Found> {
+    pub(super) fn find_next(&self, text: &str, from: usize) -> Option<NameMatch> {
         let places = text.get(from..)?.char_indices().map(|(at, _)| from + at);
         places
             .filter(|at| begins_word(text, *at))
-            .find_map(|at| self.at(text, at))
+            .find_map(|at| self.longest_at(text, at))
     }
 
     /// Returns the longest value that begins here and ends at the end of a word.
-    fn at(&self, text: &str, start: usize) -> Option<Found> {
+    fn longest_at(&self, text: &str, start: usize) -> Option<NameMatch> {
         let mut left = self.sorted.as_slice();
         let mut depth = 0;
         let mut found = None;
@@ -63,7 +63,7 @@ impl Names {
             let is_end = !chars.peek().is_some_and(|next| next.is_alphanumeric());
             // The shortest of the values with this prefix comes first.
             if value.len() == depth && is_end {
-                found = Some(Found {
+                found = Some(NameMatch {
                     start,
                     end,
                     kind: *kind,
@@ -75,8 +75,12 @@ impl Names {
 }
 
 /// Returns the values of a sorted list, all equal before `depth`, that have this byte there.
-fn narrowed(list: &[(String, Kind)], depth: usize, byte: u8) -> &[(String, Kind)] {
-    let at = |value: &(String, Kind)| value.0.as_bytes().get(depth).copied();
+fn narrowed(
+    list: &[(String, PseudonymKind)],
+    depth: usize,
+    byte: u8,
+) -> &[(String, PseudonymKind)] {
+    let at = |value: &(String, PseudonymKind)| value.0.as_bytes().get(depth).copied();
     if list.first().and_then(at) == Some(byte) && list.last().and_then(at) == Some(byte) {
         return list;
     }
@@ -100,15 +104,17 @@ fn fold(c: char) -> impl Iterator<Item = char> {
 mod tests {
     use super::*;
 
-    fn names(values: &[&str]) -> Names {
-        let values = values.iter().map(|value| (folded(value), Kind::Principal));
-        Names::new(&values.collect())
+    fn names(values: &[&str]) -> NameIndex {
+        let values = values
+            .iter()
+            .map(|value| (folded(value), PseudonymKind::Principal));
+        NameIndex::new(&values.collect())
     }
 
-    fn all(names: &Names, text: &str) -> Vec<String> {
+    fn all(names: &NameIndex, text: &str) -> Vec<String> {
         let mut found = Vec::new();
         let mut from = 0;
-        while let Some(one) = names.next(text, from) {
+        while let Some(one) = names.find_next(text, from) {
             found.push(text.get(one.start..one.end).unwrap().to_owned());
             from = one.end;
         }
@@ -134,7 +140,7 @@ mod tests {
         ] {
             assert_eq!(all(&names, text), found, "{text}");
         }
-        assert_eq!(all(&Names::new(&BTreeMap::new()), "alice"), [""; 0]);
+        assert_eq!(all(&NameIndex::new(&BTreeMap::new()), "alice"), [""; 0]);
     }
 
     #[test]

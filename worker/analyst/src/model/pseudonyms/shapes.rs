@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use ipnet::IpNet;
 use regex::{Captures, Regex};
 
-use super::names::Found;
-use super::values::Kind;
+use super::names::NameMatch;
+use super::values::PseudonymKind;
 use super::{ends_escape, is_word};
 
 /// E-mail addresses match whole, though a name within one is hidden too; the rest might be an address by itself.
@@ -34,12 +34,12 @@ const INTERNAL: [&str; 7] = [
 ];
 
 /// Searches for these shapes.
-pub(super) struct Shapes {
+pub(super) struct ShapeMatcher {
     pattern: &'static Regex,
     ranges: Vec<IpNet>,
 }
 
-impl Shapes {
+impl ShapeMatcher {
     /// Creates a search that includes the public ranges of the organisation.
     pub(super) fn new(ranges: &[IpNet]) -> Result<Self, String> {
         let mut all = ranges.to_vec();
@@ -54,7 +54,7 @@ impl Shapes {
     }
 
     /// Returns the first match at or after a position.
-    pub(super) fn next(&self, text: &str, mut from: usize) -> Option<Found> {
+    pub(super) fn find_next(&self, text: &str, mut from: usize) -> Option<NameMatch> {
         loop {
             let found = self.pattern.captures_at(text, from)?;
             let whole = found.get(0)?;
@@ -64,27 +64,27 @@ impl Shapes {
                 .then(|| self.kind(&found, whole.as_str()))
                 .flatten();
             if let Some(kind) = kind {
-                return Some(Found { start, end, kind });
+                return Some(NameMatch { start, end, kind });
             }
             let next = whole.as_str().chars().next();
             from = start + next.map_or(1, char::len_utf8);
         }
     }
 
-    fn kind(&self, found: &Captures<'_>, text: &str) -> Option<Kind> {
+    fn kind(&self, found: &Captures<'_>, text: &str) -> Option<PseudonymKind> {
         if found.name("mail").is_some() {
-            return Some(Kind::Principal);
+            return Some(PseudonymKind::Principal);
         }
         if found.name("account").is_some() {
-            return Some(Kind::Account);
+            return Some(PseudonymKind::Account);
         }
         if found.name("host").is_some() {
-            return Some(Kind::Host);
+            return Some(PseudonymKind::Host);
         }
         let address: IpAddr = text.parse().ok()?;
         self.ranges
             .iter()
             .any(|range| range.contains(&address))
-            .then_some(Kind::Address)
+            .then_some(PseudonymKind::Address)
     }
 }

@@ -1,29 +1,31 @@
 mod hostile;
 
 use nightshift_engine::fold::fold;
-use nightshift_engine::question::Setting;
+use nightshift_engine::question::QuestionContext;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::model::tests::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};
-use crate::model::tests::world::{World, sample, usual};
-use nightshift_llm::chat::{Asked, CallPart, ChatMessage};
+use crate::model::tests::case_fixture::{ModelCase, sample, usual};
+use crate::model::tests::scripted::{
+    ScriptedChatModel, conclusion, makes, plan, request_text, result, says, step,
+};
+use nightshift_llm::chat::{ChatMessage, QuestionKind, ToolCallPart};
 
-fn mask(names: &[&str]) -> Mask {
+fn mask(names: &[&str]) -> Pseudonymizer {
     let raw = json!({"owner": "alice", "user_name": "CORP\\bob", "hostname": "db-7"});
     mask_of(raw, names).unwrap()
 }
 
-fn mask_of(raw: Value, names: &[&str]) -> Result<Mask, String> {
-    let question = fold(&World::miner().events()).plan_question().unwrap();
+fn mask_of(raw: Value, names: &[&str]) -> Result<Pseudonymizer, String> {
+    let question = fold(&ModelCase::miner().events()).plan_question().unwrap();
     let mut alert = sample("scc-crypto-miner");
     alert.raw = raw.into();
-    let setting: Setting = question.setting.clone();
-    let about = About {
-        setting: &setting,
+    let setting: QuestionContext = question.context.clone();
+    let about = PromptContext {
+        question: &setting,
         alert: &std::sync::Arc::new(alert),
-        past: None,
+        past_cases: None,
         steps: &[],
         step: None,
         tools: &question.tools,
@@ -32,7 +34,7 @@ fn mask_of(raw: Value, names: &[&str]) -> Result<Mask, String> {
         names: names.iter().map(ToString::to_string).collect(),
         ranges: vec!["203.0.113.0/24".parse().unwrap()],
     };
-    Mask::new(&settings, &about)
+    Pseudonymizer::new(&settings, &about)
 }
 
 #[test]
@@ -52,31 +54,35 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
         (r#"{"path":"C:\\nalice"}"#, 0),
     ] {
         let masked = mask.hide_data(text, true).into_owned();
-        let tokens = TOKENS.as_ref().unwrap().find_iter(&masked).count();
+        let tokens = PSEUDONYM_PATTERN
+            .as_ref()
+            .unwrap()
+            .find_iter(&masked)
+            .count();
         assert_eq!(tokens, hidden, "{text} became {masked}");
-        assert_eq!(mask.show(&masked, true), text);
+        assert_eq!(mask.reveal(&masked, true), text);
     }
 }
 
 /// A reader of a prompt knows all of it, and accounts and addresses are few enough to try one by one.
 #[test]
 fn what_a_prompt_tells_does_not_say_which_value_a_token_stands_for() {
-    let question = fold(&World::miner().events()).plan_question().unwrap();
+    let question = fold(&ModelCase::miner().events()).plan_question().unwrap();
     let token = |key: &str| {
-        let mut setting: Setting = question.setting.clone();
+        let mut setting: QuestionContext = question.context.clone();
         setting.pseudonym_key = key.into();
-        let about = About {
-            setting: &setting,
+        let about = PromptContext {
+            question: &setting,
             alert: &question.alert,
-            past: None,
+            past_cases: None,
             steps: &[],
             step: None,
             tools: &question.tools,
         };
-        let mask = Mask::new(&PseudonymSettings::default(), &about).unwrap();
+        let mask = Pseudonymizer::new(&PseudonymSettings::default(), &about).unwrap();
         mask.hide_data("10.1.2.3", false).into_owned()
     };
-    let delimiter = question.setting.delimiter.to_string();
+    let delimiter = question.context.delimiter.to_string();
     assert!(token("drawn").starts_with("address-"), "{}", token("drawn"));
     assert_eq!(token("drawn"), token("drawn"));
     assert_ne!(token("drawn"), token("drawn anew"));
@@ -84,12 +90,12 @@ fn what_a_prompt_tells_does_not_say_which_value_a_token_stands_for() {
 }
 
 /// Hides values in a text that shows these values, which stand under keys.
-fn shown(raw: Value, text: &str) -> String {
+fn masked_raw(raw: Value, text: &str) -> String {
     let hidden = mask_of(raw, &[])
         .unwrap()
         .hide_data(text, true)
         .into_owned();
-    TOKENS
+    PSEUDONYM_PATTERN
         .as_ref()
         .unwrap()
         .replace_all(&hidden, |found: &Captures<'_>| {
@@ -154,7 +160,7 @@ fn a_host_is_hidden_without_its_port_and_path_and_a_name_with_its_parts() {
             "localhost 80",
         ),
     ] {
-        assert_eq!(shown(raw.clone(), text), hidden, "{raw}");
+        assert_eq!(masked_raw(raw.clone(), text), hidden, "{raw}");
     }
 }
 
@@ -168,13 +174,13 @@ fn names_stand_under_the_ends_of_keys_and_in_objects_below_them() {
         json!({"user": [{"id": "alice"}], "instance": {"id": "payments-db", "state": "on"}}),
     ] {
         assert_eq!(
-            shown(raw.clone(), "alice on payments-db is on"),
+            masked_raw(raw.clone(), "alice on payments-db is on"),
             "[principal] on [host] is on",
             "{raw}"
         );
     }
     assert_eq!(
-        shown(json!({"project_name": "blue-sky"}), "blue-sky"),
+        masked_raw(json!({"project_name": "blue-sky"}), "blue-sky"),
         "[account]"
     );
     let ordinary = json!({
@@ -184,7 +190,7 @@ fn names_stand_under_the_ends_of_keys_and_in_objects_below_them() {
         "process": {"name": "miner", "user": "NT AUTHORITY\\SYSTEM"},
     });
     let text = ordinary.to_string();
-    assert_eq!(shown(ordinary, &text), text);
+    assert_eq!(masked_raw(ordinary, &text), text);
 }
 
 #[test]
@@ -192,7 +198,7 @@ fn a_mail_address_behind_an_escape_is_the_one_that_it_is() {
     let mask = mask(&[]);
     let principal = |text: &str| {
         let hidden = mask.hide_data(text, true).into_owned();
-        assert_eq!(mask.show(&hidden, true), text);
+        assert_eq!(mask.reveal(&hidden, true), text);
         (token(&hidden, "principal-"), hidden)
     };
     let (alice, _) = principal("alice@corp.com");
@@ -220,19 +226,19 @@ fn arguments_of_a_call_are_no_json_text_and_have_the_same_tokens() {
     let mask = mask(&[]);
     let hidden = mask.hide_data(r#"{"user":"CORP\\bob"}"#, true).into_owned();
     let arguments = json!({"user": "CORP\\bob"});
-    let call = CallPart {
+    let call = ToolCallPart {
         id: "c1".into(),
         name: "log_search".into(),
-        arguments: Arguments::Object(arguments.as_object().unwrap().clone()),
+        arguments: CallArguments::Object(arguments.as_object().unwrap().clone()),
         opaque: None,
     };
     let request = ChatRequest {
-        asked: Asked::Turn,
+        question: QuestionKind::Turn,
         urgent: false,
         system: "You look into alerts.".into(),
         messages: vec![ChatMessage {
-            role: Role::Assistant,
-            parts: vec![Part::Call(call)],
+            role: ChatRole::Assistant,
+            parts: vec![ChatPart::Call(call)],
         }],
         tools: std::sync::Arc::default(),
         may_call: true,
@@ -240,16 +246,16 @@ fn arguments_of_a_call_are_no_json_text_and_have_the_same_tokens() {
         max_output_tokens: 100,
         deadline: tokio::time::Instant::now(),
     };
-    let masked = mask.request(&request);
-    let Part::Call(call) = &masked.messages[0].parts[0] else {
+    let masked = mask.mask_request(&request);
+    let ChatPart::Call(call) = &masked.messages[0].parts[0] else {
         panic!("{masked:?}");
     };
-    let Arguments::Object(arguments) = &call.arguments else {
+    let CallArguments::Object(arguments) = &call.arguments else {
         panic!("{call:?}");
     };
     let name = arguments["user"].as_str().unwrap();
     assert_eq!(name, token(&hidden, "principal-"));
-    assert_eq!(mask.show(name, false), r"CORP\bob");
+    assert_eq!(mask.reveal(name, false), r"CORP\bob");
 }
 
 #[test]
@@ -262,7 +268,7 @@ fn a_value_has_one_token_in_all_questions_of_its_case() {
 
 /// Returns the first token of a kind in a text.
 fn token(text: &str, word: &str) -> String {
-    let tokens = TOKENS.as_ref().unwrap();
+    let tokens = PSEUDONYM_PATTERN.as_ref().unwrap();
     tokens
         .find_iter(text)
         .map(|one| one.as_str().to_owned())
@@ -272,20 +278,22 @@ fn token(text: &str, word: &str) -> String {
 
 /// Answers as a model that writes, requests and quotes tokens.
 fn speaks_in_tokens(request: &ChatRequest) -> ChatAnswer {
-    let text = said(request);
-    match request.asked {
-        Asked::Plan => plan(
+    let text = request_text(request);
+    match request.question {
+        QuestionKind::Plan => plan(
             &format!("Who runs {}?", token(&text, "host-")),
             vec![step("s1", "Look", &[])],
         ),
-        Asked::Turn if request.messages.len() == 1 => {
+        QuestionKind::Turn if request.messages.len() == 1 => {
             makes(&[("asset_lookup", json!({"indicator": token(&text, "host-")}))])
         }
-        Asked::Turn => {
+        QuestionKind::Turn => {
             let (_, results) = text.split_once("\"assets\"").unwrap();
             result("met", &format!("{} owns it", token(results, "principal-")))
         }
-        Asked::Reflect => says(&json!({"achieved": true, "insights": [], "plan_updates": []})),
+        QuestionKind::Reflect => {
+            says(&json!({"achieved": true, "insights": [], "plan_updates": []}))
+        }
         _ => {
             let (_, results) = text.split_once("\"assets\"").unwrap();
             conclusion("true_positive", "E2", &token(results, "address-"))
@@ -295,7 +303,7 @@ fn speaks_in_tokens(request: &ChatRequest) -> ChatAnswer {
 
 #[test]
 fn the_engine_sees_no_token_and_the_model_no_value() {
-    let mut world = World::miner();
+    let mut world = ModelCase::miner();
     world.settings.pseudonyms = Some(PseudonymSettings {
         names: vec!["production-project-12345".into()],
         ranges: Vec::new(),
@@ -307,12 +315,14 @@ fn the_engine_sees_no_token_and_the_model_no_value() {
         ),
         _ => usual(call),
     });
-    let ran = world.run(Scripted::new(|request| Ok(speaks_in_tokens(request))));
+    let ran = world.run(ScriptedChatModel::new(|request| {
+        Ok(speaks_in_tokens(request))
+    }));
     let journal = serde_json::to_string(&ran.state.plan).unwrap()
         + &format!("{:?} {:?}", ran.state.evidence, ran.state.work);
     assert!(journal.contains("parts"), "memos are looked at too");
     assert!(
-        TOKENS.as_ref().unwrap().find(&journal).is_none(),
+        PSEUDONYM_PATTERN.as_ref().unwrap().find(&journal).is_none(),
         "{journal}"
     );
     assert_eq!(ran.state.steps()[0].summary, "alice owns it");
@@ -322,7 +332,7 @@ fn the_engine_sees_no_token_and_the_model_no_value() {
         "the quote is put back and resolves"
     );
     for request in &ran.requests {
-        let text = format!("{}{}", request.system, said(request));
+        let text = format!("{}{}", request.system, request_text(request));
         for value in [
             "production-project-12345",
             "web-server-prod-01",
@@ -333,7 +343,7 @@ fn the_engine_sees_no_token_and_the_model_no_value() {
             let whole = text
                 .match_indices(value)
                 .any(|(at, _)| is_word(&text, at, at + value.len()));
-            assert!(!whole, "{value} in {:?}", request.asked);
+            assert!(!whole, "{value} in {:?}", request.question);
         }
         assert!(text.contains("185.220.101.42"), "what is outside stays");
     }
@@ -345,7 +355,7 @@ fn a_value_between_underscores_is_put_back() {
     for text in ["A@A.A_", "_10.0.0.1_", "__bob@a.example__"] {
         let hidden = mask.hide_data(text, true).into_owned();
         assert_ne!(hidden, text, "it is hidden");
-        assert_eq!(mask.show(&hidden, true), text);
+        assert_eq!(mask.reveal(&hidden, true), text);
     }
 }
 
@@ -360,7 +370,7 @@ proptest! {
         let mask = mask(&["corp.example"]);
         let text = json!({"rows": words, "joined": words.join(" ")}).to_string();
         let hidden = mask.hide_data(&text, true).into_owned();
-        prop_assert_eq!(mask.show(&hidden, true).into_owned(), text);
+        prop_assert_eq!(mask.reveal(&hidden, true).into_owned(), text);
         for value in ["alice", "444455556666", "10.0.0.1"] {
             let whole = hidden.match_indices(value).any(|(at, _)| is_word(&hidden, at, at + value.len()));
             prop_assert!(!whole, "{} in {}", value, hidden);

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use nightshift_alert::{Alert, IndicatorKind, Role};
+use nightshift_alert::{Alert, IndicatorKind, IndicatorRole};
 use serde_json::Value;
 
-use super::super::frame::About;
+use super::super::request_builder::PromptContext;
 use super::super::settings::PseudonymSettings;
-use super::keys::{is_called, kind_of};
+use super::keys::{is_name_key, kind_of};
 use super::names::folded;
 
 /// Kind of a hidden value. The token names it, so that the model still knows what it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PseudonymKind {
     Account,
     Principal,
     Host,
@@ -21,8 +21,8 @@ pub(super) enum Kind {
     Name,
 }
 
-impl Kind {
-    pub(super) const fn word(self) -> &'static str {
+impl PseudonymKind {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Account => "account",
             Self::Principal => "principal",
@@ -81,58 +81,58 @@ const GENERIC: &[&str] = &[
 ];
 
 /// Minimum length of a hidden value, in characters.
-const SHORTEST: usize = 3;
+const MIN_NAME_CHARS: usize = 3;
 
 /// Maximum length of a hidden value, in characters; a longer one is not a name.
-const LONGEST: usize = 256;
+const MAX_NAME_CHARS: usize = 256;
 
 /// Maximum number of values of one question, and of their bytes. The question is not asked above either.
-const MOST: usize = 4_096;
-const MOST_BYTES: usize = 256 << 10;
+const MAX_NAMES: usize = 4_096;
+const MAX_NAME_BYTES: usize = 256 << 10;
 
 /// Values by their folded spelling.
 #[derive(Default)]
-struct Values {
-    kinds: BTreeMap<String, Kind>,
+struct NameCollector {
+    kinds: BTreeMap<String, PseudonymKind>,
     bytes: usize,
     /// Names of the outside world, which logs have under the same keys as our own hosts.
     outside: BTreeSet<String>,
 }
 
 /// Returns the names that the operator gave.
-pub(super) fn own(settings: &PseudonymSettings) -> BTreeMap<String, Kind> {
+pub(super) fn operator_names(settings: &PseudonymSettings) -> BTreeMap<String, PseudonymKind> {
     let mut found = BTreeMap::new();
     for name in &settings.names {
-        for value in values(name, Kind::Name) {
-            found.insert(value, Kind::Name);
+        for value in names_in(name, PseudonymKind::Name) {
+            found.insert(value, PseudonymKind::Name);
         }
     }
     found
 }
 
 /// Returns the operator's names and the values of a question, or an error when there are too many.
-pub(super) fn of(
-    own: &BTreeMap<String, Kind>,
-    about: &About<'_>,
-) -> Result<BTreeMap<String, Kind>, String> {
-    let mut found = Values {
+pub(super) fn collect_names(
+    own: &BTreeMap<String, PseudonymKind>,
+    about: &PromptContext<'_>,
+) -> Result<BTreeMap<String, PseudonymKind>, String> {
+    let mut found = NameCollector {
         outside: outside(about.alert),
-        ..Values::default()
+        ..NameCollector::default()
     };
-    found.of_alert(about.alert);
-    found.under_keys(&about.alert.raw.value(), None);
+    found.add_alert(about.alert);
+    found.add_by_keys(&about.alert.raw.value(), None);
     let calls = about
         .steps
         .iter()
         .chain(about.step)
         .flat_map(|view| &view.calls);
     let evidence = calls.filter_map(|call| call.evidence.as_ref());
-    for evidence in evidence.chain(about.past) {
-        found.under_keys(&evidence.body.value(), None);
+    for evidence in evidence.chain(about.past_cases) {
+        found.add_by_keys(&evidence.body.value(), None);
     }
-    if found.is_too_much() {
+    if found.exceeds_limits() {
         return Err(format!(
-            "there are more names to hide than pseudonyms are made for ({MOST}, {MOST_BYTES} bytes)"
+            "there are more names to hide than pseudonyms are made for ({MAX_NAMES}, {MAX_NAME_BYTES} bytes)"
         ));
     }
     // The operator's kind of a value takes precedence over that of the data.
@@ -147,64 +147,64 @@ fn outside(alert: &Alert) -> BTreeSet<String> {
     let indicators = alert.indicators.iter();
     indicators
         .filter(|it| it.kind == IndicatorKind::Domain)
-        .filter(|it| matches!(it.role, Role::Actor | Role::Remote))
+        .filter(|it| matches!(it.role, IndicatorRole::Actor | IndicatorRole::Remote))
         .map(|it| folded(&it.value))
         .collect()
 }
 
-impl Values {
-    fn of_alert(&mut self, alert: &Alert) {
+impl NameCollector {
+    fn add_alert(&mut self, alert: &Alert) {
         let accounts = [&alert.account, &alert.account_name];
         for account in accounts.into_iter().flatten() {
-            self.add(account, Kind::Account);
+            self.add(account, PseudonymKind::Account);
         }
-        self.add(&alert.key.account, Kind::Account);
+        self.add(&alert.key.account, PseudonymKind::Account);
         for indicator in &alert.indicators {
             match indicator.kind {
                 IndicatorKind::Principal | IndicatorKind::Email | IndicatorKind::AccessKey => {
-                    self.add(&indicator.value, Kind::Principal);
+                    self.add(&indicator.value, PseudonymKind::Principal);
                 }
                 IndicatorKind::Instance
                 | IndicatorKind::Cluster
                 | IndicatorKind::Database
                 | IndicatorKind::Function
-                | IndicatorKind::Bucket => self.add(&indicator.value, Kind::Host),
+                | IndicatorKind::Bucket => self.add(&indicator.value, PseudonymKind::Host),
                 _ => {}
             }
         }
         for resource in &alert.resources {
             if let Some(name) = &resource.name {
-                self.add(name, Kind::Host);
+                self.add(name, PseudonymKind::Host);
             }
             if !resource.id.contains(['/', ':']) {
-                self.add(&resource.id, Kind::Host);
+                self.add(&resource.id, PseudonymKind::Host);
             }
         }
     }
 
-    fn under_keys(&mut self, value: &Value, kind: Option<Kind>) {
+    fn add_by_keys(&mut self, value: &Value, kind: Option<PseudonymKind>) {
         match value {
             Value::String(text) => {
                 if let Some(kind) = kind {
                     self.add(text, kind);
                 }
             }
-            Value::Array(list) => list.iter().for_each(|inner| self.under_keys(inner, kind)),
+            Value::Array(list) => list.iter().for_each(|inner| self.add_by_keys(inner, kind)),
             Value::Object(map) => {
                 for (key, inner) in map {
                     // The name of an object has the kind of the object's own key: `"user": {"name": …}`.
-                    let of_object = kind.filter(|_| is_called(key));
-                    self.under_keys(inner, kind_of(key).or(of_object));
+                    let of_object = kind.filter(|_| is_name_key(key));
+                    self.add_by_keys(inner, kind_of(key).or(of_object));
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn add(&mut self, text: &str, kind: Kind) {
-        for value in values(text, kind) {
-            let is_outside = kind == Kind::Host && self.outside.contains(&value);
-            if !is_outside && !self.is_too_much() && !self.kinds.contains_key(&value) {
+    fn add(&mut self, text: &str, kind: PseudonymKind) {
+        for value in names_in(text, kind) {
+            let is_outside = kind == PseudonymKind::Host && self.outside.contains(&value);
+            if !is_outside && !self.exceeds_limits() && !self.kinds.contains_key(&value) {
                 self.bytes += value.len();
                 self.kinds.insert(value, kind);
             }
@@ -212,21 +212,23 @@ impl Values {
     }
 
     /// Returns whether there are more values than can be hidden. No further ones are taken then.
-    fn is_too_much(&self) -> bool {
-        self.kinds.len() > MOST || self.bytes > MOST_BYTES
+    fn exceeds_limits(&self) -> bool {
+        self.kinds.len() > MAX_NAMES || self.bytes > MAX_NAME_BYTES
     }
 }
 
 /// Returns the parts of a text that are hidden, folded, or nothing where the text is not a name.
-fn values(text: &str, kind: Kind) -> Vec<String> {
-    let folded = parts(text, kind).into_iter().map(|it| folded(it.trim()));
+fn names_in(text: &str, kind: PseudonymKind) -> Vec<String> {
+    let folded = name_parts(text, kind)
+        .into_iter()
+        .map(|it| folded(it.trim()));
     folded.filter(|value| is_name(value)).collect()
 }
 
 fn is_name(value: &str) -> bool {
     let chars = value.chars().count();
     let is_number = chars < 6 && value.parse::<f64>().is_ok();
-    (SHORTEST..=LONGEST).contains(&chars)
+    (MIN_NAME_CHARS..=MAX_NAME_CHARS).contains(&chars)
         && !GENERIC.contains(&value)
         && !value.ends_with(".amazonaws.com")
         && !is_number
@@ -235,21 +237,21 @@ fn is_name(value: &str) -> bool {
 
 /// Splits a text into candidates: the last name of a resource name or a path, the host of a URL or before a port,
 /// else the whole and the parts between colons.
-fn parts(text: &str, kind: Kind) -> Vec<&str> {
+fn name_parts(text: &str, kind: PseudonymKind) -> Vec<&str> {
     let text = text.trim().trim_end_matches('/');
     let url = text.split_once("://").map(|(_, rest)| rest);
     let rest = url.unwrap_or(text.trim_start_matches("//"));
     let first = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if text.starts_with("arn:") || first.ends_with("googleapis.com") {
-        return last(text, &['/', ':']);
+        return last_segment(text, &['/', ':']);
     }
     let host = first.rsplit('@').next().unwrap_or_default();
     let is_host = url.is_some() || without_port(host) != host;
-    if is_host && matches!(kind, Kind::Host | Kind::Name) {
+    if is_host && matches!(kind, PseudonymKind::Host | PseudonymKind::Name) {
         return vec![without_port(host)];
     }
     if url.is_some() {
-        return last(rest, &['/']);
+        return last_segment(rest, &['/']);
     }
     if text.contains('@') && text.contains('/') {
         return vec![text];
@@ -258,14 +260,14 @@ fn parts(text: &str, kind: Kind) -> Vec<&str> {
     let name = without_port(name);
     let mut parts = vec![name];
     if name.contains(char::is_whitespace) || name.starts_with("system:") {
-        parts.extend(last(name, &[':']));
+        parts.extend(last_segment(name, &[':']));
     } else if name.parse::<IpAddr>().is_err() {
         parts.extend(name.split(':'));
     }
     parts
 }
 
-fn last<'a>(text: &'a str, between: &[char]) -> Vec<&'a str> {
+fn last_segment<'a>(text: &'a str, between: &[char]) -> Vec<&'a str> {
     text.rsplit(between).next().into_iter().collect()
 }
 

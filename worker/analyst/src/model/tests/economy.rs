@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::allowance::Allowance;
+use nightshift_engine::case_budget::CaseBudget;
 use nightshift_engine::fold::fold;
-use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::limits::{Cost, TriageLimits};
 use nightshift_engine::port::Analyst;
 use nightshift_engine::strategy::History;
 use serde_json::{Value, json};
 
-use super::scripted::{Scripted, makes, plan, result, said, says, step};
+use super::case_fixture::{ModelCase, analyst, opened, sample};
+use super::scripted::{ScriptedChatModel, makes, plan, request_text, result, says, step};
 use super::worked_example::{example, is_of};
-use super::world::{World, analyst, opened, sample};
-use crate::model::Settings;
-use crate::model::compaction::size;
-use crate::model::excerpt::FIELD_BYTES;
+use crate::model::ModelSettings;
+use crate::model::compaction::request_tokens;
+use crate::model::excerpt::MAX_FIELD_BYTES;
 use crate::model::tokens::tokens;
-use crate::playbook::Playbooks;
-use nightshift_llm::chat::{Asked, ChatRequest, Part, Role};
+use crate::playbook::PlaybookSet;
+use nightshift_llm::chat::{ChatPart, ChatRequest, ChatRole, QuestionKind};
 
 /// Returns a request in the order in which providers read it, without the output schema.
 pub(super) fn bytes(request: &ChatRequest) -> String {
@@ -29,7 +29,7 @@ pub(super) fn bytes(request: &ChatRequest) -> String {
         ));
     }
     out.push_str(&request.system);
-    out.push_str(&said(request));
+    out.push_str(&request_text(request));
     out
 }
 
@@ -59,9 +59,9 @@ fn measure(requests: &[ChatRequest]) -> (usize, usize, u64) {
 
 #[test]
 fn requests_of_a_case_share_their_prefix() {
-    let mut world = World::miner();
-    world.playbooks = Some(Arc::new(Playbooks::shipped()));
-    let ran = world.run(Scripted::new(|request| Ok(example(request))));
+    let mut world = ModelCase::miner();
+    world.playbooks = Some(Arc::new(PlaybookSet::shipped()));
+    let ran = world.run(ScriptedChatModel::new(|request| Ok(example(request))));
     let (all, new, new_tokens) = measure(&ran.requests);
     let share = 100 - 100 * new / all;
     println!(
@@ -72,9 +72,9 @@ fn requests_of_a_case_share_their_prefix() {
     for request in &ran.requests {
         println!(
             "{:?}: {} bytes, {} tokens",
-            request.asked,
+            request.question,
             bytes(request).len(),
-            size(request)
+            request_tokens(request)
         );
     }
     assert!(share >= 70, "{share} %");
@@ -82,7 +82,7 @@ fn requests_of_a_case_share_their_prefix() {
     let plain: Vec<ChatRequest> = ran
         .requests
         .iter()
-        .filter(|one| one.asked != Asked::Reflect && !is_of(&said(one), "s4"))
+        .filter(|one| one.question != QuestionKind::Reflect && !is_of(&request_text(one), "s4"))
         .cloned()
         .collect();
     let (all, new, _) = measure(&plain);
@@ -104,11 +104,11 @@ fn requests_of_a_case_share_their_prefix() {
 
 /// Runs a step that makes the same kind of call in each turn, with large answers.
 fn long_step(window: u64, turns: u32) -> Vec<ChatRequest> {
-    let mut world = World::miner();
-    world.opened.limits = Limits {
+    let mut world = ModelCase::miner();
+    world.opened.limits = TriageLimits {
         turns,
         tokens: 100_000_000,
-        ..Limits::default()
+        ..TriageLimits::default()
     };
     world.answers = Box::new(|call| {
         let limit = call
@@ -123,11 +123,11 @@ fn long_step(window: u64, turns: u32) -> Vec<ChatRequest> {
             .collect();
         Ok(json!({"rows": rows}))
     });
-    let model = Scripted::new(move |request| {
+    let model = ScriptedChatModel::new(move |request| {
         let turn = request.messages.len() / 2 + 1;
-        Ok(match request.asked {
-            Asked::Plan => plan("o", vec![step("s1", "Read the logs", &["audit_logs"])]),
-            Asked::Turn if request.may_call => {
+        Ok(match request.question {
+            QuestionKind::Plan => plan("o", vec![step("s1", "Read the logs", &["audit_logs"])]),
+            QuestionKind::Turn if request.may_call => {
                 let call = |limit: usize| {
                     (
                         "audit_logs",
@@ -136,15 +136,17 @@ fn long_step(window: u64, turns: u32) -> Vec<ChatRequest> {
                 };
                 makes(&[call(turn * 2), call(turn * 2 + 1)])
             }
-            Asked::Turn => result("met", "read"),
-            Asked::Reflect => says(&json!({"achieved": true, "insights": [], "plan_updates": []})),
+            QuestionKind::Turn => result("met", "read"),
+            QuestionKind::Reflect => {
+                says(&json!({"achieved": true, "insights": [], "plan_updates": []}))
+            }
             _ => example(request),
         })
     });
     let ran = world.run(model.with_window(window));
     ran.requests
         .into_iter()
-        .filter(|one| one.asked == Asked::Turn)
+        .filter(|one| one.question == QuestionKind::Turn)
         .collect()
 }
 
@@ -153,14 +155,18 @@ fn r1_compaction_keeps_the_first_message_and_never_parts_a_call_from_its_result(
     let window = 60_000;
     let turns = long_step(window, 12);
     assert_eq!(turns.len(), 12);
-    let first = said(&turns[0]);
+    let first = request_text(&turns[0]);
     let objective = first.split("Left for this case").next().unwrap();
     let mut left_out = 0;
     for request in &turns {
         // Pairing of calls and results is checked for every request.
-        assert!(size(request) <= window / 4 * 3, "{}", size(request));
         assert!(
-            said(request).starts_with(objective),
+            request_tokens(request) <= window / 4 * 3,
+            "{}",
+            request_tokens(request)
+        );
+        assert!(
+            request_text(request).starts_with(objective),
             "the first message is never touched"
         );
         let last = request.messages.last().unwrap();
@@ -169,24 +175,24 @@ fn r1_compaction_keeps_the_first_message_and_never_parts_a_call_from_its_result(
             !whole.contains("left out here"),
             "the newest results are whole"
         );
-        left_out += said(request).matches("left out here").count();
+        left_out += request_text(request).matches("left out here").count();
     }
     assert!(
         left_out > 0,
         "nothing had to be left out: the test shows nothing"
     );
-    let text = said(turns.last().unwrap());
+    let text = request_text(turns.last().unwrap());
     assert!(
         text.contains("[left out here to save room: E2. Read it again with evidence_read.]"),
         "{text}"
     );
 }
 
-fn said_parts(parts: &[Part]) -> String {
+fn said_parts(parts: &[ChatPart]) -> String {
     parts
         .iter()
         .filter_map(|part| match part {
-            Part::Text { text, .. } | Part::Result { text, .. } => Some(text.as_str()),
+            ChatPart::Text { text, .. } | ChatPart::Result { text, .. } => Some(text.as_str()),
             _ => None,
         })
         .collect()
@@ -206,9 +212,9 @@ fn what_was_left_out_stays_so_and_most_turns_only_add() {
 
 #[test]
 fn results_of_earlier_steps_are_cut_alike_in_most_turns_whatever_is_left() {
-    let mut world = World::miner();
+    let mut world = ModelCase::miner();
     world.opened.limits.tokens = 60_000;
-    world.opened.conduct.history = History::Full;
+    world.opened.options.history = History::Full;
     world.answers = Box::new(|call| {
         let is_first = !call.arguments.contains_key("limit");
         let many = if is_first { 600 } else { 1 };
@@ -217,33 +223,35 @@ fn results_of_earlier_steps_are_cut_alike_in_most_turns_whatever_is_left() {
             .collect();
         Ok(json!({"rows": rows}))
     });
-    let ran = world.run(Scripted::new(|request| {
-        let text = said(request);
-        Ok(match request.asked {
-            Asked::Plan => {
+    let ran = world.run(ScriptedChatModel::new(|request| {
+        let text = request_text(request);
+        Ok(match request.question {
+            QuestionKind::Plan => {
                 let mut second = step("s2", "Read on", &["audit_logs"]);
                 second["depends_on"] = json!(["s1"]);
                 plan("o", vec![step("s1", "Read", &["audit_logs"]), second])
             }
-            Asked::Turn if is_of(&text, "s2") && request.may_call => {
+            QuestionKind::Turn if is_of(&text, "s2") && request.may_call => {
                 let limit = request.messages.len();
                 let more = json!({"ip": "185.220.101.42", "limit": limit});
                 makes(&[("audit_logs", more)])
             }
-            Asked::Turn if request.messages.len() == 1 => {
+            QuestionKind::Turn if request.messages.len() == 1 => {
                 makes(&[("audit_logs", json!({"ip": "185.220.101.42"}))])
             }
-            Asked::Turn => result("met", "read"),
-            Asked::Reflect => says(&json!({"achieved": false, "insights": [], "plan_updates": []})),
+            QuestionKind::Turn => result("met", "read"),
+            QuestionKind::Reflect => {
+                says(&json!({"achieved": false, "insights": [], "plan_updates": []}))
+            }
             _ => example(request),
         })
     }));
     let turns: Vec<ChatRequest> = ran
         .requests
         .into_iter()
-        .filter(|one| one.asked == Asked::Turn && is_of(&said(one), "s2"))
+        .filter(|one| one.question == QuestionKind::Turn && is_of(&request_text(one), "s2"))
         .collect();
-    assert!(turns.len() >= 6 && said(&turns[0]).contains("[cut:"));
+    assert!(turns.len() >= 6 && request_text(&turns[0]).contains("[cut:"));
     assert!(edits(&turns) <= 1, "{}", edits(&turns));
 }
 
@@ -251,13 +259,13 @@ fn results_of_earlier_steps_are_cut_alike_in_most_turns_whatever_is_left() {
 fn edits(turns: &[ChatRequest]) -> usize {
     turns
         .windows(2)
-        .filter(|pair| !said(&pair[1]).starts_with(&said(&pair[0])))
+        .filter(|pair| !request_text(&pair[1]).starts_with(&request_text(&pair[0])))
         .count()
 }
 
 #[test]
 fn r1_a_result_takes_its_share_of_the_window_and_can_be_read_on() {
-    let mut world = World::miner();
+    let mut world = ModelCase::miner();
     world.answers = Box::new(|call| match call.tool.as_str() {
         "past_cases" => Ok(json!({"cases": []})),
         _ => Ok(
@@ -265,18 +273,18 @@ fn r1_a_result_takes_its_share_of_the_window_and_can_be_read_on() {
         ),
     });
     let ran = world.run(
-        Scripted::new(|request| {
-            let text = said(request);
-            Ok(match request.asked {
-                Asked::Plan => plan("o", vec![step("s1", "Read the logs", &["audit_logs"])]),
-                Asked::Turn if request.messages.len() == 1 => {
+        ScriptedChatModel::new(|request| {
+            let text = request_text(request);
+            Ok(match request.question {
+                QuestionKind::Plan => plan("o", vec![step("s1", "Read the logs", &["audit_logs"])]),
+                QuestionKind::Turn if request.messages.len() == 1 => {
                     makes(&[("audit_logs", json!({"ip": "185.220.101.42"}))])
                 }
-                Asked::Turn if !text.contains("event-2999") => makes(&[(
+                QuestionKind::Turn if !text.contains("event-2999") => makes(&[(
                     "evidence_read",
                     json!({"id": "E2", "filter": "event-2999", "offset": null}),
                 )]),
-                Asked::Turn => result("met", "found"),
+                QuestionKind::Turn => result("met", "found"),
                 _ => example(request),
             })
         })
@@ -285,14 +293,14 @@ fn r1_a_result_takes_its_share_of_the_window_and_can_be_read_on() {
     let last = ran
         .requests
         .iter()
-        .rfind(|one| one.asked == Asked::Turn)
+        .rfind(|one| one.question == QuestionKind::Turn)
         .unwrap();
     let results: Vec<&str> = last
         .messages
         .iter()
         .flat_map(|one| &one.parts)
         .filter_map(|part| match part {
-            Part::Result { text, .. } => Some(text.as_str()),
+            ChatPart::Result { text, .. } => Some(text.as_str()),
             _ => None,
         })
         .collect();
@@ -316,18 +324,21 @@ fn r1_a_result_takes_its_share_of_the_window_and_can_be_read_on() {
 #[test]
 fn a17_a_huge_alert_stays_within_the_window() {
     let mut alert = sample("scc-crypto-miner");
-    alert.raw = json!({"rows": (0..400).map(|n| json!({"n": n, "text": format!("{n} x y ").repeat(FIELD_BYTES / 4)})).collect::<Vec<_>>()}).into();
-    let world = World::of(alert);
-    let ran = world.run(Scripted::new(|request| Ok(example(request))).with_window(100_000));
+    alert.raw = json!({"rows": (0..400).map(|n| json!({"n": n, "text": format!("{n} x y ").repeat(MAX_FIELD_BYTES / 4)})).collect::<Vec<_>>()}).into();
+    let world = ModelCase::from_alert(alert);
+    let ran =
+        world.run(ScriptedChatModel::new(|request| Ok(example(request))).with_window(100_000));
     for request in &ran.requests {
         assert!(
-            size(request) < 75_000,
+            request_tokens(request) < 75_000,
             "{:?}: {}",
-            request.asked,
-            size(request)
+            request.question,
+            request_tokens(request)
         );
     }
-    assert!(said(&ran.requests[0]).contains("[cut: more with evidence_read {\"id\": \"E0\""));
+    assert!(
+        request_text(&ran.requests[0]).contains("[cut: more with evidence_read {\"id\": \"E0\"")
+    );
 }
 
 /// Prints the time of one question with a prompt of 40 KB, without an assertion (`cargo test --release --
@@ -337,19 +348,19 @@ async fn the_time_of_a_question_is_printed() {
     let mut alert = sample("scc-crypto-miner");
     alert.raw = json!({"finding": alert.raw.value(), "more": (0..300).map(|n| json!({"line": n,
         "text": format!("line {n} of a log that an alert carries with it, of some length")})).collect::<Vec<_>>()}).into();
-    let mut world = World::miner();
+    let mut world = ModelCase::miner();
     world.opened = opened(alert);
     let question = nightshift_engine::fold::fold(&world.events())
         .plan_question()
         .unwrap();
-    for playbooks in [None, Some(Arc::new(Playbooks::shipped()))] {
+    for playbooks in [None, Some(Arc::new(PlaybookSet::shipped()))] {
         let hints = if playbooks.is_some() {
             "with"
         } else {
             "without"
         };
-        let model = Arc::new(Scripted::new(|request| Ok(example(request))));
-        let analyst = analyst(model.clone(), Settings::default(), playbooks);
+        let model = Arc::new(ScriptedChatModel::new(|request| Ok(example(request))));
+        let analyst = analyst(model.clone(), ModelSettings::default(), playbooks);
         analyst.plan(&question).await.unwrap();
         let many = 20;
         let start = tokio::time::Instant::now();
@@ -362,22 +373,27 @@ async fn the_time_of_a_question_is_printed() {
             "{} bytes, {hints} hints: {took:?} a question",
             bytes(&request).len()
         );
-        assert!(request.messages.iter().all(|one| one.role == Role::User));
+        assert!(
+            request
+                .messages
+                .iter()
+                .all(|one| one.role == ChatRole::User)
+        );
     }
 }
 
 #[tokio::test]
 async fn a_case_whose_cap_is_spent_sends_no_further_request() {
-    let model = Arc::new(Scripted::new(|_: &ChatRequest| {
+    let model = Arc::new(ScriptedChatModel::new(|_: &ChatRequest| {
         Ok(says(&json!({"mode": "?"})))
     }));
-    let analyst = analyst(model.clone(), Settings::default(), None);
-    let mut question = fold(&World::miner().events()).plan_question().unwrap();
-    let limits = Limits {
+    let analyst = analyst(model.clone(), ModelSettings::default(), None);
+    let mut question = fold(&ModelCase::miner().events()).plan_question().unwrap();
+    let limits = TriageLimits {
         tokens: 1_000,
         ..question.limits
     };
-    question.setting.allowance = Allowance::new(limits, Cost::default());
+    question.context.budget = CaseBudget::new(limits, Cost::default());
     // One request may exceed the cap. Its answer cannot be parsed, and no budget is left for another.
     let none = analyst.plan(&question).await.unwrap_err();
     assert_eq!(
@@ -389,22 +405,22 @@ async fn a_case_whose_cap_is_spent_sends_no_further_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_waits_for_room_beside_others_and_keeps_its_time() {
-    let model = Arc::new(Scripted::new(|_: &ChatRequest| {
+    let model = Arc::new(ScriptedChatModel::new(|_: &ChatRequest| {
         Ok(plan(
             "Is it mining?",
             vec![step("s1", "Look", &["watchlist"])],
         ))
     }));
-    let analyst = analyst(model.clone(), Settings::default(), None);
-    let mut question = fold(&World::miner().events()).plan_question().unwrap();
-    let allowance = Allowance::new(question.limits, Cost::default());
-    question.setting.allowance = allowance.clone();
+    let analyst = analyst(model.clone(), ModelSettings::default(), None);
+    let mut question = fold(&ModelCase::miner().events()).plan_question().unwrap();
+    let allowance = CaseBudget::new(question.limits, Cost::default());
+    question.context.budget = allowance.clone();
     let all = Cost {
         input_tokens: question.limits.tokens,
         ..Cost::default()
     };
-    let other = allowance.leave(all).await.unwrap();
-    let secs = question.setting.question_secs;
+    let other = allowance.reserve_request(all).await.unwrap();
+    let secs = question.context.question_secs;
     let asked = analyst.plan(&question);
     tokio::pin!(asked);
     let waited = tokio::time::Duration::from_secs(secs * 2);

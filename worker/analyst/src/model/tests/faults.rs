@@ -10,24 +10,28 @@ use nightshift_engine::port::{Analyst, NoAnswer};
 use nightshift_engine::question::{AskError, PlanAnswer};
 use serde_json::{Value, json};
 
-use super::scripted::{Scripted, answer, conclusion, makes, plan, result, said, says, step};
+use super::case_fixture::{ModelCase, analyst};
+use super::scripted::{
+    ScriptedChatModel, answer, conclusion, makes, plan, request_text, result, says, step,
+};
 use super::worked_example::{example, is_of};
-use super::world::{World, analyst};
-use crate::model::Settings;
-use nightshift_llm::chat::{Asked, ChatAnswer, ChatError, ChatRequest, Failure, Part, Usage};
+use crate::model::ModelSettings;
+use nightshift_llm::chat::{
+    ChatAnswer, ChatError, ChatFailure, ChatPart, ChatRequest, QuestionKind, Usage,
+};
 
-type Told = Result<ChatAnswer, ChatError>;
+type ChatResult = Result<ChatAnswer, ChatError>;
 
 /// Asks the plan question. The model answers by the number of the request.
 async fn ask_plan(
-    script: impl Fn(usize, &ChatRequest) -> Told + Send + Sync + 'static,
+    script: impl Fn(usize, &ChatRequest) -> ChatResult + Send + Sync + 'static,
 ) -> (Result<PlanAnswer, NoAnswer>, Vec<ChatRequest>) {
     let number = AtomicUsize::new(0);
-    let model = Arc::new(Scripted::new(move |request| {
+    let model = Arc::new(ScriptedChatModel::new(move |request| {
         script(number.fetch_add(1, Ordering::Relaxed), request)
     }));
-    let analyst = analyst(model.clone(), Settings::default(), None);
-    let question = fold(&World::miner().events()).plan_question().unwrap();
+    let analyst = analyst(model.clone(), ModelSettings::default(), None);
+    let question = fold(&ModelCase::miner().events()).plan_question().unwrap();
     let answer = analyst.plan(&question).await.map(|answer| answer.value);
     (answer, model.requests())
 }
@@ -36,8 +40,8 @@ fn good() -> ChatAnswer {
     plan("Is it mining?", vec![step("s1", "Look", &["watchlist"])])
 }
 
-fn words(text: &str) -> Told {
-    Ok(answer(vec![Part::text(text)]))
+fn text_answer(text: &str) -> ChatResult {
+    Ok(answer(vec![ChatPart::text(text)]))
 }
 
 #[tokio::test]
@@ -51,7 +55,7 @@ async fn r2_one_unparsable_planner_reply_is_mended_and_shown_what_was_wrong() {
     .await;
     assert_eq!(answer.unwrap().objective, "Is it mining?");
     assert_eq!(requests.len(), 2);
-    let asked = said(&requests[1]);
+    let asked = request_text(&requests[1]);
     assert!(
         asked.contains("- /mode: \"quick\" is not one of"),
         "{asked}"
@@ -64,7 +68,7 @@ async fn r2_one_unparsable_planner_reply_is_mended_and_shown_what_was_wrong() {
 
 #[tokio::test]
 async fn what_stays_unparsable_is_malformed_after_one_repair_and_is_paid_for() {
-    let (answer, requests) = ask_plan(|_, _| words("Here is my plan: look around.")).await;
+    let (answer, requests) = ask_plan(|_, _| text_answer("Here is my plan: look around.")).await;
     let none = answer.unwrap_err();
     assert!(matches!(none.error, AskError::Malformed { .. }), "{none:?}");
     assert_eq!(requests.len(), 2);
@@ -74,11 +78,17 @@ async fn what_stays_unparsable_is_malformed_after_one_repair_and_is_paid_for() {
 
 #[tokio::test]
 async fn an_empty_answer_is_asked_again_without_an_empty_message() {
-    let (answer, requests) =
-        ask_plan(|number, _| if number == 0 { words(" ") } else { Ok(good()) }).await;
+    let (answer, requests) = ask_plan(|number, _| {
+        if number == 0 {
+            text_answer(" ")
+        } else {
+            Ok(good())
+        }
+    })
+    .await;
     assert!(answer.is_ok());
     assert_eq!(requests[1].messages.len(), 1);
-    assert!(said(&requests[1]).contains("the answer is empty"));
+    assert!(request_text(&requests[1]).contains("the answer is empty"));
 }
 
 #[tokio::test]
@@ -94,7 +104,7 @@ async fn r2_a_failed_validation_leaves_no_call_without_a_result() {
     assert!(answer.is_ok());
     // The scripted model refuses conversations with unanswered calls.
     assert_eq!(
-        said(&requests[1])
+        request_text(&requests[1])
             .matches("Refused: no tool may be called")
             .count(),
         2
@@ -109,7 +119,7 @@ async fn a_cut_answer_gets_more_room_then_is_asked_for_less_then_is_none() {
                 output_tokens: 10,
                 ..Usage::default()
             },
-            ..ChatError::new("m", Failure::Truncated, "length")
+            ..ChatError::new("m", ChatFailure::Truncated, "length")
         })
     };
     let (answer, requests) = ask_plan(move |_, _| cut()).await;
@@ -118,8 +128,8 @@ async fn a_cut_answer_gets_more_room_then_is_asked_for_less_then_is_none() {
     assert_eq!((none.cost.model_calls, none.cost.output_tokens), (3, 30));
     let room: Vec<u32> = requests.iter().map(|one| one.max_output_tokens).collect();
     assert_eq!(room, [6_000, 12_000, 12_000]);
-    assert!(!said(&requests[1]).contains("longer than there is room"));
-    assert!(said(&requests[2]).contains("longer than there is room"));
+    assert!(!request_text(&requests[1]).contains("longer than there is room"));
+    assert!(request_text(&requests[2]).contains("longer than there is room"));
     let (answer, _) = ask_plan(move |number, _| if number < 2 { cut() } else { Ok(good()) }).await;
     assert!(answer.is_ok());
     let silent = move || {
@@ -139,18 +149,18 @@ async fn a_cut_answer_gets_more_room_then_is_asked_for_less_then_is_none() {
 #[tokio::test]
 async fn every_failure_has_its_error_and_its_cost() {
     for (failure, wanted) in [
-        (Failure::Refused, "refused"),
-        (Failure::Filtered, "refused"),
-        (Failure::Timeout, "timeout"),
-        (Failure::CircuitOpen, "down"),
-        (Failure::Unreachable, "down"),
-        (Failure::Overloaded { after: None }, "down"),
-        (Failure::RateLimited { after: None }, "down"),
-        (Failure::NoTurn, "no_turn"),
-        (Failure::Malformed, "malformed"),
-        (Failure::Auth, "unavailable"),
-        (Failure::Quota, "unavailable"),
-        (Failure::BadRequest, "unavailable"),
+        (ChatFailure::Refused, "refused"),
+        (ChatFailure::Filtered, "refused"),
+        (ChatFailure::Timeout, "timeout"),
+        (ChatFailure::CircuitOpen, "down"),
+        (ChatFailure::Unreachable, "down"),
+        (ChatFailure::Overloaded { after: None }, "down"),
+        (ChatFailure::RateLimited { after: None }, "down"),
+        (ChatFailure::NoTurn, "no_turn"),
+        (ChatFailure::Malformed, "malformed"),
+        (ChatFailure::Auth, "unavailable"),
+        (ChatFailure::Quota, "unavailable"),
+        (ChatFailure::BadRequest, "unavailable"),
     ] {
         let error = ChatError {
             usd: 0.5,
@@ -165,14 +175,14 @@ async fn every_failure_has_its_error_and_its_cost() {
     }
 }
 
-struct Hangs(nightshift_llm::chat::ChatTraits);
+struct HangingModel(nightshift_llm::chat::ChatTraits);
 
 #[async_trait::async_trait]
-impl nightshift_llm::chat::ChatModel for Hangs {
+impl nightshift_llm::chat::ChatModel for HangingModel {
     fn traits(&self) -> &nightshift_llm::chat::ChatTraits {
         &self.0
     }
-    async fn chat(&self, _: &ChatRequest) -> Told {
+    async fn chat(&self, _: &ChatRequest) -> ChatResult {
         std::future::pending().await
     }
 }
@@ -180,7 +190,7 @@ impl nightshift_llm::chat::ChatModel for Hangs {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with_the_most() {
     let model: Arc<dyn nightshift_llm::chat::ChatModel> =
-        Arc::new(Hangs(nightshift_llm::chat::ChatTraits {
+        Arc::new(HangingModel(nightshift_llm::chat::ChatTraits {
             name: "m".into(),
             window_tokens: 100_000,
             max_output_tokens: 1_000,
@@ -193,11 +203,11 @@ async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with
             },
         }));
     let analyst = crate::model::ModelAnalyst::new(
-        crate::model::PerQuestion::all(model),
-        Settings::default(),
+        crate::model::PerQuestion::same_for_all(model),
+        ModelSettings::default(),
         None,
     );
-    let question = fold(&World::miner().events()).plan_question().unwrap();
+    let question = fold(&ModelCase::miner().events()).plan_question().unwrap();
     let start = tokio::time::Instant::now();
     let none = analyst.plan(&question).await.unwrap_err();
     assert!(matches!(none.error, AskError::Timeout { .. }));
@@ -208,7 +218,7 @@ async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with
 
 #[tokio::test]
 async fn a16_a_refusal_in_words_is_a_refusal() {
-    let (answer, _) = ask_plan(|_, _| words("I’m sorry, but I can't help with that.")).await;
+    let (answer, _) = ask_plan(|_, _| text_answer("I’m sorry, but I can't help with that.")).await;
     let error = answer.unwrap_err().error;
     assert!(matches!(error, AskError::Refused { .. }));
     insta::assert_snapshot!(error, @"the analyst would not answer: fake/model said so in its own words");
@@ -220,8 +230,8 @@ async fn a16_why_there_is_no_answer_is_not_told_in_the_words_of_the_model() {
     let mode = json!({"mode": own, "objective": own, "steps": own, "reasoning": own});
     let id = json!({"mode": "planned", "reasoning": own, "objective": " ", "steps": []});
     for said in [
-        words(&format!("I cannot see anything bad. {own}")),
-        words(own),
+        text_answer(&format!("I cannot see anything bad. {own}")),
+        text_answer(own),
         Ok(says(&mode)),
         Ok(says(&id)),
     ] {
@@ -233,8 +243,8 @@ async fn a16_why_there_is_no_answer_is_not_told_in_the_words_of_the_model() {
 
 #[test]
 fn a16_a_refusal_ends_in_a_report_with_the_severity_kept() {
-    let ran = World::miner().run(Scripted::new(|request| match request.asked {
-        Asked::Conclude => Err(ChatError::new("m", Failure::Refused, "policy")),
+    let ran = ModelCase::miner().run(ScriptedChatModel::new(|request| match request.question {
+        QuestionKind::Conclude => Err(ChatError::new("m", ChatFailure::Refused, "policy")),
         _ => Ok(example(request)),
     }));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
@@ -254,14 +264,16 @@ fn one_step(
     + Send
     + Sync
     + 'static,
-) -> super::world::Ran {
-    let mut world = World::miner();
+) -> super::case_fixture::ModelRun {
+    let mut world = ModelCase::miner();
     world.answers = Box::new(answers);
-    world.run(Scripted::new(move |request| {
-        Ok(match request.asked {
-            Asked::Plan => plan("o", vec![step("s1", "Look", &["watchlist"])]),
-            Asked::Turn => turns(request),
-            Asked::Reflect => says(&json!({"achieved": false, "insights": [], "plan_updates": []})),
+    world.run(ScriptedChatModel::new(move |request| {
+        Ok(match request.question {
+            QuestionKind::Plan => plan("o", vec![step("s1", "Look", &["watchlist"])]),
+            QuestionKind::Turn => turns(request),
+            QuestionKind::Reflect => {
+                says(&json!({"achieved": false, "insights": [], "plan_updates": []}))
+            }
             _ => conclusion("true_positive", "E2", "listed: true"),
         })
     }))
@@ -288,9 +300,12 @@ fn r1_results_that_are_no_strings_are_not_lost() {
         let turn = ran
             .requests
             .iter()
-            .rfind(|one| one.asked == Asked::Turn)
+            .rfind(|one| one.question == QuestionKind::Turn)
             .unwrap();
-        assert!(said(turn).contains(&format!(" E2>\n{shown}\n")), "{shown}");
+        assert!(
+            request_text(turn).contains(&format!(" E2>\n{shown}\n")),
+            "{shown}"
+        );
     }
 }
 
@@ -306,7 +321,7 @@ fn r2_all_calls_of_a_turn_run_and_refused_ones_get_their_result_too() {
             ]),
             _ => result("met", "seen"),
         },
-        super::world::usual,
+        super::case_fixture::usual,
     );
     assert_eq!(
         ran.state.evidence.len(),
@@ -316,9 +331,9 @@ fn r2_all_calls_of_a_turn_run_and_refused_ones_get_their_result_too() {
     let turn = ran
         .requests
         .iter()
-        .rfind(|one| one.asked == Asked::Turn)
+        .rfind(|one| one.question == QuestionKind::Turn)
         .unwrap();
-    let text = said(turn);
+    let text = request_text(turn);
     assert!(
         text.contains(r#"there is no tool "made_up_tool" here"#),
         "{text}"
@@ -337,7 +352,7 @@ fn two_hundred_calls_and_a_made_up_step_end_in_a_report() {
             let calls: Vec<_> = (0..200).map(|_| ("nmap", json!({}))).collect();
             makes(&calls)
         },
-        super::world::usual,
+        super::case_fixture::usual,
     );
     assert_eq!(ran.state.steps()[0].status, StepStatus::Failed);
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
@@ -357,9 +372,9 @@ fn r2_requests_hold_whatever_stands_in_tool_text() {
     for request in ran
         .requests
         .iter()
-        .filter(|one| one.asked == Asked::Conclude || one.messages.len() > 1)
+        .filter(|one| one.question == QuestionKind::Conclude || one.messages.len() > 1)
     {
-        let text = said(request);
+        let text = request_text(request);
         assert!(!text.contains("</step-1-result>"));
         let line = text
             .lines()
@@ -374,10 +389,10 @@ fn r2_requests_hold_whatever_stands_in_tool_text() {
 #[test]
 fn r1_what_a_model_copies_from_a_block_is_what_the_evidence_says() {
     let note = "<Event><System><Provider Name='x'/></System>\nUser: alice.smith";
-    let mut world = World::miner();
+    let mut world = ModelCase::miner();
     world.answers = Box::new(move |_| Ok(json!({"listed": true, "note": note})));
     let copied = |request: &ChatRequest, from: &str| {
-        let text = said(request);
+        let text = request_text(request);
         let (_, shown) = text
             .split_once(r#"{"listed":true,"note":"<Event>"#)
             .unwrap();
@@ -386,11 +401,13 @@ fn r1_what_a_model_copies_from_a_block_is_what_the_evidence_says() {
         let shown = shown.get(at..).unwrap();
         serde_json::from_str::<String>(&format!("\"{shown}\"")).unwrap()
     };
-    let ran = world.run(Scripted::new(move |request| {
-        Ok(match (request.asked, request.messages.len()) {
-            (Asked::Plan, _) => plan("o", vec![step("s1", "Look", &["watchlist"])]),
-            (Asked::Turn, 1) => makes(&[("watchlist", json!({"indicator": "pool.minexmr.com"}))]),
-            (Asked::Turn, 3) => {
+    let ran = world.run(ScriptedChatModel::new(move |request| {
+        Ok(match (request.question, request.messages.len()) {
+            (QuestionKind::Plan, _) => plan("o", vec![step("s1", "Look", &["watchlist"])]),
+            (QuestionKind::Turn, 1) => {
+                makes(&[("watchlist", json!({"indicator": "pool.minexmr.com"}))])
+            }
+            (QuestionKind::Turn, 3) => {
                 let shown = copied(request, "<·System");
                 let (filter, _) = shown.split_once("<Provider").unwrap();
                 makes(&[(
@@ -398,8 +415,8 @@ fn r1_what_a_model_copies_from_a_block_is_what_the_evidence_says() {
                     json!({"id": "E2", "filter": filter, "offset": null}),
                 )])
             }
-            (Asked::Turn, _) => result("met", "seen"),
-            (Asked::Reflect, _) => {
+            (QuestionKind::Turn, _) => result("met", "seen"),
+            (QuestionKind::Reflect, _) => {
                 says(&json!({"achieved": true, "insights": [], "plan_updates": []}))
             }
             _ => conclusion("true_positive", "E2", &copied(request, "User·")),
@@ -408,25 +425,28 @@ fn r1_what_a_model_copies_from_a_block_is_what_the_evidence_says() {
     let quote = &ran.conclusion.findings[0].evidence[0];
     assert_eq!(quote.quote, "User: alice.smith");
     assert!(quote.path.is_some(), "it is found there");
-    let last = ran.requests.iter().rfind(|one| one.asked == Asked::Turn);
-    let text = said(last.unwrap());
+    let last = ran
+        .requests
+        .iter()
+        .rfind(|one| one.question == QuestionKind::Turn);
+    let text = request_text(last.unwrap());
     assert!(!text.contains("nothing in it holds"), "{text}");
 }
 
 #[test]
 fn the_last_turn_is_for_the_result() {
-    let mut world = World::miner();
+    let mut world = ModelCase::miner();
     world.opened.limits.turns = 2;
-    let ran = world.run(Scripted::new(|request| {
-        Ok(match request.asked {
-            Asked::Plan => plan("o", vec![step("s1", "Look", &["watchlist"])]),
-            Asked::Turn if request.may_call => {
+    let ran = world.run(ScriptedChatModel::new(|request| {
+        Ok(match request.question {
+            QuestionKind::Plan => plan("o", vec![step("s1", "Look", &["watchlist"])]),
+            QuestionKind::Turn if request.may_call => {
                 makes(&[("watchlist", json!({"indicator": "pool.minexmr.com"}))])
             }
-            Asked::Turn if said(request).contains("That answer cannot be used") => {
+            QuestionKind::Turn if request_text(request).contains("That answer cannot be used") => {
                 result("met", "seen")
             }
-            Asked::Turn => makes(&[("watchlist", json!({"indicator": "185.220.101.42"}))]),
+            QuestionKind::Turn => makes(&[("watchlist", json!({"indicator": "185.220.101.42"}))]),
             _ => conclusion("true_positive", "E2", "listed: true"),
         })
     }));
@@ -434,9 +454,9 @@ fn the_last_turn_is_for_the_result() {
     let last = ran
         .requests
         .iter()
-        .rfind(|one| one.asked == Asked::Turn)
+        .rfind(|one| one.question == QuestionKind::Turn)
         .unwrap();
-    assert!(said(last).contains("This is the last turn of step s1"));
+    assert!(request_text(last).contains("This is the last turn of step s1"));
     assert!(
         !last.tools.is_empty(),
         "the tool array stays, so that the prefix does"
@@ -445,24 +465,24 @@ fn the_last_turn_is_for_the_result() {
 
 #[test]
 fn r1_claims_without_support_go_back_once_with_what_is_wrong() {
-    let ran = World::miner().run(Scripted::new(|request| {
-        Ok(match request.asked {
-            Asked::Conclude if !said(request).contains("You answered before") => {
+    let ran = ModelCase::miner().run(ScriptedChatModel::new(|request| {
+        Ok(match request.question {
+            QuestionKind::Conclude if !request_text(request).contains("You answered before") => {
                 conclusion("true_positive", "E9", "listed: maybe")
             }
             _ => example(request),
         })
     }));
-    let last = said(ran.requests.last().unwrap());
+    let last = request_text(ran.requests.last().unwrap());
     assert!(last.contains(r#"E9 does not say"#), "{last}");
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
-    assert!(is_of(&said(&ran.requests[1]), "s1"));
+    assert!(is_of(&request_text(&ran.requests[1]), "s1"));
 }
 
 #[test]
 fn r1_texts_of_a_model_are_cut_at_characters() {
     let long = "日本語のタイトル".repeat(400);
-    let text = crate::model::wire::line(&long, 50);
+    let text = crate::model::answer_json::clean_line(&long, 50);
     assert_eq!(text.chars().count(), 50);
     assert!(text.ends_with('…'));
 }
@@ -470,12 +490,12 @@ fn r1_texts_of_a_model_are_cut_at_characters() {
 #[tokio::test]
 async fn f23_an_answer_that_is_far_too_long_is_not_shown_again() {
     let (answer, requests) = ask_plan(|number, _| match number {
-        0 => words(&"x".repeat(5 << 20)),
+        0 => text_answer(&"x".repeat(5 << 20)),
         _ => Ok(good()),
     })
     .await;
     assert!(answer.is_ok());
     assert_eq!(requests[1].messages.len(), 1);
-    let asked = said(&requests[1]);
+    let asked = request_text(&requests[1]);
     assert!(asked.len() < 100_000 && asked.contains("the answer has 5242880 bytes"));
 }

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use super::scripted::{Scripted, said};
+use super::case_fixture::ModelCase;
+use super::scripted::{ScriptedChatModel, request_text};
 use super::worked_example::{example, is_of};
-use super::world::World;
-use crate::playbook::Playbooks;
-use nightshift_llm::chat::{Asked, ChatRequest};
+use crate::playbook::PlaybookSet;
+use nightshift_llm::chat::{ChatRequest, QuestionKind};
 
 fn requests() -> Vec<ChatRequest> {
-    let mut world = World::miner();
-    world.playbooks = Some(Arc::new(Playbooks::shipped()));
+    let mut world = ModelCase::miner();
+    world.playbooks = Some(Arc::new(PlaybookSet::shipped()));
     world.settings.environment = "An online shop on Google Cloud.".into();
     world.settings.data_sources = "- audit_logs: 400 days\n- system_logs: 30 days".into();
     world
-        .run(Scripted::new(|request| Ok(example(request))))
+        .run(ScriptedChatModel::new(|request| Ok(example(request))))
         .requests
 }
 
-fn first(asked: Asked) -> String {
-    said(requests().iter().find(|one| one.asked == asked).unwrap())
+fn first(asked: QuestionKind) -> String {
+    request_text(requests().iter().find(|one| one.question == asked).unwrap())
 }
 
 /// Returns the text after the block of this name.
@@ -112,7 +112,7 @@ fn system() {
 
 #[test]
 fn plan() {
-    insta::assert_snapshot!(first(Asked::Plan), @r##"
+    insta::assert_snapshot!(first(QuestionKind::Plan), @r##"
     The KEY of this case is 0f1e2d3c4b5a6978.
 
     The alert in typed fields:
@@ -173,8 +173,8 @@ fn turn() {
     let requests = requests();
     let turn = requests
         .iter()
-        .find(|one| is_of(&said(one), "s4") && one.messages.len() > 1);
-    insta::assert_snapshot!(after(&said(turn.unwrap()), "E0 raw"), @r#"
+        .find(|one| is_of(&request_text(one), "s4") && one.messages.len() > 1);
+    insta::assert_snapshot!(after(&request_text(turn.unwrap()), "E0 raw"), @r#"
 
     The plan:
     <data-0f1e2d3c4b5a6978 plan>
@@ -218,7 +218,7 @@ fn turn() {
 
 #[test]
 fn reflect() {
-    insta::assert_snapshot!(after(&first(Asked::Reflect), "E0"), @r#"
+    insta::assert_snapshot!(after(&first(QuestionKind::Reflect), "E0"), @r#"
 
     <data-0f1e2d3c4b5a6978 plan>
     {"objective":"Is web-server-prod-01 mining for pool.minexmr.com, and how did the miner get there?"}
@@ -264,7 +264,7 @@ fn reflect() {
 
 #[test]
 fn conclude() {
-    insta::assert_snapshot!(after(&first(Asked::Conclude), "E0"), @r#"
+    insta::assert_snapshot!(after(&first(QuestionKind::Conclude), "E0"), @r#"
 
     <data-0f1e2d3c4b5a6978 results>
     {"objective":"Is web-server-prod-01 mining for pool.minexmr.com, and how did the miner get there?"}
@@ -308,9 +308,9 @@ fn conclude() {
 
 #[test]
 fn what_a_tool_is_for_is_told_once_and_always() {
-    let asked = |model: Scripted| {
-        let requests = World::miner().run(model).requests;
-        let tools = crate::model::tests::world::tools();
+    let asked = |model: ScriptedChatModel| {
+        let requests = ModelCase::miner().run(model).requests;
+        let tools = crate::model::tests::case_fixture::tools();
         let first = tools[1].description.split(". ").next().unwrap().to_owned();
         assert!(first.len() > 20, "{first}");
         let counted: Vec<(usize, usize)> = requests
@@ -327,7 +327,7 @@ fn what_a_tool_is_for_is_told_once_and_always() {
         );
         counted[0]
     };
-    let model = || Scripted::new(|request| Ok(example(request)));
+    let model = || ScriptedChatModel::new(|request| Ok(example(request)));
     assert_eq!(asked(model()), (0, 1), "with the tool alone");
     // An adapter omits the array in plans; turns hold it.
     assert_eq!(asked(model().with_few_tools()), (1, 1));

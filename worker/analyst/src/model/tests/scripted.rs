@@ -7,19 +7,19 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use nightshift_llm::chat::{
-    Arguments, CallPart, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part, Role,
-    StopReason, TokenPrice, Usage,
+    CallArguments, ChatAnswer, ChatError, ChatModel, ChatPart, ChatRequest, ChatRole, ChatTraits,
+    StopReason, TokenPrice, ToolCallPart, Usage,
 };
 
-type Script = dyn Fn(&ChatRequest) -> Result<ChatAnswer, ChatError> + Send + Sync;
+type ModelScript = dyn Fn(&ChatRequest) -> Result<ChatAnswer, ChatError> + Send + Sync;
 
-pub(in crate::model) struct Scripted {
+pub(in crate::model) struct ScriptedChatModel {
     traits: ChatTraits,
-    script: Box<Script>,
-    pub(in crate::model) seen: Mutex<Vec<ChatRequest>>,
+    script: Box<ModelScript>,
+    pub(in crate::model) requests_seen: Mutex<Vec<ChatRequest>>,
 }
 
-impl Scripted {
+impl ScriptedChatModel {
     pub(in crate::model) fn new(
         script: impl Fn(&ChatRequest) -> Result<ChatAnswer, ChatError> + Send + Sync + 'static,
     ) -> Self {
@@ -34,7 +34,7 @@ impl Scripted {
                 price: TokenPrice::default(),
             },
             script: Box::new(script),
-            seen: Mutex::default(),
+            requests_seen: Mutex::default(),
         }
     }
 
@@ -54,19 +54,19 @@ impl Scripted {
     }
 
     pub(in crate::model) fn requests(&self) -> Vec<ChatRequest> {
-        self.seen.lock().unwrap().clone()
+        self.requests_seen.lock().unwrap().clone()
     }
 }
 
 #[async_trait]
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedChatModel {
     fn traits(&self) -> &ChatTraits {
         &self.traits
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         well_formed(request);
-        self.seen.lock().unwrap().push(request.clone());
+        self.requests_seen.lock().unwrap().push(request.clone());
         (self.script)(request)
     }
 }
@@ -86,9 +86,9 @@ fn well_formed(request: &ChatRequest) {
     let mut open: Vec<String> = Vec::new();
     for (index, message) in request.messages.iter().enumerate() {
         let wanted = if index % 2 == 0 {
-            Role::User
+            ChatRole::User
         } else {
-            Role::Assistant
+            ChatRole::Assistant
         };
         assert_eq!(message.role, wanted, "message {index}");
         assert!(!message.parts.is_empty(), "message {index} is empty");
@@ -97,21 +97,21 @@ fn well_formed(request: &ChatRequest) {
         let mut made = Vec::new();
         for part in &message.parts {
             match part {
-                Part::Text { text, .. } => {
+                ChatPart::Text { text, .. } => {
                     assert!(!text.trim().is_empty(), "an empty text in message {index}");
                     texts += 1;
                 }
-                Part::Call(call) => {
-                    assert_eq!(message.role, Role::Assistant);
+                ChatPart::Call(call) => {
+                    assert_eq!(message.role, ChatRole::Assistant);
                     assert!(ids.insert(call.id.clone()), "call {} twice", call.id);
                     made.push(call.id.clone());
                 }
-                Part::Result { id, .. } => {
-                    assert_eq!(message.role, Role::User);
+                ChatPart::Result { id, .. } => {
+                    assert_eq!(message.role, ChatRole::User);
                     assert_eq!(texts, 0, "results come before text");
                     answered.push(id.clone());
                 }
-                Part::Opaque(_) => assert_eq!(message.role, Role::Assistant),
+                ChatPart::Opaque(_) => assert_eq!(message.role, ChatRole::Assistant),
             }
         }
         assert_eq!(
@@ -123,27 +123,27 @@ fn well_formed(request: &ChatRequest) {
     assert!(open.is_empty());
     assert_eq!(request.messages.len() % 2, 1, "we speak last");
     let marks = request.messages.iter().flat_map(|message| &message.parts);
-    let marks = marks.filter(|part| matches!(part, Part::Text { keep: true, .. }));
+    let marks = marks.filter(|part| matches!(part, ChatPart::Text { keep: true, .. }));
     assert!(marks.count() <= 4, "no provider keeps more");
 }
 
 /// Returns all text of a request except its system text, in order.
-pub(in crate::model) fn said(request: &ChatRequest) -> String {
+pub(in crate::model) fn request_text(request: &ChatRequest) -> String {
     let mut out = String::new();
     for part in request.messages.iter().flat_map(|message| &message.parts) {
         match part {
-            Part::Text { text, .. } | Part::Result { text, .. } => out.push_str(text),
-            Part::Call(call) => {
+            ChatPart::Text { text, .. } | ChatPart::Result { text, .. } => out.push_str(text),
+            ChatPart::Call(call) => {
                 out.push_str(&format!("[call {} {:?}]\n", call.name, call.arguments))
             }
-            Part::Opaque(opaque) => out.push_str(&opaque.value.to_string()),
+            ChatPart::Opaque(opaque) => out.push_str(&opaque.value.to_string()),
         }
     }
     out
 }
 
-pub(in crate::model) fn answer(parts: Vec<Part>) -> ChatAnswer {
-    let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+pub(in crate::model) fn answer(parts: Vec<ChatPart>) -> ChatAnswer {
+    let calls = parts.iter().any(|part| matches!(part, ChatPart::Call(_)));
     ChatAnswer {
         parts,
         structured: None,
@@ -168,7 +168,7 @@ pub(in crate::model) fn answer(parts: Vec<Part>) -> ChatAnswer {
 
 /// Returns an answer in JSON.
 pub(in crate::model) fn says(value: &Value) -> ChatAnswer {
-    answer(vec![Part::text(value.to_string())])
+    answer(vec![ChatPart::text(value.to_string())])
 }
 
 /// Returns an answer that makes calls.
@@ -178,12 +178,12 @@ pub(in crate::model) fn makes(calls: &[(&str, Value)]) -> ChatAnswer {
         .iter()
         .map(|(name, arguments)| {
             let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            Part::Call(CallPart {
+            ChatPart::Call(ToolCallPart {
                 id: format!("call_{number}"),
                 name: (*name).to_owned(),
                 arguments: match arguments {
-                    Value::Object(map) => Arguments::Object(map.clone()),
-                    other => Arguments::Unreadable(other.to_string()),
+                    Value::Object(map) => CallArguments::Object(map.clone()),
+                    other => CallArguments::Unreadable(other.to_string()),
                 },
                 opaque: None,
             })

@@ -3,32 +3,32 @@
 use nightshift_engine::strategy::History;
 use serde_json::json;
 
-use super::scripted::{Scripted, makes, result, said, says};
+use super::case_fixture::{KEY, ModelCase, ModelRun};
+use super::scripted::{ScriptedChatModel, makes, request_text, result, says};
 use super::worked_example::{example, is_of};
-use super::world::{KEY, Ran, World};
-use nightshift_llm::chat::{Asked, ChatAnswer, ChatRequest};
+use nightshift_llm::chat::{ChatAnswer, ChatRequest, QuestionKind};
 
 /// Answers like the example, but the fourth step finds nothing either, so that there are two reflections.
 fn twice(request: &ChatRequest) -> ChatAnswer {
-    let text = said(request);
-    match request.asked {
-        Asked::Reflect if text.contains("audit logs do not show") => {
+    let text = request_text(request);
+    match request.question {
+        QuestionKind::Reflect if text.contains("audit logs do not show") => {
             says(&json!({"achieved": true, "insights": [], "plan_updates": []}))
         }
-        Asked::Turn if is_of(&text, "s4") && request.messages.len() > 1 => {
+        QuestionKind::Turn if is_of(&text, "s4") && request.messages.len() > 1 => {
             result("unmet", "Nothing in the system logs.")
         }
         _ => example(request),
     }
 }
 
-fn ran() -> Ran {
-    World::miner().run(Scripted::new(|request| Ok(twice(request))))
+fn ran() -> ModelRun {
+    ModelCase::miner().run(ScriptedChatModel::new(|request| Ok(twice(request))))
 }
 
-fn of(ran: &Ran, asked: Asked) -> Vec<String> {
-    let all = ran.requests.iter().filter(|one| one.asked == asked);
-    all.map(said).collect()
+fn requests_for(ran: &ModelRun, asked: QuestionKind) -> Vec<String> {
+    let all = ran.requests.iter().filter(|one| one.question == asked);
+    all.map(request_text).collect()
 }
 
 fn block(name: &str) -> String {
@@ -41,14 +41,14 @@ const OBJECTIVE: &str = "Is web-server-prod-01 mining for pool.minexmr.com";
 fn r1_executor_reflector_and_conclusion_see_the_alert_and_the_objective() {
     let ran = ran();
     for request in &ran.requests {
-        let text = said(request);
-        assert!(text.contains(&block("E0")), "{:?}", request.asked);
+        let text = request_text(request);
+        assert!(text.contains(&block("E0")), "{:?}", request.question);
         assert!(text.contains("Cryptocurrency Mining Hash Match"));
         assert_eq!(
             text.contains(OBJECTIVE),
-            request.asked != Asked::Plan,
+            request.question != QuestionKind::Plan,
             "{:?}",
-            request.asked
+            request.question
         );
         assert!(!text.contains("no value") && !text.contains("undefined"));
     }
@@ -57,12 +57,15 @@ fn r1_executor_reflector_and_conclusion_see_the_alert_and_the_objective() {
 #[test]
 fn the_raw_finding_is_for_those_who_look_and_not_for_those_who_judge() {
     for request in &ran().requests {
-        let sees = matches!(request.asked, Asked::Plan | Asked::Turn | Asked::Decide);
+        let sees = matches!(
+            request.question,
+            QuestionKind::Plan | QuestionKind::Turn | QuestionKind::Decide
+        );
         assert_eq!(
-            said(request).contains(&block("E0 raw")),
+            request_text(request).contains(&block("E0 raw")),
             sees,
             "{:?}",
-            request.asked
+            request.question
         );
     }
 }
@@ -71,20 +74,20 @@ fn the_raw_finding_is_for_those_who_look_and_not_for_those_who_judge() {
 fn only_the_plan_sees_earlier_cases_and_what_is_left_is_told() {
     let ran = ran();
     for request in &ran.requests {
-        let text = said(request);
+        let text = request_text(request);
         assert_eq!(
             text.contains("Earlier cases that share"),
-            request.asked == Asked::Plan
+            request.question == QuestionKind::Plan
         );
         let told = text.contains("Left for this case: ");
         assert_eq!(
             told,
-            request.asked != Asked::Conclude,
+            request.question != QuestionKind::Conclude,
             "{:?}",
-            request.asked
+            request.question
         );
     }
-    let plan = &of(&ran, Asked::Plan)[0];
+    let plan = &requests_for(&ran, QuestionKind::Plan)[0];
     assert!(plan.contains("at most 10."), "the caps are told");
     assert!(
         ran.requests[0]
@@ -99,14 +102,14 @@ fn r1_reflection_sees_the_new_results_only_and_no_conversation() {
     let reflections: Vec<&ChatRequest> = ran
         .requests
         .iter()
-        .filter(|one| one.asked == Asked::Reflect)
+        .filter(|one| one.question == QuestionKind::Reflect)
         .collect();
     assert_eq!(reflections.len(), 2);
     for request in &reflections {
         assert_eq!(request.messages.len(), 1);
         assert!(!request.may_call);
     }
-    let [first, second] = [said(reflections[0]), said(reflections[1])];
+    let [first, second] = [request_text(reflections[0]), request_text(reflections[1])];
     assert!(
         first.contains(r#""entry":"minexmr.com""#),
         "results of wave 1"
@@ -134,7 +137,7 @@ fn r1_reflection_sees_the_new_results_only_and_no_conversation() {
 #[test]
 fn a_turn_sees_summaries_of_finished_steps_and_the_plan_with_statuses() {
     let ran = ran();
-    let turns = of(&ran, Asked::Turn);
+    let turns = requests_for(&ran, QuestionKind::Turn);
     let fourth = turns.iter().find(|text| is_of(text, "s4")).unwrap();
     assert!(
         fourth.contains("0 of 400 audit records name"),
@@ -152,10 +155,10 @@ fn a_turn_sees_summaries_of_finished_steps_and_the_plan_with_statuses() {
 #[test]
 fn history_full_shows_results_and_none_shows_nothing() {
     let with = |history| {
-        let mut world = World::miner();
-        world.opened.conduct.history = history;
-        let ran = world.run(Scripted::new(|request| Ok(twice(request))));
-        let turns = of(&ran, Asked::Turn);
+        let mut world = ModelCase::miner();
+        world.opened.options.history = history;
+        let ran = world.run(ScriptedChatModel::new(|request| Ok(twice(request))));
+        let turns = requests_for(&ran, QuestionKind::Turn);
         turns.into_iter().find(|text| is_of(text, "s4")).unwrap()
     };
     let full = with(History::Full);
@@ -170,12 +173,12 @@ fn history_full_shows_results_and_none_shows_nothing() {
 
 #[test]
 fn the_conclusion_sees_all_results_and_why_a_step_was_not_run() {
-    let ran = World::miner().run(Scripted::new(|request| {
-        Ok(match request.asked {
-            Asked::Reflect => {
+    let ran = ModelCase::miner().run(ScriptedChatModel::new(|request| {
+        Ok(match request.question {
+            QuestionKind::Reflect => {
                 says(&json!({"achieved": false, "insights": ["learned this"], "plan_updates": []}))
             }
-            Asked::Turn if is_of(&said(request), "s2") => makes(&[
+            QuestionKind::Turn if is_of(&request_text(request), "s2") => makes(&[
                 ("audit_logs", json!({"ip": "9.9.9.9"})),
                 ("nmap", json!({})),
                 ("audit_logs", json!("x")),
@@ -183,7 +186,7 @@ fn the_conclusion_sees_all_results_and_why_a_step_was_not_run() {
             _ => example(request),
         })
     }));
-    let text = &of(&ran, Asked::Conclude)[0];
+    let text = &requests_for(&ran, QuestionKind::Conclude)[0];
     assert!(text.contains(r#""entry":"minexmr.com""#));
     assert!(text.contains("learned this"));
     assert!(text.contains(r#""cleared":false"#));

@@ -6,33 +6,36 @@ use nightshift_engine::fold::fold;
 use nightshift_engine::port::Analyst;
 use serde_json::{Value, json};
 
+use super::case_fixture::{ModelCase, analyst};
 use super::economy::bytes;
-use super::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};
+use super::scripted::{
+    ScriptedChatModel, conclusion, makes, plan, request_text, result, says, step,
+};
 use super::worked_example::is_of;
-use super::world::{World, analyst};
-use crate::model::Settings;
-use nightshift_llm::chat::{Asked, ChatError, ChatRequest, Failure};
+use crate::model::ModelSettings;
+use nightshift_llm::chat::{ChatError, ChatFailure, ChatRequest, QuestionKind};
 
 #[tokio::test]
 async fn a_prompt_that_is_too_long_after_all_is_shortened_once() {
     let too_long = || {
         Err(ChatError::new(
             "m",
-            Failure::ContextTooLong,
+            ChatFailure::ContextTooLong,
             "too many tokens",
         ))
     };
     for mends in [true, false] {
-        let model = Arc::new(Scripted::new(move |request: &ChatRequest| {
-            let is_short = said(request).contains("[the rest is left out here to save room]");
+        let model = Arc::new(ScriptedChatModel::new(move |request: &ChatRequest| {
+            let is_short =
+                request_text(request).contains("[the rest is left out here to save room]");
             if is_short && mends {
                 Ok(plan("Is it mining?", vec![]))
             } else {
                 too_long()
             }
         }));
-        let analyst = analyst(model.clone(), Settings::default(), None);
-        let mut question = fold(&World::miner().events()).plan_question().unwrap();
+        let analyst = analyst(model.clone(), ModelSettings::default(), None);
+        let mut question = fold(&ModelCase::miner().events()).plan_question().unwrap();
         let log: Vec<String> = (0..200).map(|n| format!("line {n} of a log")).collect();
         Arc::make_mut(&mut question.alert).raw = json!({ "log": log }).into();
         let answer = analyst.plan(&question).await;
@@ -44,15 +47,15 @@ async fn a_prompt_that_is_too_long_after_all_is_shortened_once() {
         let (before, after) = (bytes(first).len(), bytes(second).len());
         assert!(after + 1_500 < before, "{before} {after}");
         // The delimiters of the data and its typed fields stay complete.
-        let ends = |request: &ChatRequest| said(request).matches("</data-").count();
+        let ends = |request: &ChatRequest| request_text(request).matches("</data-").count();
         assert_eq!(ends(first), ends(second));
-        assert!(said(second).contains(&question.alert.kind));
+        assert!(request_text(second).contains(&question.alert.kind));
     }
 }
 
 #[test]
 fn a_case_that_is_too_long_to_conclude_is_concluded_from_the_begin_of_each_result() {
-    let mut world = World::miner();
+    let mut world = ModelCase::miner();
     world.answers = Box::new(|call| {
         let row = |n| json!({"n": n, "of": call.tool, "text": "a line of a log that is not short"});
         let rows: Vec<Value> = (0..200).map(row).collect();
@@ -67,32 +70,34 @@ fn a_case_that_is_too_long_to_conclude_is_concluded_from_the_begin_of_each_resul
             last,
         ]
     };
-    let ran = world.run(Scripted::new(move |request| {
-        let text = said(request);
+    let ran = world.run(ScriptedChatModel::new(move |request| {
+        let text = request_text(request);
         let is_whole = !text.contains("[the rest is left out here to save room]");
-        Ok(match request.asked {
-            Asked::Plan => plan("Is it mining?", steps()),
-            Asked::Turn if request.messages.len() > 1 => result("met", "seen"),
-            Asked::Turn if is_of(&text, "s1") => {
+        Ok(match request.question {
+            QuestionKind::Plan => plan("Is it mining?", steps()),
+            QuestionKind::Turn if request.messages.len() > 1 => result("met", "seen"),
+            QuestionKind::Turn if is_of(&text, "s1") => {
                 makes(&[("watchlist", json!({"indicator": "pool.minexmr.com"}))])
             }
-            Asked::Turn => makes(&[("audit_logs", json!({"ip": "185.220.101.42"}))]),
+            QuestionKind::Turn => makes(&[("audit_logs", json!({"ip": "185.220.101.42"}))]),
             _ if is_whole => {
                 let what = "too many tokens";
-                return Err(ChatError::new("m", Failure::ContextTooLong, what));
+                return Err(ChatError::new("m", ChatFailure::ContextTooLong, what));
             }
-            Asked::Reflect => says(&json!({"achieved": true, "insights": [], "plan_updates": []})),
+            QuestionKind::Reflect => {
+                says(&json!({"achieved": true, "insights": [], "plan_updates": []}))
+            }
             _ => conclusion("true_positive", "E2", "listed: true"),
         })
     }));
     let quote = &ran.conclusion.findings[0].evidence[0];
     assert_eq!(quote.quote, "listed: true", "the model concluded");
-    for asked in [Asked::Reflect, Asked::Conclude] {
+    for asked in [QuestionKind::Reflect, QuestionKind::Conclude] {
         let texts: Vec<String> = ran
             .requests
             .iter()
-            .filter(|request| request.asked == asked)
-            .map(said)
+            .filter(|request| request.question == asked)
+            .map(request_text)
             .collect();
         let [whole, short] = texts.as_slice() else {
             panic!("{} of {asked:?}", texts.len())

@@ -2,12 +2,14 @@
 //! fourth.
 
 use nightshift_engine::conclusion::Verdict;
-use nightshift_engine::plan::{Mode, StepOutcome};
+use nightshift_engine::plan::{PlanMode, StepOutcome};
 use serde_json::json;
 
-use super::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};
-use super::world::World;
-use nightshift_llm::chat::{Asked, ChatAnswer, ChatRequest};
+use super::case_fixture::ModelCase;
+use super::scripted::{
+    ScriptedChatModel, conclusion, makes, plan, request_text, result, says, step,
+};
+use nightshift_llm::chat::{ChatAnswer, ChatRequest, QuestionKind};
 
 /// Returns whether a turn belongs to this step.
 pub(super) fn is_of(text: &str, step: &str) -> bool {
@@ -20,7 +22,7 @@ pub(super) fn is_of(text: &str, step: &str) -> bool {
 
 /// Returns the step of a turn, and whether its results are in.
 fn turn_of(request: &ChatRequest) -> (String, bool) {
-    let text = said(request);
+    let text = request_text(request);
     let step = ["s1", "s2", "s3", "s4"]
         .into_iter()
         .find(|id| is_of(&text, id))
@@ -31,8 +33,8 @@ fn turn_of(request: &ChatRequest) -> (String, bool) {
 
 /// Returns the example model's answer.
 pub(super) fn example(request: &ChatRequest) -> ChatAnswer {
-    match request.asked {
-        Asked::Plan => plan(
+    match request.question {
+        QuestionKind::Plan => plan(
             "Is web-server-prod-01 mining for pool.minexmr.com, and how did the miner get there?",
             vec![
                 step(
@@ -44,7 +46,7 @@ pub(super) fn example(request: &ChatRequest) -> ChatAnswer {
                 step("s3", "Earlier alerts like this one", &["past_cases"]),
             ],
         ),
-        Asked::Turn => match turn_of(request) {
+        QuestionKind::Turn => match turn_of(request) {
             (step, false) => match step.as_str() {
                 "s1" => makes(&[
                     ("watchlist", json!({"indicator": "185.220.101.42"})),
@@ -71,20 +73,20 @@ pub(super) fn example(request: &ChatRequest) -> ChatAnswer {
                 ),
             },
         },
-        Asked::Reflect => says(&json!({"achieved": false,
+        QuestionKind::Reflect => says(&json!({"achieved": false,
             "insights": ["The audit logs do not show how the miner came onto web-server-prod-01."],
             "plan_updates": [{"type": "add_step", "reason": "the audit logs had nothing", "id": null,
                 "step": step("n1", "System and application logs of web-server-prod-01", &["system_logs"])}]})),
-        Asked::Conclude => conclusion("true_positive", "E3", "listed: true"),
-        Asked::Decide => unreachable!("the case is planned"),
+        QuestionKind::Conclude => conclusion("true_positive", "E3", "listed: true"),
+        QuestionKind::Decide => unreachable!("the case is planned"),
     }
 }
 
 #[test]
 fn r1_the_worked_example_runs_end_to_end() {
-    let ran = World::miner().run(Scripted::new(|request| Ok(example(request))));
+    let ran = ModelCase::miner().run(ScriptedChatModel::new(|request| Ok(example(request))));
     let plan = ran.state.plan.as_ref().unwrap();
-    assert_eq!(plan.mode, Mode::Planned);
+    assert_eq!(plan.mode, PlanMode::Planned);
     let outcomes: Vec<_> = plan.steps.iter().map(|step| step.outcome).collect();
     let (met, unmet) = (Some(StepOutcome::Met), Some(StepOutcome::Unmet));
     assert_eq!(outcomes, [met, unmet, met, met]);
@@ -116,9 +118,9 @@ fn r1_the_worked_example_runs_end_to_end() {
 
 #[test]
 fn a_plan_that_carries_its_calls_saves_a_turn_of_each_step() {
-    let ran = World::miner().run(Scripted::new(|request| {
-        Ok(match request.asked {
-            Asked::Plan => {
+    let ran = ModelCase::miner().run(ScriptedChatModel::new(|request| {
+        Ok(match request.question {
+            QuestionKind::Plan => {
                 let carrying = |id: &str, tool: &str, indicator: &str| {
                     let mut one = step(id, &format!("Look {indicator} up"), &[tool]);
                     one["calls"] = json!([{"tool": tool, "arguments": [{"name": "indicator", "value": indicator}]}]);
@@ -133,7 +135,7 @@ fn a_plan_that_carries_its_calls_saves_a_turn_of_each_step() {
                     ],
                 )
             }
-            Asked::Turn => result("met", "seen"),
+            QuestionKind::Turn => result("met", "seen"),
             _ => conclusion("true_positive", "E2", "listed: true"),
         })
     }));
@@ -141,20 +143,20 @@ fn a_plan_that_carries_its_calls_saves_a_turn_of_each_step() {
     let told = ran
         .requests
         .iter()
-        .find(|one| is_of(&said(one), "s1"))
+        .find(|one| is_of(&request_text(one), "s1"))
         .unwrap();
     assert_eq!(
         told.messages.len(),
         1,
         "no provider is given calls that its model did not make"
     );
-    assert!(said(told).contains("first calls"));
-    assert!(said(told).contains(r#""entry":"minexmr.com""#));
+    assert!(request_text(told).contains("first calls"));
+    assert!(request_text(told).contains(r#""entry":"minexmr.com""#));
 }
 
 #[test]
 fn a_model_without_tools_is_told_of_them_and_calls_them_in_its_json() {
-    let model = Scripted::new(|request| {
+    let model = ScriptedChatModel::new(|request| {
         assert!(request.tools.is_empty() && !request.may_call);
         assert!(request.system.contains("- watchlist(indicator: "));
         let answer = example(request);
@@ -165,17 +167,17 @@ fn a_model_without_tools_is_told_of_them_and_calls_them_in_its_json() {
         let calls: Vec<_> = calls
             .iter()
             .map(|call| match &call.arguments {
-                nightshift_llm::chat::Arguments::Object(map) => {
+                nightshift_llm::chat::CallArguments::Object(map) => {
                     json!({"tool": call.name, "arguments": map})
                 }
-                nightshift_llm::chat::Arguments::Unreadable(_) => unreachable!(),
+                nightshift_llm::chat::CallArguments::Unreadable(_) => unreachable!(),
             })
             .collect();
         Ok(says(
             &json!({"calls": calls, "outcome": null, "summary": ""}),
         ))
     });
-    let ran = World::miner().run(model.without_tools());
+    let ran = ModelCase::miner().run(model.without_tools());
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     assert_eq!(ran.requests.len(), 11);
 }

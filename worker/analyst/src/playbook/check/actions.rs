@@ -4,10 +4,10 @@
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::catalogue::{ActionTemplate, PLACEHOLDERS};
 
-use super::place::{Report, unknown};
-use crate::playbook::form::Playbook;
+use super::report::{ProblemReport, unknown_name_message};
+use crate::playbook::playbook_file::Playbook;
 
-pub(super) fn actions(playbook: &Playbook, report: &mut Report<'_>) {
+pub(super) fn check_actions(playbook: &Playbook, report: &mut ProblemReport<'_>) {
     for (index, action) in playbook.actions.iter().enumerate() {
         let (at, action) = (action.span().start, action.get_ref());
         let mut earlier = playbook.actions.iter().take(index);
@@ -26,7 +26,7 @@ pub(super) fn actions(playbook: &Playbook, report: &mut Report<'_>) {
             action.undo.as_ref(),
         ];
         for text in texts.into_iter().flatten() {
-            placeholders(text, at, report);
+            check_placeholders(text, at, report);
         }
     }
 }
@@ -37,7 +37,7 @@ fn stands_before(action: &ActionTemplate, other: &ActionTemplate) -> bool {
 }
 
 /// Checks the names in braces by the rules that apply when an action is rendered. `at` is the start of the action.
-fn placeholders(text: &str, at: usize, report: &mut Report<'_>) {
+fn check_placeholders(text: &str, at: usize, report: &mut ProblemReport<'_>) {
     let mut rest = text;
     let kinds = IndicatorKind::ALL.iter().map(|kind| kind.as_str());
     let known: Vec<&str> = PLACEHOLDERS.into_iter().chain(kinds).collect();
@@ -52,15 +52,18 @@ fn placeholders(text: &str, at: usize, report: &mut Report<'_>) {
         }
         let Some((name, tail)) = from.strip_prefix('{').and_then(|open| open.split_once('}'))
         else {
-            let at = report.after(at, from);
+            let at = report.offset_after(at, from);
             report.error(at, "a brace without the other; one as such is doubled");
             return;
         };
         // After a bar follows the text for readers when the value is not known.
         let name = name.split_once('|').map_or(name, |(name, _)| name);
         if !known.contains(&name) {
-            let at = report.after(at, &format!("{{{name}}}"));
-            report.error(at, unknown("placeholder", name, known.iter().copied()));
+            let at = report.offset_after(at, &format!("{{{name}}}"));
+            report.error(
+                at,
+                unknown_name_message("placeholder", name, known.iter().copied()),
+            );
         }
         rest = tail;
     }

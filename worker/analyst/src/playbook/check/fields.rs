@@ -4,11 +4,11 @@
 
 use serde_json::Value as Json;
 
-use super::place::unknown;
+use super::report::unknown_name_message;
 use super::scan::Token;
 
 /// A field that no alert has.
-pub(super) struct NoField {
+pub(super) struct UnknownField {
     /// The offset of its name in the text.
     pub(super) offset: usize,
     /// Whether the expression handles a missing value.
@@ -17,7 +17,7 @@ pub(super) struct NoField {
 }
 
 /// Returns the fields that these tokens name and that `alert`, which has every known field, does not have.
-pub(super) fn missing(tokens: &[(usize, Token<'_>)], alert: &Json) -> Vec<NoField> {
+pub(super) fn unknown_fields(tokens: &[(usize, Token<'_>)], alert: &Json) -> Vec<UnknownField> {
     let begins = |index: usize| {
         let before = index.checked_sub(1).and_then(|before| tokens.get(before));
         matches!(tokens.get(index), Some((_, Token::Word("alert"))))
@@ -25,12 +25,12 @@ pub(super) fn missing(tokens: &[(usize, Token<'_>)], alert: &Json) -> Vec<NoFiel
     };
     (0..tokens.len())
         .filter(|index| begins(*index))
-        .filter_map(|index| first_missing(tokens.get(index + 1..)?, alert))
+        .filter_map(|index| first_unknown_field(tokens.get(index + 1..)?, alert))
         .collect()
 }
 
 /// Follows a path of fields and returns the first unknown one.
-fn first_missing(mut rest: &[(usize, Token<'_>)], alert: &Json) -> Option<NoField> {
+fn first_unknown_field(mut rest: &[(usize, Token<'_>)], alert: &Json) -> Option<UnknownField> {
     let mut path = "alert".to_owned();
     let mut here = alert;
     loop {
@@ -47,10 +47,10 @@ fn first_missing(mut rest: &[(usize, Token<'_>)], alert: &Json) -> Option<NoFiel
         let fields = here.as_object().filter(|fields| !fields.is_empty())?;
         let Some(inner) = fields.get(name) else {
             let known = fields.keys().map(String::as_str);
-            return Some(NoField {
+            return Some(UnknownField {
                 offset,
                 has_default: has_default(after),
-                message: unknown(&format!("field of {path}"), name, known),
+                message: unknown_name_message(&format!("field of {path}"), name, known),
             });
         };
         path = format!("{path}.{name}");

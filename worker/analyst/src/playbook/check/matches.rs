@@ -4,16 +4,16 @@
 //! have a new class.
 
 use nightshift_alert::feed::BUILT_IN;
-use nightshift_alert::{CANARY_FEED, Class};
+use nightshift_alert::{CANARY_FEED, FindingClass};
 
-use super::place::{Report, unknown};
-use crate::playbook::form::{Playbook, Text};
+use super::report::{ProblemReport, unknown_name_message};
+use crate::playbook::playbook_file::{Playbook, SpannedText};
 
 /// The feed of alerts about messages that cannot be read.
-const OUR_OWN: &str = "nightshift";
+const INTERNAL_FEED: &str = "nightshift";
 
 /// Finding classes of Security Command Center (API, `Finding.FindingClass`).
-const CLASSES: [&str; 9] = [
+const SCC_FINDING_CLASSES: [&str; 9] = [
     "THREAT",
     "VULNERABILITY",
     "MISCONFIGURATION",
@@ -26,27 +26,31 @@ const CLASSES: [&str; 9] = [
 ];
 
 /// Checks the classes. They do not depend on the configuration.
-pub(super) fn classes(playbook: &Playbook, report: &mut Report<'_>) {
-    let known: Vec<&str> = Class::ALL
+pub(super) fn check_classes(playbook: &Playbook, report: &mut ProblemReport<'_>) {
+    let known: Vec<&str> = FindingClass::ALL
         .iter()
         .map(|class| class.as_str())
-        .chain(CLASSES)
+        .chain(SCC_FINDING_CLASSES)
         .collect();
-    each("finding class", &playbook.matches.class, &known, report);
+    check_each("finding class", &playbook.matches.class, &known, report);
 }
 
 /// Checks the feeds. `configured` are those beside the built-in ones.
-pub(super) fn feeds(playbook: &Playbook, configured: &[&str], report: &mut Report<'_>) {
+pub(super) fn check_feeds(
+    playbook: &Playbook,
+    configured: &[&str],
+    report: &mut ProblemReport<'_>,
+) {
     let mut known = configured.to_vec();
-    known.extend(BUILT_IN.iter().chain(&[OUR_OWN, CANARY_FEED]));
-    each("feed", &playbook.matches.feeds, &known, report);
+    known.extend(BUILT_IN.iter().chain(&[INTERNAL_FEED, CANARY_FEED]));
+    check_each("feed", &playbook.matches.feeds, &known, report);
 }
 
-fn each(what: &str, wanted: &[Text], known: &[&str], report: &mut Report<'_>) {
+fn check_each(what: &str, wanted: &[SpannedText], known: &[&str], report: &mut ProblemReport<'_>) {
     for text in wanted {
         let name = text.get_ref();
         if !known.iter().any(|one| one.eq_ignore_ascii_case(name)) {
-            let message = unknown(what, name, known.iter().copied());
+            let message = unknown_name_message(what, name, known.iter().copied());
             report.warning(text.span().start, message);
         }
     }

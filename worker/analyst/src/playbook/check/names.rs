@@ -6,11 +6,13 @@ use serde_json::Value as Json;
 use toml::Spanned;
 
 use super::fields;
-use super::place::{Report, unknown};
+use super::report::{ProblemReport, unknown_name_message};
 use super::scan::{self, Token};
 use crate::playbook::facts::{FACTS, blank_alert};
-use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm, action_parts};
 use crate::playbook::language::{LANGUAGE, functions};
+use crate::playbook::playbook_file::{
+    ArgumentForm, Playbook, SpannedText, VerdictForm, action_parts,
+};
 use crate::playbook::scope;
 
 /// Variables that every expression sees.
@@ -26,7 +28,7 @@ const VARIABLES: [&str; 8] = [
 ];
 
 /// Maximum number of named expressions. An expression that uses an earlier one is evaluated recursively.
-const MOST_LETS: usize = 128;
+const MAX_LETS: usize = 128;
 
 /// The kind of a text in a playbook.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,141 +39,141 @@ enum TextKind {
 }
 
 /// Checks all expressions and templates.
-pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
-    let mut check = Check {
+pub(super) fn check_expressions(playbook: &Playbook, report: &mut ProblemReport<'_>) {
+    let mut check = ExpressionChecker {
         playbook,
         report,
-        nothing: scope::blank(playbook),
+        empty_scope: scope::blank(playbook),
         alert: blank_alert(),
     };
     for (index, (name, expression)) in playbook.lets().into_iter().enumerate() {
-        check.is_free(name, index, expression.span().start);
-        check.text(expression, TextKind::Expression, false);
-        check.too_early(expression);
+        check.check_let_name(name, index, expression.span().start);
+        check.check_text(expression, TextKind::Expression, false);
+        check.check_let_order(expression);
     }
-    check.text(&playbook.objective, TextKind::Template, false);
+    check.check_text(&playbook.objective, TextKind::Template, false);
     for step in &playbook.steps {
-        check.text(&step.description, TextKind::Template, false);
-        check.option(&step.when, TextKind::Expression, false);
-        check.option(&step.because, TextKind::Template, false);
-        check.option(&step.met, TextKind::Expression, false);
-        check.option(&step.summary, TextKind::Template, false);
+        check.check_text(&step.description, TextKind::Template, false);
+        check.check_optional(&step.when, TextKind::Expression, false);
+        check.check_optional(&step.because, TextKind::Template, false);
+        check.check_optional(&step.met, TextKind::Expression, false);
+        check.check_optional(&step.summary, TextKind::Template, false);
         for call in &step.calls {
             let has_item = call.for_each.is_some();
-            check.option(&call.when, TextKind::Expression, false);
-            check.option(&call.for_each, TextKind::List, false);
+            check.check_optional(&call.when, TextKind::Expression, false);
+            check.check_optional(&call.for_each, TextKind::List, false);
             for argument in call.arguments.values() {
                 if let ArgumentForm::Template(text) = argument.get_ref() {
                     let text = Spanned::new(argument.span(), text.clone());
-                    check.text(&text, TextKind::Template, has_item);
+                    check.check_text(&text, TextKind::Template, has_item);
                 }
             }
         }
     }
     for finding in &playbook.findings {
         let has_item = finding.for_each.is_some();
-        check.option(&finding.for_each, TextKind::List, false);
-        check.option(&finding.when, TextKind::Expression, has_item);
-        check.text(&finding.claim, TextKind::Template, has_item);
-        check.all(&finding.cite, has_item);
-        check.all(&finding.techniques, has_item);
+        check.check_optional(&finding.for_each, TextKind::List, false);
+        check.check_optional(&finding.when, TextKind::Expression, has_item);
+        check.check_text(&finding.claim, TextKind::Template, has_item);
+        check.check_all(&finding.cite, has_item);
+        check.check_all(&finding.techniques, has_item);
     }
     for rule in &playbook.benign {
         let has_item = rule.for_each.is_some();
-        check.option(&rule.for_each, TextKind::List, false);
-        check.text(&rule.when, TextKind::Expression, has_item);
-        check.text(&rule.subject, TextKind::Template, has_item);
-        check.text(&rule.reference, TextKind::Template, has_item);
-        check.text(&rule.statement, TextKind::Template, has_item);
-        check.option(&rule.approved_by, TextKind::Template, has_item);
+        check.check_optional(&rule.for_each, TextKind::List, false);
+        check.check_text(&rule.when, TextKind::Expression, has_item);
+        check.check_text(&rule.subject, TextKind::Template, has_item);
+        check.check_text(&rule.reference, TextKind::Template, has_item);
+        check.check_text(&rule.statement, TextKind::Template, has_item);
+        check.check_optional(&rule.approved_by, TextKind::Template, has_item);
     }
     let rules = playbook.verdicts.iter().chain(&playbook.otherwise);
     for rule in rules {
-        check.verdict(rule.get_ref());
+        check.check_verdict(rule.get_ref());
     }
 }
 
-struct Check<'c, 's> {
+struct ExpressionChecker<'c, 's> {
     playbook: &'c Playbook,
-    report: &'c mut Report<'s>,
+    report: &'c mut ProblemReport<'s>,
     /// The scope of a case without results.
-    nothing: Scope,
+    empty_scope: Scope,
     /// An alert with every field of an alert.
     alert: Json,
 }
 
-impl Check<'_, '_> {
-    fn verdict(&mut self, rule: &VerdictForm) {
-        self.option(&rule.when, TextKind::Expression, false);
-        self.option(&rule.about, TextKind::List, false);
-        self.option(&rule.advises, TextKind::List, false);
+impl ExpressionChecker<'_, '_> {
+    fn check_verdict(&mut self, rule: &VerdictForm) {
+        self.check_optional(&rule.when, TextKind::Expression, false);
+        self.check_optional(&rule.about, TextKind::List, false);
+        self.check_optional(&rule.advises, TextKind::List, false);
         for text in &rule.actions {
             if let (_, Some(when)) = action_parts(text.get_ref()) {
                 let when = Spanned::new(text.span(), when.to_owned());
-                self.text(&when, TextKind::Expression, false);
+                self.check_text(&when, TextKind::Expression, false);
             }
         }
-        self.all(&rule.gaps, false);
-        self.all(&rule.would_decide, false);
+        self.check_all(&rule.gaps, false);
+        self.check_all(&rule.would_decide, false);
     }
 
-    fn all(&mut self, texts: &[Text], has_item: bool) {
+    fn check_all(&mut self, texts: &[SpannedText], has_item: bool) {
         for text in texts {
-            self.text(text, TextKind::Template, has_item);
+            self.check_text(text, TextKind::Template, has_item);
         }
     }
 
-    fn option(&mut self, text: &Option<Text>, kind: TextKind, has_item: bool) {
+    fn check_optional(&mut self, text: &Option<SpannedText>, kind: TextKind, has_item: bool) {
         if let Some(text) = text {
-            self.text(text, kind, has_item);
+            self.check_text(text, kind, has_item);
         }
     }
 
-    fn text(&mut self, text: &Text, kind: TextKind, has_item: bool) {
+    fn check_text(&mut self, text: &SpannedText, kind: TextKind, has_item: bool) {
         let source = text.get_ref().as_str();
         let (result, tokens) = if kind == TextKind::Template {
             let names = LANGUAGE
                 .environment()
                 .template_from_str(source)
                 .map(|template| template.undeclared_variables(false));
-            (names, scan::template(source))
+            (names, scan::scan_template(source))
         } else {
             let names = LANGUAGE
                 .environment()
                 .compile_expression(source)
                 .map(|expression| expression.undeclared_variables(false));
-            (names, scan::expression(source))
+            (names, scan::scan_expression(source))
         };
         match result {
             Err(error) => {
                 let offset = error.range().map_or(0, |range| range.start);
-                let at = self.report.inside(text, offset);
+                let at = self.report.offset_inside(text, offset);
                 let detail = error.detail().unwrap_or("it cannot be read");
                 self.report
                     .error(at, format!("not an expression: {detail}"));
             }
             Ok(names) => {
                 if names.contains("alert") {
-                    self.fields(text, &tokens);
+                    self.check_fields(text, &tokens);
                 }
-                self.variables(text, &tokens, names, has_item);
-                self.references(text, &tokens);
-                self.filters_and_tests(text, &tokens);
+                self.check_variables(text, &tokens, names, has_item);
+                self.check_references(text, &tokens);
+                self.check_filters_and_tests(text, &tokens);
                 if kind == TextKind::List {
-                    self.list(text);
+                    self.check_list(text);
                 }
             }
         }
     }
 
-    fn error(&mut self, text: &Text, offset: usize, message: String) {
-        let at = self.report.inside(text, offset);
+    fn add_error(&mut self, text: &SpannedText, offset: usize, message: String) {
+        let at = self.report.offset_inside(text, offset);
         self.report.error(at, message);
     }
 
-    fn fields(&mut self, text: &Text, tokens: &[(usize, Token<'_>)]) {
-        for field in fields::missing(tokens, &self.alert) {
-            let at = self.report.inside(text, field.offset);
+    fn check_fields(&mut self, text: &SpannedText, tokens: &[(usize, Token<'_>)]) {
+        for field in fields::unknown_fields(tokens, &self.alert) {
+            let at = self.report.offset_inside(text, field.offset);
             if field.has_default {
                 self.report.warning(at, field.message);
             } else {
@@ -180,9 +182,9 @@ impl Check<'_, '_> {
         }
     }
 
-    fn variables(
+    fn check_variables(
         &mut self,
-        text: &Text,
+        text: &SpannedText,
         tokens: &[(usize, Token<'_>)],
         names: std::collections::HashSet<String>,
         has_item: bool,
@@ -193,7 +195,7 @@ impl Check<'_, '_> {
                 continue;
             }
             if *word == "item" && !has_item {
-                self.error(
+                self.add_error(
                     text,
                     *offset,
                     "`item` is known only beside `for_each`".to_owned(),
@@ -202,31 +204,31 @@ impl Check<'_, '_> {
                 continue;
             } else if self.playbook.lets.contains_key(*word) {
                 let message = format!("`{word}` stands further down in [let]; use what is above");
-                self.error(text, *offset, message);
+                self.add_error(text, *offset, message);
             } else {
                 let lets = self.playbook.lets.keys().map(String::as_str);
                 let functions: Vec<&str> = functions().collect();
                 let known = VARIABLES.iter().chain(&functions).copied().chain(lets);
-                self.error(text, *offset, unknown("name", word, known));
+                self.add_error(text, *offset, unknown_name_message("name", word, known));
             }
         }
     }
 
     /// Checks that a named expression has a free name and is within the limit.
-    fn is_free(&mut self, name: &str, index: usize, at: usize) {
+    fn check_let_name(&mut self, name: &str, index: usize, at: usize) {
         if VARIABLES.contains(&name) || is_function(name) || name == FACTS {
             let message = format!("`{name}` is something already: give this another name");
             self.report.error(at, message);
         }
-        if index == MOST_LETS {
-            let message = format!("[let] has at most {MOST_LETS} names");
+        if index == MAX_LETS {
+            let message = format!("[let] has at most {MAX_LETS} names");
             self.report.error(at, message);
         }
     }
 
     /// Reports names that a named expression cannot use, because it is evaluated before findings and exonerations.
-    fn too_early(&mut self, text: &Text) {
-        for (offset, token) in scan::expression(text.get_ref()) {
+    fn check_let_order(&mut self, text: &SpannedText) {
+        for (offset, token) in scan::scan_expression(text.get_ref()) {
             if let Token::Word(
                 word @ ("finding" | "findings" | "cleared" | "cleared_by" | "exonerations"
                 | "unattributed" | "whole"),
@@ -234,13 +236,13 @@ impl Check<'_, '_> {
             {
                 let message =
                     format!("`{word}` is not known yet in [let]; use it in the rule itself");
-                self.error(text, offset, message);
+                self.add_error(text, offset, message);
             }
         }
     }
 
     /// Returns whether the word is a variable, a function, or a named expression above this text.
-    fn is_known(&self, text: &Text, word: &str) -> bool {
+    fn is_known(&self, text: &SpannedText, word: &str) -> bool {
         let is_let = self.playbook.lets.iter().any(|(name, expression)| {
             name == word
                 && (expression.span().start < text.span().start
@@ -255,7 +257,7 @@ impl Check<'_, '_> {
     }
 
     /// Checks the steps and findings that an expression names.
-    fn references(&mut self, text: &Text, tokens: &[(usize, Token<'_>)]) {
+    fn check_references(&mut self, text: &SpannedText, tokens: &[(usize, Token<'_>)]) {
         for window in tokens.windows(3) {
             let [
                 (_, Token::Word(word)),
@@ -289,23 +291,23 @@ impl Check<'_, '_> {
                 ("finding", ids.collect())
             };
             if !known.contains(&name) {
-                self.error(text, *offset, unknown(what, name, known));
+                self.add_error(text, *offset, unknown_name_message(what, name, known));
             }
         }
     }
 
     /// Checks filters and tests, which minijinja looks up only at evaluation.
-    fn filters_and_tests(&mut self, text: &Text, tokens: &[(usize, Token<'_>)]) {
+    fn check_filters_and_tests(&mut self, text: &SpannedText, tokens: &[(usize, Token<'_>)]) {
         let mut before: Option<Token<'_>> = None;
         let mut before_that: Option<Token<'_>> = None;
         for (offset, token) in tokens {
             let after_is = before == Some(Token::Word("is"))
                 || (before == Some(Token::Word("not")) && before_that == Some(Token::Word("is")));
             if let Token::Word(word) = token {
-                if before == Some(Token::Sign('|')) && !is_named(word, "filter") {
-                    self.error(text, *offset, format!("unknown filter `{word}`"));
-                } else if after_is && *word != "not" && !is_named(word, "test") {
-                    self.error(text, *offset, format!("unknown test `{word}`"));
+                if before == Some(Token::Sign('|')) && !has_filter_or_test(word, "filter") {
+                    self.add_error(text, *offset, format!("unknown filter `{word}`"));
+                } else if after_is && *word != "not" && !has_filter_or_test(word, "test") {
+                    self.add_error(text, *offset, format!("unknown test `{word}`"));
                 }
             }
             before_that = before;
@@ -315,17 +317,17 @@ impl Check<'_, '_> {
 
     /// Checks that a `for_each` gives a list, by evaluation on a case without results. A value that is not a list
     /// there never is.
-    fn list(&mut self, text: &Text) {
+    fn check_list(&mut self, text: &SpannedText) {
         let value = LANGUAGE
             .environment()
             .compile_expression(text.get_ref())
-            .and_then(|expression| expression.eval(self.nothing.context()));
+            .and_then(|expression| expression.eval(self.empty_scope.context()));
         if let Ok(value) = value
             && !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
             && !value.is_undefined()
         {
             let kind = value.kind();
-            self.error(text, 0, format!("a list is wanted; this gives a {kind}"));
+            self.add_error(text, 0, format!("a list is wanted; this gives a {kind}"));
         }
     }
 }
@@ -349,7 +351,7 @@ fn is_global(word: &str) -> bool {
 }
 
 /// Returns whether the environment has a filter or test of this name.
-fn is_named(word: &str, category: &str) -> bool {
+fn has_filter_or_test(word: &str, category: &str) -> bool {
     LANGUAGE
         .environment()
         .compile_expression_owned(format!("name is {category}"))

@@ -7,19 +7,19 @@ use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::tool::ToolSpec;
 use toml::Spanned;
 
-use super::place::{Report, unknown};
-use crate::playbook::form::{CallForm, Playbook, Text, VerdictForm, action_parts};
-use crate::playbook::{catalogue, kinds};
+use super::report::{ProblemReport, unknown_name_message};
+use crate::playbook::playbook_file::{CallForm, Playbook, SpannedText, VerdictForm, action_parts};
+use crate::playbook::{catalogue, tool_kinds};
 
 /// Checks what does not depend on the configured tools.
-pub(super) fn shape(playbook: &Playbook, report: &mut Report<'_>) {
-    name(playbook, report);
-    globs(playbook, report);
-    let steps: Vec<&Text> = playbook.steps.iter().map(|step| &step.id).collect();
-    let findings: Vec<&Text> = playbook.findings.iter().map(|one| &one.id).collect();
-    ids("step", &steps, report);
-    ids("finding", &findings, report);
-    dependencies(playbook, report);
+pub(super) fn check_shape(playbook: &Playbook, report: &mut ProblemReport<'_>) {
+    check_name(playbook, report);
+    check_globs(playbook, report);
+    let steps: Vec<&SpannedText> = playbook.steps.iter().map(|step| &step.id).collect();
+    let findings: Vec<&SpannedText> = playbook.findings.iter().map(|one| &one.id).collect();
+    check_ids("step", &steps, report);
+    check_ids("finding", &findings, report);
+    check_dependencies(playbook, report);
     for finding in &playbook.findings {
         if finding.cite.is_empty() {
             report.error(
@@ -27,7 +27,7 @@ pub(super) fn shape(playbook: &Playbook, report: &mut Report<'_>) {
                 "a finding without `cite` proves nothing and is never made",
             );
         }
-        techniques(&finding.techniques, report);
+        check_techniques(&finding.techniques, report);
     }
     let matches = &playbook.matches;
     let by_title =
@@ -40,7 +40,7 @@ pub(super) fn shape(playbook: &Playbook, report: &mut Report<'_>) {
             );
         }
         for glob in &rule.covers {
-            is_glob(glob, report);
+            check_glob(glob, report);
         }
         if rule.covers.is_empty() {
             report.error(
@@ -55,17 +55,17 @@ pub(super) fn shape(playbook: &Playbook, report: &mut Report<'_>) {
             );
         }
     }
-    verdicts(playbook, report);
+    check_verdicts(playbook, report);
 }
 
-fn name(playbook: &Playbook, report: &mut Report<'_>) {
+fn check_name(playbook: &Playbook, report: &mut ProblemReport<'_>) {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if playbook.name.is_empty() || !playbook.name.chars().all(fits) {
         report.error(0, "`name` is made of small letters, digits and dashes");
     }
 }
 
-fn globs(playbook: &Playbook, report: &mut Report<'_>) {
+fn check_globs(playbook: &Playbook, report: &mut ProblemReport<'_>) {
     for glob in playbook
         .matches
         .types
@@ -74,18 +74,18 @@ fn globs(playbook: &Playbook, report: &mut Report<'_>) {
         .chain(&playbook.matches.shows)
         .chain(&playbook.matches.operations)
     {
-        is_glob(glob, report);
+        check_glob(glob, report);
     }
 }
 
-fn is_glob(glob: &Text, report: &mut Report<'_>) {
+fn check_glob(glob: &SpannedText, report: &mut ProblemReport<'_>) {
     if let Err(error) = globset::Glob::new(glob.get_ref()) {
         report.error(glob.span().start, format!("not a glob: {}", error.kind()));
     }
 }
 
 /// Checks that ids are words that expressions can name, and unique.
-fn ids(what: &str, all: &[&Text], report: &mut Report<'_>) {
+fn check_ids(what: &str, all: &[&SpannedText], report: &mut ProblemReport<'_>) {
     for (index, id) in all.iter().enumerate() {
         let word = id.get_ref();
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -102,7 +102,7 @@ fn ids(what: &str, all: &[&Text], report: &mut Report<'_>) {
     }
 }
 
-fn dependencies(playbook: &Playbook, report: &mut Report<'_>) {
+fn check_dependencies(playbook: &Playbook, report: &mut ProblemReport<'_>) {
     let known: Vec<&str> = playbook
         .steps
         .iter()
@@ -112,7 +112,10 @@ fn dependencies(playbook: &Playbook, report: &mut Report<'_>) {
         for id in &step.depends_on {
             let at = id.span().start;
             match known.iter().position(|name| name == id.get_ref()) {
-                None => report.error(at, unknown("step", id.get_ref(), known.iter().copied())),
+                None => report.error(
+                    at,
+                    unknown_name_message("step", id.get_ref(), known.iter().copied()),
+                ),
                 Some(other) if other >= index => report.error(
                     at,
                     format!(
@@ -126,7 +129,7 @@ fn dependencies(playbook: &Playbook, report: &mut Report<'_>) {
     }
 }
 
-fn techniques(all: &[Text], report: &mut Report<'_>) {
+fn check_techniques(all: &[SpannedText], report: &mut ProblemReport<'_>) {
     for text in all {
         // A template is known only when it is rendered.
         if text.get_ref().starts_with("{{") {
@@ -144,7 +147,7 @@ fn techniques(all: &[Text], report: &mut Report<'_>) {
     }
 }
 
-fn verdicts(playbook: &Playbook, report: &mut Report<'_>) {
+fn check_verdicts(playbook: &Playbook, report: &mut ProblemReport<'_>) {
     let mut always: Option<usize> = None;
     for (index, rule) in playbook.verdicts.iter().enumerate() {
         let form = rule.get_ref();
@@ -166,14 +169,14 @@ fn verdicts(playbook: &Playbook, report: &mut Report<'_>) {
         if form.when.as_ref().is_none_or(always_holds) && always.is_none() {
             always = Some(index);
         }
-        outcome(playbook, form, report);
+        check_outcome(playbook, form, report);
     }
     match (&playbook.otherwise, always) {
         (Some(rule), Some(first)) => report.error(
             rule.span().start,
             format!("never reached: verdict rule {} always holds", first + 1),
         ),
-        (Some(rule), None) => otherwise(playbook, rule, report),
+        (Some(rule), None) => check_otherwise(playbook, rule, report),
         (None, Some(_)) => {}
         (None, None) => report.error(
             0,
@@ -182,7 +185,11 @@ fn verdicts(playbook: &Playbook, report: &mut Report<'_>) {
     }
 }
 
-fn otherwise(playbook: &Playbook, rule: &Spanned<VerdictForm>, report: &mut Report<'_>) {
+fn check_otherwise(
+    playbook: &Playbook,
+    rule: &Spanned<VerdictForm>,
+    report: &mut ProblemReport<'_>,
+) {
     let form = rule.get_ref();
     if form.when.is_some() {
         report.error(rule.span().start, "[otherwise] has no `when`");
@@ -199,60 +206,63 @@ fn otherwise(playbook: &Playbook, rule: &Spanned<VerdictForm>, report: &mut Repo
             "[otherwise] says nothing in `would_decide`: name the record or log that would decide",
         );
     }
-    outcome(playbook, form, report);
+    check_outcome(playbook, form, report);
 }
 
-fn always_holds(when: &Text) -> bool {
+fn always_holds(when: &SpannedText) -> bool {
     matches!(when.get_ref().trim(), "true" | "True")
 }
 
 fn names_cleared(form: &VerdictForm) -> bool {
     form.when.as_ref().is_some_and(|when| {
-        super::scan::expression(when.get_ref())
+        super::scan::scan_expression(when.get_ref())
             .iter()
             .any(|(_, token)| *token == super::scan::Token::Word("cleared"))
     })
 }
 
 /// Checks the actions and techniques of a verdict.
-fn outcome(playbook: &Playbook, form: &VerdictForm, report: &mut Report<'_>) {
-    let mut known: Vec<&str> = catalogue::ids().collect();
+fn check_outcome(playbook: &Playbook, form: &VerdictForm, report: &mut ProblemReport<'_>) {
+    let mut known: Vec<&str> = catalogue::action_ids().collect();
     let own = playbook.actions.iter().map(Spanned::get_ref);
     known.extend(own.map(|action| action.id.as_str()));
     for text in &form.actions {
         let (id, _) = action_parts(text.get_ref());
         if !known.contains(&id) {
-            let message = unknown("action", id, known.iter().copied());
+            let message = unknown_name_message("action", id, known.iter().copied());
             report.error(text.span().start, message);
         }
     }
-    techniques(&form.techniques, report);
+    check_techniques(&form.techniques, report);
 }
 
 /// Checks the calls against the configured tools.
-pub(super) fn tools(playbook: &Playbook, tools: &[ToolSpec], report: &mut Report<'_>) {
+pub(super) fn check_tools(playbook: &Playbook, tools: &[ToolSpec], report: &mut ProblemReport<'_>) {
     for call in playbook.steps.iter().flat_map(|step| &step.calls) {
         let wanted = call.tool.get_ref();
         let answering: Vec<_> = tools
             .iter()
-            .filter(|spec| spec.answers_to(wanted))
+            .filter(|spec| spec.matches_request(wanted))
             .collect();
-        if answering.is_empty() && !kinds::is_built_in(wanted) {
-            let mut names: Vec<&str> = kinds::built_in().collect();
+        if answering.is_empty() && !tool_kinds::is_built_in(wanted) {
+            let mut names: Vec<&str> = tool_kinds::built_in().collect();
             names.extend(
                 tools
                     .iter()
                     .flat_map(|spec| [spec.name.as_str(), spec.kind.as_str()]),
             );
-            report.error(call.tool.span().start, unknown("tool", wanted, names));
+            report.error(
+                call.tool.span().start,
+                unknown_name_message("tool", wanted, names),
+            );
         }
         for spec in answering {
-            arguments(call, spec, report);
+            check_arguments(call, spec, report);
         }
     }
 }
 
-fn arguments(call: &CallForm, spec: &ToolSpec, report: &mut Report<'_>) {
+fn check_arguments(call: &CallForm, spec: &ToolSpec, report: &mut ProblemReport<'_>) {
     let given: BTreeMap<&str, usize> = call
         .arguments
         .iter()
@@ -262,7 +272,7 @@ fn arguments(call: &CallForm, spec: &ToolSpec, report: &mut Report<'_>) {
         if !spec.arguments.iter().any(|argument| argument.name == *name) {
             let known = spec.arguments.iter().map(|argument| argument.name.as_str());
             let what = format!("argument of {}", spec.name);
-            report.error(*at, unknown(&what, name, known));
+            report.error(*at, unknown_name_message(&what, name, known));
         }
     }
     for argument in spec.arguments.iter().filter(|argument| argument.required) {

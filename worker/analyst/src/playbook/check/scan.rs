@@ -11,7 +11,7 @@ pub(super) enum Token<'a> {
 }
 
 /// Returns the tokens of an expression, each with its byte offset.
-pub(super) fn expression(source: &str) -> Vec<(usize, Token<'_>)> {
+pub(super) fn scan_expression(source: &str) -> Vec<(usize, Token<'_>)> {
     let mut tokens = Vec::new();
     let mut chars = source.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -45,7 +45,7 @@ pub(super) fn expression(source: &str) -> Vec<(usize, Token<'_>)> {
 }
 
 /// Returns the tokens inside `{{ … }}` and `{% … %}` of a template.
-pub(super) fn template(source: &str) -> Vec<(usize, Token<'_>)> {
+pub(super) fn scan_template(source: &str) -> Vec<(usize, Token<'_>)> {
     let mut tokens = Vec::new();
     let mut from = 0;
     while let Some((open, close)) = next_delimiter(source, from) {
@@ -56,7 +56,7 @@ pub(super) fn template(source: &str) -> Vec<(usize, Token<'_>)> {
             .map_or(source.len(), |length| begin + length);
         let inside = source.get(begin..end).unwrap_or_default();
         tokens.extend(
-            expression(inside)
+            scan_expression(inside)
                 .into_iter()
                 .map(|(at, token)| (begin + at, token)),
         );
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn words_strings_and_signs_keep_their_places() {
         assert_eq!(
-            expression("each('pools') | x"),
+            scan_expression("each('pools') | x"),
             vec![
                 (0, Token::Word("each")),
                 (4, Token::Sign('(')),
@@ -91,13 +91,13 @@ mod tests {
             ]
         );
         assert_eq!(
-            template("a {{ b }} c {% if d %}"),
+            scan_template("a {{ b }} c {% if d %}"),
             vec![
                 (5, Token::Word("b")),
                 (15, Token::Word("if")),
                 (18, Token::Word("d")),
             ]
         );
-        assert_eq!(expression("'open"), vec![(1, Token::Text("open"))]);
+        assert_eq!(scan_expression("'open"), vec![(1, Token::Text("open"))]);
     }
 }

@@ -1,22 +1,22 @@
-use nightshift_engine::limits::Limits;
+use nightshift_engine::limits::TriageLimits;
 use nightshift_engine::tool::ToolSpec;
 
 use super::{Explanation, explain};
 use crate::playbook::tests::alerts::{dns, made_for};
-use crate::playbook::tests::drive::{ALL, DEFAULT, World, nothing, spec};
-use crate::playbook::{MatchedBy, Playbooks};
+use crate::playbook::tests::case_fixture::{ALL, DEFAULT, PlaybookCase, nothing, spec};
+use crate::playbook::{MatchedBy, PlaybookSet};
 
 fn specs(kinds: &[&str]) -> Vec<ToolSpec> {
     kinds.iter().map(|kind| spec(kind)).collect()
 }
 
-fn of(alert: &nightshift_alert::Alert, kinds: &[&str]) -> Explanation {
-    explain(&Playbooks::shipped(), alert, &specs(kinds))
+fn explain_alert(alert: &nightshift_alert::Alert, kinds: &[&str]) -> Explanation {
+    explain(&PlaybookSet::shipped(), alert, &specs(kinds))
 }
 
 #[test]
 fn it_says_which_playbook_won_and_over_which() {
-    let made = of(
+    let made = explain_alert(
         &dns("Discovery:Kubernetes/TorIPCaller", "a.example"),
         &DEFAULT,
     );
@@ -34,7 +34,7 @@ fn it_says_which_playbook_won_and_over_which() {
         (next.glob.as_deref(), next.spelled),
         (Some("Discovery:*"), 10)
     );
-    let made = of(&dns("Policy:IAMUser/X", "a.example"), &DEFAULT);
+    let made = explain_alert(&dns("Policy:IAMUser/X", "a.example"), &DEFAULT);
     assert_eq!(
         (made.playbook.by, made.playbook.glob, made.next),
         (MatchedBy::Anything, None, None)
@@ -48,9 +48,9 @@ fn the_steps_and_calls_are_those_that_a_case_makes_first() {
         "guardduty-attack-sequence",
         "scc-iam-anomalous-grant",
     ] {
-        let made = of(&made_for(name), &ALL);
-        let ran =
-            World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(made_for(name));
+        let made = explain_alert(&made_for(name), &ALL);
+        let ran = PlaybookCase::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
+            .run(made_for(name));
         let plan = ran.state.plan.as_ref().unwrap();
         assert_eq!(made.objective, plan.objective);
         let planned: Vec<_> = made.steps.iter().map(|step| step.id.as_str()).collect();
@@ -61,13 +61,13 @@ fn the_steps_and_calls_are_those_that_a_case_makes_first() {
             .map(|one| one.name.as_str())
             .collect();
         assert_eq!(planned, steps.get(..planned.len()).unwrap(), "{name}");
-        assert!(planned.len() <= Limits::default().first_plan_steps);
+        assert!(planned.len() <= TriageLimits::default().first_plan_steps);
     }
 }
 
 #[test]
 fn a_step_is_held_back_with_its_condition_in_its_authors_words() {
-    let made = of(&made_for("guardduty-ssh-brute-force"), &ALL);
+    let made = explain_alert(&made_for("guardduty-ssh-brute-force"), &ALL);
     let held = made.held_back.first().unwrap();
     assert_eq!(held.step.id, "after");
     insta::assert_snapshot!(held.when, @"finding('got_in') or finding('told_entry') or finding('told_success') or finding('session') or outward");
@@ -82,7 +82,7 @@ fn a_step_is_held_back_with_its_condition_in_its_authors_words() {
 
 #[test]
 fn what_nobody_configured_is_not_covered_and_cannot_clear() {
-    let made = of(&made_for("guardduty-ssh-brute-force"), &DEFAULT);
+    let made = explain_alert(&made_for("guardduty-ssh-brute-force"), &DEFAULT);
     assert!(
         made.not_covered
             .iter()
@@ -93,7 +93,7 @@ fn what_nobody_configured_is_not_covered_and_cannot_clear() {
     assert!(made.left_out.contains(&"scanners".to_owned()));
     assert_eq!(made.clears.registers.len(), 3);
     assert!(made.clears.registers.iter().all(|one| one.tools.is_empty()));
-    let made = of(&made_for("guardduty-ssh-brute-force"), &ALL);
+    let made = explain_alert(&made_for("guardduty-ssh-brute-force"), &ALL);
     let scanners = made.clears.registers.last().unwrap();
     assert_eq!(scanners.kind, "authorised_scanners");
     assert_eq!(scanners.values, ["203.0.113.201"]);
@@ -101,7 +101,7 @@ fn what_nobody_configured_is_not_covered_and_cannot_clear() {
 
 #[test]
 fn rules_come_in_order_and_the_last_one_is_otherwise() {
-    let made = of(&dns("Backdoor:EC2/C&CActivity.B!DNS", "evil.example"), &ALL);
+    let made = explain_alert(&dns("Backdoor:EC2/C&CActivity.B!DNS", "evil.example"), &ALL);
     assert_eq!(
         made.rules.iter().filter(|rule| rule.when.is_none()).count(),
         1
@@ -116,15 +116,16 @@ fn rules_come_in_order_and_the_last_one_is_otherwise() {
 
 #[test]
 fn every_shipped_playbook_can_be_explained_and_run_on_an_alert_that_says_little() {
-    for playbook in Playbooks::shipped().iter() {
+    for playbook in PlaybookSet::shipped().iter() {
         let Some(glob) = playbook.matches.types.first() else {
             continue;
         };
         let kind = glob.get_ref().replace(['*', '?'], "x");
         let alert = dns(&kind, "a.example");
-        let made = of(&alert, &ALL);
+        let made = explain_alert(&alert, &ALL);
         assert_eq!(made.problems, Vec::<String>::new(), "{kind}");
-        let ran = World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
+        let ran =
+            PlaybookCase::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
         let gaps = ran.conclusion.gaps.join("\n");
         assert!(!gaps.contains("could not be evaluated"), "{kind}: {gaps}");
     }

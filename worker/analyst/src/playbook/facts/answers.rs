@@ -1,9 +1,9 @@
 //! Decides how a call was answered: whether it failed, and whether the answer is complete.
 
-use nightshift_alert::{Alert, IndicatorKind, Role};
+use nightshift_alert::{Alert, IndicatorKind, IndicatorRole};
 use nightshift_engine::evidence::Evidence;
+use nightshift_engine::log_time_range::LogTimeRange;
 use nightshift_engine::question::CallView;
-use nightshift_engine::searched::Searched;
 use serde_json::{Value as Json, json};
 
 /// Returns why a call gave no answer, or `None` when it gave one.
@@ -28,7 +28,7 @@ pub(super) fn is_complete(evidence: &Evidence, body: &Json, alert: &Alert) -> bo
     if is_cut(evidence, body) && !is("/left_out", "repeats".into()) {
         return false;
     }
-    let searched = Searched::in_body(evidence, body);
+    let searched = LogTimeRange::from_body(evidence, body);
     searched.is_none_or(|searched| searched.covers(&alert.times))
         && !(is("/rows_matched", 0.into()) && lacks_call_of_alert(evidence, alert))
 }
@@ -59,8 +59,12 @@ fn lacks_call_of_alert(evidence: &Evidence, alert: &Alert) -> bool {
     let (key, caller) = (asked("access_key"), asked("principal").filter(|_| is_call));
     evidence.kind == "log_search.cloudtrail"
         && alert.indicators.iter().any(|one| match one.kind {
-            IndicatorKind::AccessKey => one.role != Role::Related && key == Some(&*one.value),
-            IndicatorKind::Principal => one.role == Role::Actor && caller == Some(&*one.value),
+            IndicatorKind::AccessKey => {
+                one.role != IndicatorRole::Related && key == Some(&*one.value)
+            }
+            IndicatorKind::Principal => {
+                one.role == IndicatorRole::Actor && caller == Some(&*one.value)
+            }
             _ => false,
         })
 }

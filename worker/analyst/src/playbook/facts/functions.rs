@@ -9,9 +9,9 @@ use serde_json::{Value as Json, json};
 
 use super::answers::hidden_rows;
 use super::{CaseFacts, FINDINGS, MAX_ENTRIES, attribution, fields, step_answers, with_facts};
-use crate::playbook::form::MAX_CALLS;
 use crate::playbook::functions::words;
 use crate::playbook::patterns;
+use crate::playbook::playbook_file::MAX_CALLS;
 
 /// Maximum number of entries from the answers of one step. All rows of all calls fit, because a rule must not skip
 /// the last.

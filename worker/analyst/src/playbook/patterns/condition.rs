@@ -6,20 +6,20 @@ use std::sync::OnceLock;
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
+use super::alert_fields::{AlertField, AlertFields};
 use super::fragments;
-use super::values::{Field, Values};
 
 /// Maximum memory of one compiled expression.
 const MAX_REGEX_BYTES: usize = 1 << 22;
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Names {
+enum FieldNames {
     One(String),
     Several(Vec<String>),
 }
 
-impl Names {
+impl FieldNames {
     fn as_slice(&self) -> &[String] {
         match self {
             Self::One(name) => std::slice::from_ref(name),
@@ -34,7 +34,7 @@ impl Names {
 pub(super) struct Condition {
     /// Names of fields ([`super::values`]).
     #[serde(rename = "in")]
-    fields: Names,
+    fields: FieldNames,
     /// Regular expressions. A value must match one of them.
     #[serde(default)]
     any: Vec<String>,
@@ -51,11 +51,11 @@ pub(super) struct Condition {
     #[serde(default)]
     distinct: Option<usize>,
     #[serde(skip)]
-    compiled: OnceLock<Compiled>,
+    compiled: OnceLock<CompiledCondition>,
 }
 
 #[derive(Debug)]
-struct Compiled {
+struct CompiledCondition {
     any: Option<Regex>,
     none: Option<Regex>,
 }
@@ -70,7 +70,11 @@ impl Condition {
 
     /// Returns the values that meet the condition, or none when the condition does not hold. With `readers`, what
     /// programs only read counts too.
-    pub(super) fn met_by<'a>(&'a self, values: &'a Values, readers: bool) -> Vec<&'a Field> {
+    pub(super) fn matching_fields<'a>(
+        &'a self,
+        values: &'a AlertFields,
+        readers: bool,
+    ) -> Vec<&'a AlertField> {
         let mut matching = values
             .of_names(self.fields.as_slice())
             .filter(|field| self.matches(field, readers));
@@ -88,7 +92,7 @@ impl Condition {
         let Some(wanted) = self.distinct else {
             return matching.next().into_iter().collect();
         };
-        let different: BTreeMap<&str, &Field> =
+        let different: BTreeMap<&str, &AlertField> =
             matching.map(|field| (field.first_text(), field)).collect();
         if different.len() < wanted {
             return Vec::new();
@@ -96,7 +100,7 @@ impl Condition {
         different.into_values().collect()
     }
 
-    fn matches(&self, field: &Field, readers: bool) -> bool {
+    fn matches(&self, field: &AlertField, readers: bool) -> bool {
         let compiled = self.compiled.get_or_init(|| self.compile());
         let texts = field.texts(readers);
         let holds = |regex: &Regex| texts.iter().any(|text| regex.is_match(text));
@@ -105,23 +109,23 @@ impl Condition {
             && !compiled.none.as_ref().is_some_and(holds)
     }
 
-    fn compile(&self) -> Compiled {
-        Compiled {
-            any: one_of(&self.any),
-            none: one_of(&self.none),
+    fn compile(&self) -> CompiledCondition {
+        CompiledCondition {
+            any: any_of(&self.any),
+            none: any_of(&self.none),
         }
     }
 
     #[cfg(test)]
-    pub(super) fn faults(&self) -> Vec<String> {
+    pub(super) fn invalid_expressions(&self) -> Vec<String> {
         let mut faults: Vec<String> = [&self.any, &self.none]
             .into_iter()
             .flatten()
-            .filter(|text| one_of(std::slice::from_ref(text)).is_none() || names_fragment(text))
+            .filter(|text| any_of(std::slice::from_ref(text)).is_none() || names_fragment(text))
             .cloned()
             .collect();
         let names = self.fields.as_slice().iter();
-        faults.extend(names.filter(|name| !Values::knows(name)).cloned());
+        faults.extend(names.filter(|name| !AlertFields::knows(name)).cloned());
         faults
     }
 }
@@ -135,7 +139,7 @@ fn names_fragment(text: &str) -> bool {
     rests.any(|rest| rest.split_once('>').is_some_and(|(name, _)| is_name(name)))
 }
 
-fn one_of(expressions: &[String]) -> Option<Regex> {
+fn any_of(expressions: &[String]) -> Option<Regex> {
     if expressions.is_empty() {
         return None;
     }

@@ -36,15 +36,15 @@ fn techniques(alert: &Alert) -> Vec<&'static str> {
 #[test]
 fn every_row_can_be_read_and_names_its_source() {
     for (file, text) in FILES {
-        let read: Result<File, _> = toml::from_str(text);
+        let read: Result<PatternFile, _> = toml::from_str(text);
         assert!(read.is_ok(), "{file}: {:?}", read.err());
     }
-    let known: BTreeSet<&str> = catalogue::ids().collect();
+    let known: BTreeSet<&str> = catalogue::action_ids().collect();
     let mut ids = BTreeSet::new();
-    for pattern in all() {
+    for pattern in all_patterns() {
         let id = pattern.id.as_str();
         assert!(ids.insert(id), "{id} stands twice");
-        assert_eq!(pattern.faults(), Vec::<String>::new(), "{id}");
+        assert_eq!(pattern.invalid_expressions(), Vec::<String>::new(), "{id}");
         assert!(pattern.source.starts_with("https://"), "{id}");
         assert!(
             !pattern.when.is_empty() && !pattern.says.ends_with('.'),
@@ -687,7 +687,7 @@ fn word_that_a_reader_is_given_is_no_act() {
         apart.indicators.push(nightshift_alert::Indicator::new(
             nightshift_alert::IndicatorKind::Process,
             process,
-            nightshift_alert::Role::Related,
+            nightshift_alert::IndicatorRole::Related,
         ));
         assert_eq!(strength(&apart), "none", "{process} {line}");
     }

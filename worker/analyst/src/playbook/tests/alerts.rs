@@ -1,6 +1,6 @@
 //! The sample alerts as the feeds' parsers read them, and some variations.
 
-use nightshift_alert::{Alert, Indicator, IndicatorKind, ReadOptions, Role, read};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole, ReadOptions, read_message};
 
 /// Returns the first alert of a sample.
 pub(in crate::playbook) fn sample(name: &str) -> Alert {
@@ -33,7 +33,7 @@ fn first(name: &str) -> Alert {
         env!("CARGO_MANIFEST_DIR")
     );
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    read(&bytes, &ReadOptions::default())
+    read_message(&bytes, &ReadOptions::default())
         .unwrap()
         .alerts
         .remove(0)
@@ -59,9 +59,11 @@ pub(in crate::playbook) fn dns(kind: &str, domain: &str) -> Alert {
     alert
         .indicators
         .retain(|one| one.kind != IndicatorKind::Domain);
-    alert
-        .indicators
-        .push(Indicator::new(IndicatorKind::Domain, domain, Role::Remote));
+    alert.indicators.push(Indicator::new(
+        IndicatorKind::Domain,
+        domain,
+        IndicatorRole::Remote,
+    ));
     alert.indicators.sort();
     alert
 }
@@ -70,7 +72,7 @@ pub(in crate::playbook) fn dns(kind: &str, domain: &str) -> Alert {
 pub(super) fn mining_pod() -> Alert {
     let task = made_for("guardduty-ecs-mining");
     let pod = made_for("guardduty-runtime-reverse-shell");
-    let far = task.with_role(Role::Remote).cloned();
+    let far = task.with_role(IndicatorRole::Remote).cloned();
     let mut indicators: Vec<_> = pod.indicators.iter().cloned().chain(far).collect();
     indicators.sort();
     Alert {

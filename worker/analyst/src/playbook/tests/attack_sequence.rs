@@ -4,8 +4,8 @@ use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{
-    ALL, Answers, DEFAULT, World, known_identity, logged, nothing, on_list, record,
+use super::case_fixture::{
+    ALL, DEFAULT, PlaybookCase, ToolAnswers, known_identity, logged, nothing, on_list, record,
 };
 
 const ALERT: &str = "guardduty-attack-sequence";
@@ -24,12 +24,12 @@ fn taken(kind: &str) -> Value {
 
 #[test]
 fn data_taken_by_the_actor_is_a_true_positive_and_critical() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(taken(kind)),
         "identity_lookup" => Ok(known_identity("service", &["10.0.0.0/8"], arguments)),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(ALERT));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(ALERT));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.assessed_severity),
         (Verdict::TruePositive, Severity::Critical)
@@ -48,7 +48,7 @@ fn data_taken_by_the_actor_is_a_true_positive_and_critical() {
 #[test]
 fn an_exercise_in_the_register_of_scanners_is_benign() {
     let scanner = || record("authorised_scanner", IndicatorKind::Ip, "203.0.113.77");
-    let looked: Answers = |kind, arguments| match kind {
+    let looked: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
             let mut seen = taken(kind);
             seen["rows"][0]["action"] = json!("ListBuckets");
@@ -56,17 +56,17 @@ fn an_exercise_in_the_register_of_scanners_is_benign() {
         }
         _ => quiet(kind, arguments),
     };
-    let end = World::with(&ALL, looked)
+    let end = PlaybookCase::with(&ALL, looked)
         .clearing(scanner())
         .of_identity("claims-export")
         .run(made_for(ALERT))
         .conclusion;
     assert_eq!(end.verdict, Verdict::BenignTruePositive);
-    let listed: Answers = |kind, arguments| match kind {
+    let listed: ToolAnswers = |kind, arguments| match kind {
         "watchlist" => Ok(on_list("malicious", arguments)),
         _ => quiet(kind, arguments),
     };
-    let end = World::with(&ALL, listed)
+    let end = PlaybookCase::with(&ALL, listed)
         .clearing(scanner())
         .of_identity("claims-export")
         .run(made_for(ALERT))
@@ -76,11 +76,11 @@ fn an_exercise_in_the_register_of_scanners_is_benign() {
 
 #[test]
 fn from_the_usual_network_it_stays_open_and_leans_malicious() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(known_identity("service", &["203.0.113.0/24"], arguments)),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(ALERT));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(ALERT));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -96,7 +96,7 @@ fn from_the_usual_network_it_stays_open_and_leans_malicious() {
 
 #[test]
 fn without_registers_and_logs_it_leans_malicious() {
-    let ran = World::with(&DEFAULT, quiet).run(made_for(ALERT));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for(ALERT));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)

@@ -1,14 +1,14 @@
 //! Tests that a record explains only what its own subject did in its own time.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::exoneration::Exoneration;
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, sample};
-use super::drive::{ALL, Answers, World, logged, nothing, record};
+use super::case_fixture::{ALL, PlaybookCase, ToolAnswers, logged, nothing, record};
 
 const TESTED: &str = "192.0.2.10";
 const OTHER: &str = "203.0.113.9";
@@ -18,7 +18,7 @@ fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 }
 
 fn by(source: &str, kind: IndicatorKind) -> Indicator {
-    Indicator::new(kind, source, Role::Actor)
+    Indicator::new(kind, source, IndicatorRole::Actor)
 }
 
 /// Returns an alert about a machine that two addresses probe.
@@ -47,7 +47,7 @@ fn scanner() -> Exoneration {
 
 #[test]
 fn a_test_of_one_address_explains_no_sign_in_from_another() {
-    let got_in: Answers = |kind, arguments| match kind {
+    let got_in: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" if arguments["ip"] != OTHER => quiet(kind, arguments),
         "log_search.json_lines" => Ok(logged(
             kind,
@@ -62,7 +62,7 @@ fn a_test_of_one_address_explains_no_sign_in_from_another() {
         alert
     };
     for alert in [probed(), brute_force()] {
-        let world = World::with(&ALL, got_in).clearing(scanner());
+        let world = PlaybookCase::with(&ALL, got_in).clearing(scanner());
         let ran = world.clearing(host()).run(alert.clone());
         assert_eq!(
             ran.conclusion.verdict,
@@ -71,7 +71,7 @@ fn a_test_of_one_address_explains_no_sign_in_from_another() {
             alert.kind
         );
         let both = record("authorised_scanner", IndicatorKind::Ip, OTHER);
-        let world = World::with(&ALL, got_in).clearing(scanner());
+        let world = PlaybookCase::with(&ALL, got_in).clearing(scanner());
         let ran = world.clearing(both).run(alert);
         assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
     }
@@ -80,7 +80,9 @@ fn a_test_of_one_address_explains_no_sign_in_from_another() {
 #[test]
 fn a_report_opens_with_the_record_that_clears() {
     let other = record("authorised_scanner", IndicatorKind::Ip, OTHER);
-    let world = World::with(&ALL, quiet).clearing(scanner()).clearing(other);
+    let world = PlaybookCase::with(&ALL, quiet)
+        .clearing(scanner())
+        .clearing(other);
     let end = world.clearing(host()).run(probed()).conclusion;
     assert_eq!(end.verdict, Verdict::BenignTruePositive);
     assert_eq!(end.exonerations[0].kind, "authorised_scanner");
@@ -110,14 +112,14 @@ fn in_the_night(mut record: Exoneration) -> Exoneration {
 
 #[test]
 fn a_record_explains_no_deed_after_its_end() {
-    let within: Answers = |kind, arguments| match kind {
+    let within: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
             let row = audit_event("198.51.100.23", "2026-03-02T03:59:00Z");
             Ok(logged(kind, json!([look(), row])))
         }
         _ => quiet(kind, arguments),
     };
-    let after: Answers = |kind, arguments| match kind {
+    let after: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
             let row = audit_event("198.51.100.23", "2026-03-02T22:00:00Z");
             Ok(logged(kind, json!([look(), row])))
@@ -127,7 +129,7 @@ fn a_record_explains_no_deed_after_its_end() {
     for kind in ["authorised_scanner", "change"] {
         for (answers, benign) in [(within, true), (after, false)] {
             let record = in_the_night(record(kind, IndicatorKind::Principal, "ci-deployer"));
-            let world = World::with(&ALL, answers).clearing(record);
+            let world = PlaybookCase::with(&ALL, answers).clearing(record);
             let end = world.run(sample("securityhub-eventbridge-discovery"));
             assert_eq!(end.conclusion.verdict.is_benign(), benign, "{kind}");
         }
@@ -149,8 +151,8 @@ fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key(
         answer["summary"] = json!({"first": first, "last": last});
         Ok(answer)
     }
-    let within: Answers = |kind, arguments| repeated(kind, arguments, "2026-03-02T03:59:00Z");
-    let after: Answers = |kind, arguments| repeated(kind, arguments, "2026-03-02T22:00:00Z");
+    let within: ToolAnswers = |kind, arguments| repeated(kind, arguments, "2026-03-02T03:59:00Z");
+    let after: ToolAnswers = |kind, arguments| repeated(kind, arguments, "2026-03-02T22:00:00Z");
     let test = || {
         record(
             "authorised_scanner",
@@ -171,7 +173,7 @@ fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key(
         (within, key, false),
     ] {
         let told = format!("{} {:?}", record.subject, record.until);
-        let world = World::with(&ALL, answers).clearing(record);
+        let world = PlaybookCase::with(&ALL, answers).clearing(record);
         let end = world.run(sample("securityhub-eventbridge-discovery"));
         assert_eq!(end.conclusion.verdict.is_benign(), benign, "{told}");
     }
@@ -179,7 +181,7 @@ fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key(
 
 #[test]
 fn a_test_from_one_address_explains_no_deed_from_another() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(
             kind,
             json!([audit_event(OTHER, "2026-03-02T02:55:00Z")]),
@@ -190,7 +192,7 @@ fn a_test_from_one_address_explains_no_deed_from_another() {
     let tested = || record("authorised_scanner", IndicatorKind::Ip, "198.51.100.23");
     let mut alert = sample("securityhub-eventbridge-discovery");
     alert.indicators.push(by(OTHER, IndicatorKind::Ip));
-    let world = World::with(&ALL, answers).clearing(of_identity());
+    let world = PlaybookCase::with(&ALL, answers).clearing(of_identity());
     let end = world.clearing(tested()).run(alert.clone()).conclusion;
     assert_eq!(end.verdict, Verdict::Inconclusive);
     // The record is of the key itself.
@@ -199,7 +201,7 @@ fn a_test_from_one_address_explains_no_deed_from_another() {
         IndicatorKind::AccessKey,
         "AKIAEXAMPLE00000001",
     );
-    let end = World::with(&ALL, answers)
+    let end = PlaybookCase::with(&ALL, answers)
         .clearing(key)
         .clearing(record(
             "authorised_scanner",
@@ -214,7 +216,7 @@ fn a_test_from_one_address_explains_no_deed_from_another() {
 
 #[test]
 fn a_user_that_is_called_like_the_bucket_of_a_record_is_not_the_bucket() {
-    let named: Answers = |kind, arguments| match kind {
+    let named: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
             let mut user = audit_event("203.0.113.77", "2026-03-02T02:20:00Z");
             user["action"] = json!("CreateUser");
@@ -224,7 +226,7 @@ fn a_user_that_is_called_like_the_bucket_of_a_record_is_not_the_bucket() {
         }
         _ => quiet(kind, arguments),
     };
-    let of_bucket: Answers = |kind, arguments| match kind {
+    let of_bucket: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
             let mut tagging = audit_event("203.0.113.77", "2026-03-02T02:20:00Z");
             tagging["action"] = json!("PutBucketTagging");
@@ -236,7 +238,7 @@ fn a_user_that_is_called_like_the_bucket_of_a_record_is_not_the_bucket() {
     };
     for (answers, benign) in [(named, false), (of_bucket, true)] {
         let change = record("change", IndicatorKind::Bucket, "larkspur-claims");
-        let world = World::with(&ALL, answers).clearing(change);
+        let world = PlaybookCase::with(&ALL, answers).clearing(change);
         let ran = world
             .of_identity("claims-export")
             .run(made_for("guardduty-s3-anonymous-access"));
@@ -250,14 +252,14 @@ fn a_test_explains_no_sign_in_after_its_end_however_that_ended() {
     fn row(at: &str, outcome: &str) -> Value {
         json!({"at": at, "principal": "root", "source_ip": TESTED, "outcome": outcome, "error": null})
     }
-    let within: Answers = |kind, arguments| match kind {
+    let within: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(logged(
             kind,
             json!([row("2023-04-16T06:30:00Z", "session opened")]),
         )),
         _ => quiet(kind, arguments),
     };
-    let after: Answers = |kind, arguments| match kind {
+    let after: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(logged(
             kind,
             json!([
@@ -277,7 +279,7 @@ fn a_test_explains_no_sign_in_after_its_end_however_that_ended() {
             alert.indicators.retain(|one| one.value != OTHER);
             let mut test = scanner();
             test.until = "2023-04-16T08:00:00Z".parse().ok();
-            let ran = World::with(&ALL, answers).clearing(test).run(alert);
+            let ran = PlaybookCase::with(&ALL, answers).clearing(test).run(alert);
             assert_eq!(ran.conclusion.verdict, verdict, "{kind}");
             let told = ran
                 .would_decide()
@@ -292,11 +294,11 @@ fn a_test_explains_its_own_sign_in_where_the_log_calls_the_address_otherwise() {
     fn row(source: &Value) -> Value {
         json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "source_ip": source, "outcome": "success", "error": null})
     }
-    let untold: Answers = |kind, arguments| match kind {
+    let untold: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(logged(kind, json!([row(&Value::Null)]))),
         _ => quiet(kind, arguments),
     };
-    let others: Answers = |kind, arguments| match kind {
+    let others: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(logged(kind, json!([row(&json!(OTHER))]))),
         _ => quiet(kind, arguments),
     };
@@ -308,13 +310,15 @@ fn a_test_explains_its_own_sign_in_where_the_log_calls_the_address_otherwise() {
             let mut alert = probed();
             kind.clone_into(&mut alert.kind);
             alert.indicators.retain(|one| one.value != OTHER);
-            let ran = World::with(&ALL, answers).clearing(scanner()).run(alert);
+            let ran = PlaybookCase::with(&ALL, answers)
+                .clearing(scanner())
+                .run(alert);
             assert_eq!(ran.conclusion.verdict, verdict, "{kind}");
         }
         // Of two addresses, no test covers the second.
         let mut alert = probed();
         kind.clone_into(&mut alert.kind);
-        let world = World::with(&ALL, untold).clearing(scanner());
+        let world = PlaybookCase::with(&ALL, untold).clearing(scanner());
         let ran = world.clearing(host()).run(alert);
         assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     }

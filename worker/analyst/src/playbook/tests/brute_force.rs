@@ -4,7 +4,9 @@ use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, record, verdict_beside};
+use super::case_fixture::{
+    ALL, DEFAULT, PlaybookCase, ToolAnswers, logged, nothing, record, verdict_beside,
+};
 
 const INWARD: &str = "guardduty-ssh-brute-force";
 
@@ -18,7 +20,7 @@ fn login(outcome: &str) -> Value {
 
 #[test]
 fn a_success_among_the_guesses_is_a_true_positive() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(logged(kind, json!([login("failure"), login("success")]))),
         "log_search.cloudtrail" => Ok(logged(
             kind,
@@ -26,7 +28,7 @@ fn a_success_among_the_guesses_is_a_true_positive() {
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(INWARD));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(INWARD));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E9 E0] A sign-in from 203.0.113.201 succeeded at 2026-03-02T02:31:00Z as deploy
@@ -39,7 +41,7 @@ fn a_success_among_the_guesses_is_a_true_positive() {
 
 #[test]
 fn a_database_that_gave_in_after_many_guesses_is_a_true_positive() {
-    let ran = World::with(&DEFAULT, quiet).run(made_for("guardduty-rds-brute-force"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for("guardduty-rds-brute-force"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] By the feed, a sign-in from 203.0.113.201 succeeded
@@ -52,7 +54,7 @@ fn a_database_that_gave_in_after_many_guesses_is_a_true_positive() {
 
 #[test]
 fn a_success_that_google_counted_is_a_true_positive() {
-    let ran = World::with(&DEFAULT, quiet).run(made_for("scc-brute-force-ssh"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for("scc-brute-force-ssh"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] By the feed, a sign-in from 203.0.113.201 succeeded
@@ -65,14 +67,14 @@ fn a_success_that_google_counted_is_a_true_positive() {
 
 #[test]
 fn a_machine_of_ours_that_guesses_and_is_answered_is_a_true_positive() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => Ok(logged(
             kind,
             json!([{"at": "2026-03-02T02:31:00Z", "source_ip": "10.20.40.8", "destination_ip": "192.0.2.61", "destination_port": 22, "outcome": "accepted", "bytes": 4200}]),
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for("guardduty-ssh-brute-force-outbound"));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for("guardduty-ssh-brute-force-outbound"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] jump-1 is the one that guesses: NETWORK_CONNECTION OUTBOUND towards 192.0.2.61, 210 times
@@ -85,7 +87,7 @@ fn a_machine_of_ours_that_guesses_and_is_answered_is_a_true_positive() {
 #[test]
 fn an_authorised_scanner_is_benign() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.201");
-    let end = World::with(&ALL, quiet)
+    let end = PlaybookCase::with(&ALL, quiet)
         .clearing(scanner)
         .run(made_for(INWARD))
         .conclusion;
@@ -94,11 +96,11 @@ fn an_authorised_scanner_is_benign() {
 
 #[test]
 fn failures_alone_lean_benign() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(logged(kind, json!([login("failure"), login("failure")]))),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(INWARD));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(INWARD));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
@@ -112,7 +114,7 @@ fn failures_alone_lean_benign() {
 
 #[test]
 fn without_logs_the_sign_in_log_would_decide() {
-    let ran = World::with(&DEFAULT, quiet).run(made_for(INWARD));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for(INWARD));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::None)
@@ -127,14 +129,16 @@ fn without_logs_the_sign_in_log_would_decide() {
 
 #[test]
 fn what_we_sent_to_the_source_is_no_session_of_it() {
-    let ours: Answers = |kind, arguments| match kind {
+    let ours: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => Ok(logged(
             kind,
             json!([{"at": "2026-03-02T02:31:00Z", "source_ip": "10.20.40.8", "destination_ip": "203.0.113.201", "destination_port": 443, "outcome": "accepted", "bytes": 151000}]),
         )),
         _ => quiet(kind, arguments),
     };
-    let claims = World::with(&ALL, ours).run(made_for(INWARD)).claims();
+    let claims = PlaybookCase::with(&ALL, ours)
+        .run(made_for(INWARD))
+        .claims();
     assert!(
         !claims.contains("151000") && !claims.contains("was reached"),
         "{claims}"
@@ -144,7 +148,7 @@ fn what_we_sent_to_the_source_is_no_session_of_it() {
 #[test]
 fn a_scanner_that_google_names_as_actor_and_far_end_is_benign() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.201");
-    let ran = World::with(&ALL, quiet)
+    let ran = PlaybookCase::with(&ALL, quiet)
         .clearing(scanner)
         .clearing(record(
             "authorised_scanner",

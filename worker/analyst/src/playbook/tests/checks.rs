@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::alerts::scc_miner;
-use super::drive::{ALL, spec};
+use super::case_fixture::{ALL, spec};
 use crate::playbook::catalogue::FILES;
-use crate::playbook::check;
+use crate::playbook::check_playbook;
 use crate::playbook::facts::blank_alert;
 
 /// Checks a playbook with a valid head in lines 1 to 8 and this rest.
 fn problems(rest: &str) -> String {
     let head = "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntypes = [\"A:*\"]\n\n";
     let tools: Vec<_> = ALL.iter().map(|kind| spec(kind)).collect();
-    let lines: Vec<_> = check("p.toml", &format!("{head}{rest}"), &tools, &["edr"])
+    let lines: Vec<_> = check_playbook("p.toml", &format!("{head}{rest}"), &tools, &["edr"])
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -94,7 +94,7 @@ fn fields_of_the_alert() {
     "#);
     let known = "alert.raw.any.thing and alert.resources[0].any and alert.region.any and results.a.alert.any";
     assert_eq!(step(&format!("description = \"d\"\nmet = \"{known}\"")), "");
-    let (blank, real) = (blank_alert(), scc_miner().told_in_short());
+    let (blank, real) = (blank_alert(), scc_miner().to_json_without_raw());
     let fields = |alert: &Value, place: &str| -> Vec<String> {
         let fields = alert.pointer(place).and_then(Value::as_object).unwrap();
         // Fields that are left out when they are empty.
@@ -178,6 +178,6 @@ fn rules_that_never_hold_or_are_missing() {
     let titled = format!(
         "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntitles = [\"*travel*\"]\n{benign}{END}"
     );
-    let problems = check("p.toml", &titled, &[], &[]);
+    let problems = check_playbook("p.toml", &titled, &[], &[]);
     insta::assert_snapshot!(problems[0], @"p.toml:9:8: error: a title or a command clears nothing, for others may have written it: give [match] `types`");
 }

@@ -1,12 +1,14 @@
 //! Tests over findings in which nobody acted: failed checks, vulnerabilities, sensitive data.
 
-use nightshift_alert::{Alert, Class, Detail, DetailKind, Indicator, IndicatorKind, Role};
+use nightshift_alert::{
+    Alert, Detail, DetailKind, FindingClass, Indicator, IndicatorKind, IndicatorRole,
+};
 use nightshift_engine::conclusion::{Leaning, Verdict};
 use nightshift_engine::tool::ToolError;
 use serde_json::Value;
 
 use super::alerts::dns;
-use super::drive::{ALL, DEFAULT, Ran, World, nothing, record};
+use super::case_fixture::{ALL, DEFAULT, PlaybookCase, PlaybookRun, nothing, record};
 
 fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     Ok(nothing(kind, arguments))
@@ -14,7 +16,7 @@ fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 
 /// Returns a finding of this class about an instance, with details.
 fn found(
-    class: Class,
+    class: FindingClass,
     kind: &str,
     title: &str,
     details: &[(DetailKind, &str, Option<&str>)],
@@ -26,7 +28,7 @@ fn found(
     alert.indicators = vec![Indicator::new(
         IndicatorKind::Instance,
         "i-11111111",
-        Role::Target,
+        IndicatorRole::Target,
     )];
     alert.remediation = Some("Update examplelib to 3.0.14, or close the port.".to_owned());
     let detail = |(kind, value, about): &(DetailKind, &str, Option<&str>)| Detail {
@@ -41,7 +43,7 @@ fn found(
 fn samples() -> [Alert; 3] {
     [
         found(
-            Class::Posture,
+            FindingClass::Posture,
             "EC2.8",
             "EC2 instances should use Instance Metadata Service Version 2",
             &[
@@ -50,7 +52,7 @@ fn samples() -> [Alert; 3] {
             ],
         ),
         found(
-            Class::Vulnerability,
+            FindingClass::Vulnerability,
             "Software and Configuration Checks/Vulnerabilities/CVE",
             "CVE-2026-0001 - examplelib",
             &[
@@ -59,7 +61,7 @@ fn samples() -> [Alert; 3] {
             ],
         ),
         found(
-            Class::SensitiveData,
+            FindingClass::SensitiveData,
             "SensitiveData:S3Object/Personal",
             "Personal data in an object",
             &[(DetailKind::Trait, "PASSPORT_NUMBER", None)],
@@ -67,16 +69,16 @@ fn samples() -> [Alert; 3] {
     ]
 }
 
-fn told(ran: &Ran) -> String {
+fn describe_run(ran: &PlaybookRun) -> String {
     format!("{}\n{}", ran.claims(), ran.advised())
 }
 
 #[test]
 fn failed_check_names_the_check_the_resource_and_the_advice() {
     let [posture, ..] = samples();
-    let ran = World::with(&DEFAULT, quiet).run(posture);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(posture);
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
-    insta::assert_snapshot!(told(&ran), @"
+    insta::assert_snapshot!(describe_run(&ran), @"
     For [E0] EC2.8 (CIS 1.4) fails on i-11111111: EC2 instances should use Instance Metadata Service Version 2
     For [E0] How it can be reached or exploited, by the feed: reachable from the internet
     For [E0] What the product advises: Update examplelib to 3.0.14, or close the port.
@@ -90,7 +92,7 @@ fn failed_check_names_the_check_the_resource_and_the_advice() {
 fn passed_check_misses_nothing() {
     let [mut posture, ..] = samples();
     posture.state.passed = true;
-    let ran = World::with(&DEFAULT, quiet).run(posture);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(posture);
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     assert_eq!(ran.would_decide(), "");
 }
@@ -98,9 +100,9 @@ fn passed_check_misses_nothing() {
 #[test]
 fn known_flaw_names_package_and_fixed_version() {
     let [_, vulnerability, _] = samples();
-    let ran = World::with(&DEFAULT, quiet).run(vulnerability);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(vulnerability);
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
-    insta::assert_snapshot!(told(&ran), @"
+    insta::assert_snapshot!(describe_run(&ran), @"
     For [E0] examplelib 3.0.2 on i-11111111 has a known flaw, fixed in 3.0.14: CVE-2026-0001 - examplelib
     For [E0] What the product advises: Update examplelib to 3.0.14, or close the port.
     Update the package on i-11111111 to the version that fixes it, or build its image anew with it, and scan again.
@@ -111,9 +113,9 @@ fn known_flaw_names_package_and_fixed_version() {
 #[test]
 fn sensitive_data_names_what_was_found() {
     let [.., data] = samples();
-    let ran = World::with(&DEFAULT, quiet).run(data);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(data);
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
-    insta::assert_snapshot!(told(&ran), @"
+    insta::assert_snapshot!(describe_run(&ran), @"
     For [E0] Sensitive data was found on i-11111111: Personal data in an object
     For [E0] What was found, by the feed: PASSPORT_NUMBER
     For [E0] What the product advises: Update examplelib to 3.0.14, or close the port.
@@ -127,9 +129,13 @@ fn sensitive_data_names_what_was_found() {
 fn nobody_is_asked_whether_a_failed_check_was_planned() {
     for alert in samples() {
         let severity = alert.severity;
-        let ran = World::with(&ALL, quiet).run(alert);
+        let ran = PlaybookCase::with(&ALL, quiet).run(alert);
         assert_eq!(ran.conclusion.assessed_severity, severity);
-        assert!(!told(&ran).contains("planned"), "{}", told(&ran));
+        assert!(
+            !describe_run(&ran).contains("planned"),
+            "{}",
+            describe_run(&ran)
+        );
         let mut steps = ran.state.steps().iter().flat_map(|step| &step.calls);
         assert!(
             !steps.any(|call| call.tool.starts_with("log_search")),
@@ -144,7 +150,7 @@ fn finding_without_a_resource_is_not_decided() {
     for mut alert in samples() {
         alert.resources.clear();
         alert.indicators.clear();
-        let ran = World::with(&DEFAULT, quiet).run(alert);
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
         assert_eq!(
             (ran.conclusion.verdict, ran.conclusion.leaning),
             (Verdict::Inconclusive, Leaning::None)
@@ -157,7 +163,7 @@ fn finding_without_a_resource_is_not_decided() {
 fn check_that_passed_is_not_said_to_fail() {
     let [mut posture, ..] = samples();
     posture.state.passed = true;
-    let ran = World::with(&DEFAULT, quiet).run(posture);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(posture);
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     assert!(!ran.claims().contains("fails"), "{}", ran.claims());
 }
@@ -171,7 +177,7 @@ fn approved_exception_clears_a_finding_of_each_class() {
         ] {
             let mut exception = record("asset", IndicatorKind::Instance, "i-11111111");
             exception.detection_wrong = detection_wrong;
-            let ran = World::with(&ALL, quiet)
+            let ran = PlaybookCase::with(&ALL, quiet)
                 .clearing(exception)
                 .run(alert.clone());
             assert_eq!(ran.conclusion.verdict, verdict, "{}", alert.kind);
@@ -186,12 +192,12 @@ fn check_that_was_not_evaluated_does_not_fail() {
         ("Warning", "needs a look by hand"),
     ] {
         let alert = found(
-            Class::Posture,
+            FindingClass::Posture,
             "EC2.3",
             "Attached volumes should be encrypted",
             &[(DetailKind::CheckResult, status, None)],
         );
-        let ran = World::with(&DEFAULT, quiet).run(alert);
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
         assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{status}");
         assert!(ran.claims().contains(told), "{status}");
         assert!(!ran.claims().contains("fails on"), "{status}");
@@ -202,12 +208,12 @@ fn check_that_was_not_evaluated_does_not_fail() {
 fn flaw_is_patched_only_where_a_version_fixes_it() {
     let actions = |details: &[(DetailKind, &str, Option<&str>)]| {
         let alert = found(
-            Class::Vulnerability,
+            FindingClass::Vulnerability,
             "CWE-89",
             "SQL injection in login",
             details,
         );
-        let ran = World::with(&DEFAULT, quiet).run(alert);
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
         (ran.actions().join(" "), ran.claims())
     };
     let package = (DetailKind::Package, "examplelib 3.0.2", None);

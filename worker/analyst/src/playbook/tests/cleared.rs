@@ -7,7 +7,7 @@ use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, sample};
-use super::drive::{ALL, Answers, Ran, World, logged, nothing, record};
+use super::case_fixture::{ALL, PlaybookCase, PlaybookRun, ToolAnswers, logged, nothing, record};
 
 pub(super) const LOOKS: &str = "securityhub-eventbridge-discovery";
 const STOLEN: &str = "guardduty-eventbridge-credential-exfiltration";
@@ -32,16 +32,16 @@ fn cut(left_out: &str) -> Value {
     })
 }
 
-fn run(name: &str, cleared_by: Exoneration, answers: Answers) -> Ran {
+fn run(name: &str, cleared_by: Exoneration, answers: ToolAnswers) -> PlaybookRun {
     let mut alert = sample(name);
     alert.times = sample(LOOKS).times;
-    World::with(&ALL, answers)
+    PlaybookCase::with(&ALL, answers)
         .clearing(cleared_by)
         .of_identity("prod-payments-worker")
         .run(alert)
 }
 
-fn known() -> Exoneration {
+fn known_record() -> Exoneration {
     record("identity", IndicatorKind::Principal, "ci-deployer")
 }
 
@@ -53,25 +53,25 @@ fn egress() -> Exoneration {
 
 #[test]
 fn g06_a_log_that_was_cut_shows_no_deed_that_it_lacks() {
-    let others: Answers = |kind, arguments| match kind {
+    let others: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(cut("others")),
         _ => Ok(nothing(kind, arguments)),
     };
-    for (alert, record) in [(LOOKS, known()), (STOLEN, egress())] {
+    for (alert, record) in [(LOOKS, known_record()), (STOLEN, egress())] {
         let end = run(alert, record, others).conclusion;
         assert_eq!(end.verdict, Verdict::Inconclusive, "{alert}");
     }
-    let ran = run(LOOKS, known(), others);
+    let ran = run(LOOKS, known_record(), others);
     insta::assert_snapshot!(ran.would_decide(), @"All of the audit log of AKIAEXAMPLE00000001 around the alert: what was read of it was cut, failed, or is of another time, account or region");
 }
 
 #[test]
 fn a_busy_key_is_cleared_where_all_that_is_left_out_repeats_what_is_shown() {
-    let repeats: Answers = |kind, arguments| match kind {
+    let repeats: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(cut("repeats")),
         _ => Ok(nothing(kind, arguments)),
     };
-    let end = run(LOOKS, known(), repeats).conclusion;
+    let end = run(LOOKS, known_record(), repeats).conclusion;
     assert_eq!(end.verdict, Verdict::BenignTruePositive);
     let end = run(STOLEN, egress(), repeats).conclusion;
     assert_eq!(end.verdict, Verdict::FalsePositive);
@@ -79,19 +79,19 @@ fn a_busy_key_is_cleared_where_all_that_is_left_out_repeats_what_is_shown() {
 
 #[test]
 fn g06_a_log_that_does_not_reach_the_alert_or_cannot_be_read_clears_nothing() {
-    let ends_before: Answers = |kind, arguments| match kind {
+    let ends_before: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(log(|log| {
             log["searched"] =
                 json!({"records_in_time": 4, "records_until": "2026-03-01T00:00:00Z"});
         })),
         _ => Ok(nothing(kind, arguments)),
     };
-    let failed: Answers = |kind, arguments| match kind {
+    let failed: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Err(ToolError::Timeout { secs: 30 }),
         _ => Ok(nothing(kind, arguments)),
     };
     for answers in [ends_before, failed] {
-        let end = run(LOOKS, known(), answers).conclusion;
+        let end = run(LOOKS, known_record(), answers).conclusion;
         assert_eq!(end.verdict, Verdict::Inconclusive);
     }
 }
@@ -106,41 +106,41 @@ fn of_time(from: &str, until: &str) -> Value {
 
 #[test]
 fn g06_a_log_that_lacks_the_time_of_the_alert_or_its_own_call_clears_nothing() {
-    let begins_after: Answers = |kind, arguments| match kind {
+    let begins_after: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(of_time("2026-03-02T05:00:00Z", "2026-03-02T09:00:00Z")),
         _ => Ok(nothing(kind, arguments)),
     };
-    let ends_within: Answers = |kind, arguments| match kind {
+    let ends_within: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(of_time("2026-03-01T00:00:00Z", "2026-03-02T02:53:00Z")),
         _ => Ok(nothing(kind, arguments)),
     };
-    let of_another: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    let of_another: ToolAnswers = |kind, arguments| Ok(nothing(kind, arguments));
     for answers in [begins_after, ends_within, of_another] {
-        let end = run(LOOKS, known(), answers).conclusion;
+        let end = run(LOOKS, known_record(), answers).conclusion;
         assert_eq!(end.verdict, Verdict::Inconclusive);
     }
-    let covers: Answers = |kind, arguments| match kind {
+    let covers: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(of_time("2026-03-01T00:00:00Z", "2026-03-02T09:00:00Z")),
         _ => Ok(nothing(kind, arguments)),
     };
-    let end = run(LOOKS, known(), covers).conclusion;
+    let end = run(LOOKS, known_record(), covers).conclusion;
     assert_eq!(end.verdict, Verdict::BenignTruePositive);
 }
 
 #[test]
 fn g06_of_an_alert_that_names_no_cloud_every_audit_log_is_asked() {
-    let audit_event: Answers = |kind, arguments| match kind {
+    let audit_event: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("CreateUser")]))),
         _ => Ok(nothing(kind, arguments)),
     };
     let mut alert = sample(LOOKS);
-    alert.provider = nightshift_alert::Provider::Other;
+    alert.provider = nightshift_alert::CloudProvider::Other;
     let aws: Vec<_> = ALL
         .into_iter()
         .filter(|kind| !kind.contains("gcp"))
         .collect();
     for kinds in [&ALL[..], &aws] {
-        let world = World::with(kinds, audit_event).clearing(known());
+        let world = PlaybookCase::with(kinds, audit_event).clearing(known_record());
         let ran = world.run(alert.clone());
         assert!(!ran.conclusion.verdict.is_benign());
         assert!(ran.claims().contains("CreateUser"), "{}", ran.claims());
@@ -150,13 +150,13 @@ fn g06_of_an_alert_that_names_no_cloud_every_audit_log_is_asked() {
 
 #[test]
 fn a_site_without_such_a_log_is_cleared_by_its_registers() {
-    let quiet: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    let quiet: ToolAnswers = |kind, arguments| Ok(nothing(kind, arguments));
     let kinds: Vec<_> = ALL
         .into_iter()
         .filter(|kind| !kind.starts_with("log_search"))
         .collect();
-    let end = World::with(&kinds, quiet)
-        .clearing(known())
+    let end = PlaybookCase::with(&kinds, quiet)
+        .clearing(known_record())
         .run(sample(LOOKS))
         .conclusion;
     assert_eq!(end.verdict, Verdict::BenignTruePositive);
@@ -164,7 +164,7 @@ fn a_site_without_such_a_log_is_cleared_by_its_registers() {
 
 #[test]
 fn g06_the_last_row_of_the_last_search_is_seen() {
-    let two_keys: Answers = |kind, arguments| match kind {
+    let two_keys: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" if arguments["access_key"] == "AKIAEXAMPLE00000002" => {
             let mut rows = vec![call("ListRoles"); 199];
             rows.push(call("CreateAccessKey"));
@@ -177,17 +177,19 @@ fn g06_the_last_row_of_the_last_search_is_seen() {
     let second = nightshift_alert::Indicator::new(
         IndicatorKind::AccessKey,
         "AKIAEXAMPLE00000002",
-        nightshift_alert::Role::Related,
+        nightshift_alert::IndicatorRole::Related,
     );
     alert.indicators.push(second);
-    let ran = World::with(&ALL, two_keys).clearing(known()).run(alert);
+    let ran = PlaybookCase::with(&ALL, two_keys)
+        .clearing(known_record())
+        .run(alert);
     assert!(!ran.conclusion.verdict.is_benign());
     assert!(ran.claims().contains("CreateAccessKey"), "{}", ran.claims());
 }
 
 #[test]
 fn g06_a_call_that_changed_something_else_is_cleared_by_no_record_for_the_identity() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
             let mut audit_event = call("SomethingThatIsNewTomorrow");
             audit_event["read_only"] = json!(false);
@@ -195,7 +197,7 @@ fn g06_a_call_that_changed_something_else_is_cleared_by_no_record_for_the_identi
         }
         _ => Ok(nothing(kind, arguments)),
     };
-    let read: Answers = |kind, arguments| match kind {
+    let read: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("ListRoles")]))),
         _ => Ok(nothing(kind, arguments)),
     };
@@ -214,7 +216,7 @@ fn g06_a_call_that_changed_something_else_is_cleared_by_no_record_for_the_identi
             kind.clone_into(&mut alert.kind);
         }
         let record = || record("identity", IndicatorKind::Principal, who);
-        let world = World::with(&ALL, answers).clearing(record());
+        let world = PlaybookCase::with(&ALL, answers).clearing(record());
         let ran = world.run(alert.clone());
         assert!(!ran.conclusion.verdict.is_benign(), "{}", alert.kind);
         let claims = ran.claims();
@@ -225,7 +227,7 @@ fn g06_a_call_that_changed_something_else_is_cleared_by_no_record_for_the_identi
             decide.contains("Whether SomethingThatIsNewTomorrow by"),
             "{decide}"
         );
-        let end = World::with(&ALL, read).clearing(record()).run(alert);
+        let end = PlaybookCase::with(&ALL, read).clearing(record()).run(alert);
         let end = end.conclusion;
         assert_eq!(end.verdict, Verdict::BenignTruePositive);
     }

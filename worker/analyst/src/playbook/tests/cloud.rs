@@ -2,15 +2,16 @@
 //! evidence and without.
 
 use nightshift_alert::{
-    Alert, Detail, DetailKind, Indicator, IndicatorKind, Outcome, Role, Severity,
+    Alert, Detail, DetailKind, Indicator, IndicatorKind, IndicatorRole, Outcome, Severity,
 };
 use nightshift_engine::conclusion::{Leaning, Verdict};
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{case, dns, finding, sample};
-use super::drive::{
-    ALL, Answers, DEFAULT, Ran, World, logged, nothing, on_list, record, verdict_beside,
+use super::case_fixture::{
+    ALL, DEFAULT, PlaybookCase, PlaybookRun, ToolAnswers, logged, nothing, on_list, record,
+    verdict_beside,
 };
 
 const TRAIL: &str = "arn:aws:cloudtrail:eu-west-1:444455556666:trail/org";
@@ -52,7 +53,7 @@ fn called(kind: &str, operation: &str) -> Alert {
 fn on(mut alert: Alert, kind: IndicatorKind, target: &str) -> Alert {
     alert
         .indicators
-        .push(Indicator::new(kind, target, Role::Target));
+        .push(Indicator::new(kind, target, IndicatorRole::Target));
     alert.indicators.sort();
     alert
 }
@@ -65,7 +66,7 @@ fn denied(mut alert: Alert) -> Alert {
     alert
 }
 
-fn end(ran: &Ran) -> (Verdict, Leaning, Severity) {
+fn end(ran: &PlaybookRun) -> (Verdict, Leaning, Severity) {
     let end = &ran.conclusion;
     (end.verdict, end.leaning, end.assessed_severity)
 }
@@ -115,7 +116,7 @@ const ROWS: [(&str, &str, Leaning); 5] = [
 #[test]
 fn call_by_an_unknown_identity_is_a_true_positive() {
     for (kind, operation, _) in ROWS {
-        let ran = World::with(&ALL, quiet).run(called(kind, operation));
+        let ran = PlaybookCase::with(&ALL, quiet).run(called(kind, operation));
         assert_eq!(
             end(&ran),
             (Verdict::TruePositive, Leaning::None, Severity::High),
@@ -127,7 +128,7 @@ fn call_by_an_unknown_identity_is_a_true_positive() {
 #[test]
 fn call_alone_is_not_decided() {
     for (kind, operation, leaning) in ROWS {
-        let ran = World::with(&DEFAULT, quiet).run(called(kind, operation));
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(called(kind, operation));
         assert_eq!(end(&ran).0, Verdict::Inconclusive, "{operation}");
         assert_eq!(end(&ran).1, leaning, "{operation}");
     }
@@ -136,7 +137,7 @@ fn call_alone_is_not_decided() {
 #[test]
 fn name_without_a_call_leans_nowhere() {
     for (kind, ..) in ROWS {
-        let ran = World::with(&DEFAULT, quiet).run(called(kind, ""));
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(called(kind, ""));
         assert_eq!(end(&ran).0, Verdict::Inconclusive, "{kind}");
         assert_eq!(end(&ran).1, Leaning::None, "{kind}");
         assert!(!ran.would_decide().is_empty(), "{kind}");
@@ -146,7 +147,7 @@ fn name_without_a_call_leans_nowhere() {
 #[test]
 fn denied_call_was_tried_and_changed_nothing() {
     for (kind, operation, _) in ROWS {
-        let ran = World::with(&DEFAULT, quiet).run(denied(called(kind, operation)));
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(denied(called(kind, operation)));
         assert_eq!(end(&ran).0, Verdict::Inconclusive, "{operation}");
         assert_eq!(end(&ran).1, Leaning::Malicious, "{operation}");
         let claims = ran.claims();
@@ -169,7 +170,7 @@ fn record_of_the_caller_clears_the_call() {
         ] {
             let mut known = record("identity", IndicatorKind::Principal, "ci-deployer");
             known.detection_wrong = detection_wrong;
-            let ran = World::with(&ALL, only_read)
+            let ran = PlaybookCase::with(&ALL, only_read)
                 .clearing(known)
                 .run(called(kind, operation));
             assert_eq!(ran.conclusion.verdict, verdict, "{operation}");
@@ -188,7 +189,7 @@ fn record_of_the_caller_clears_the_call() {
 #[test]
 fn stopped_trail_is_at_least_high_and_can_be_switched_on() {
     let alert = on(called(ROWS[0].0, ROWS[0].1), IndicatorKind::Arn, TRAIL);
-    let ran = World::with(&DEFAULT, quiet).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
     assert_eq!(end(&ran).2, Severity::High);
     insta::assert_snapshot!(ran.claims(), @"For [E0] ci-deployer stopped or deleted what records or watches: StopLogging on arn:aws:cloudtrail:eu-west-1:444455556666:trail/org from 198.51.100.23");
     insta::assert_snapshot!(ran.advised(), @"
@@ -214,7 +215,7 @@ fn stopped_trail_is_at_least_high_and_can_be_switched_on() {
 
 #[test]
 fn detector_that_was_narrowed_is_not_said_to_be_off() {
-    let ran = World::with(&DEFAULT, quiet)
+    let ran = PlaybookCase::with(&DEFAULT, quiet)
         .run(called("Odd call", "guardduty.amazonaws.com UpdateDetector"));
     assert_eq!(
         end(&ran),
@@ -233,7 +234,7 @@ fn deleted_sink_of_google_cloud_names_commands_of_google_cloud() {
         DetailKind::Operation,
         "logging.googleapis.com google.logging.v2.ConfigServiceV2.DeleteSink",
     ));
-    let ran = World::with(&DEFAULT, quiet).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
     insta::assert_snapshot!(ran.claims(), @"For [E0] contractor@corp.example stopped or deleted what records or watches: google.logging.v2.ConfigServiceV2.DeleteSink on //storage.googleapis.com/payroll and 1 more");
     insta::assert_snapshot!(ran.advised(), @"
     See whether the log sinks of shop-prod are there, enabled and without new exclusions.
@@ -258,12 +259,12 @@ fn root_from_a_listed_address_is_a_true_positive() {
         alert.indicators.push(Indicator::new(
             IndicatorKind::Principal,
             "Root",
-            Role::Actor,
+            IndicatorRole::Actor,
         ));
         alert.indicators.sort();
         alert
     };
-    let ran = World::with(&ALL, bad_address).run(root());
+    let ran = PlaybookCase::with(&ALL, bad_address).run(root());
     assert_eq!(
         end(&ran),
         (Verdict::TruePositive, Leaning::None, Severity::High)
@@ -272,7 +273,7 @@ fn root_from_a_listed_address_is_a_true_positive() {
     For [E0] The root user of 444455556666 called CreateAccessKey from 198.51.100.23, 6 times
     For [E2 E0] 198.51.100.23 is on watch list threats as malicious
     ");
-    let alone = World::with(&DEFAULT, quiet).run(root());
+    let alone = PlaybookCase::with(&DEFAULT, quiet).run(root());
     assert_eq!(
         end(&alone),
         (Verdict::Inconclusive, Leaning::None, Severity::Medium)
@@ -294,10 +295,10 @@ fn ransom_note_beside_deleted_objects_is_a_true_positive() {
     alert.indicators.push(Indicator::new(
         IndicatorKind::File,
         "how_to_decrypt.txt",
-        Role::Related,
+        IndicatorRole::Related,
     ));
     alert.indicators.sort();
-    let ran = World::with(&DEFAULT, quiet).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
     assert_eq!(
         end(&ran),
         (Verdict::TruePositive, Leaning::None, Severity::High)
@@ -322,13 +323,13 @@ fn models_used_from_a_listed_address_are_a_true_positive() {
     alert
         .details
         .push(detail(DetailKind::AiModel, "anthropic.claude"));
-    let alone = World::with(&DEFAULT, quiet).run(alert.clone());
+    let alone = PlaybookCase::with(&DEFAULT, quiet).run(alert.clone());
     assert_eq!(end(&alone).1, Leaning::None);
-    let listed: Answers = |kind, arguments| match kind {
+    let listed: ToolAnswers = |kind, arguments| match kind {
         "watchlist" => Ok(on_list("malicious", arguments)),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&DEFAULT, listed).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, listed).run(alert);
     assert_eq!(end(&ran).0, Verdict::TruePositive);
     assert!(ran.claims().contains("The alert tells of anthropic.claude"));
 }
@@ -341,7 +342,7 @@ fn rebinding_name_asks_for_imdsv2() {
             "rebind.bad.example",
         )
     };
-    let alone = World::with(&DEFAULT, quiet).run(rebind());
+    let alone = PlaybookCase::with(&DEFAULT, quiet).run(rebind());
     assert_eq!(
         (end(&alone).0, end(&alone).1),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -353,23 +354,23 @@ fn rebinding_name_asks_for_imdsv2() {
     Ask the owner of i-11111111 whether this was planned, by a channel that does not run through it.
     Keep the logs of i-11111111 for the window of the alert out of reach of their usual retention.
     ");
-    let listed: Answers = |kind, arguments| match kind {
+    let listed: ToolAnswers = |kind, arguments| match kind {
         "watchlist" => Ok(on_list("malicious", arguments)),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&DEFAULT, listed).run(rebind());
+    let ran = PlaybookCase::with(&DEFAULT, listed).run(rebind());
     assert_eq!(end(&ran).0, Verdict::TruePositive);
     let mut nameless = rebind();
     nameless
         .indicators
         .retain(|one| one.kind != IndicatorKind::Domain);
-    let nameless = World::with(&DEFAULT, quiet).run(nameless);
+    let nameless = PlaybookCase::with(&DEFAULT, quiet).run(nameless);
     assert_eq!(
         (end(&nameless).0, end(&nameless).1),
         (Verdict::Inconclusive, Leaning::None)
     );
     let host = rebind()
-        .with_role(Role::Target)
+        .with_role(IndicatorRole::Target)
         .find(|one| one.kind == IndicatorKind::Instance)
         .unwrap()
         .value
@@ -380,7 +381,7 @@ fn rebinding_name_asks_for_imdsv2() {
 
 #[test]
 fn miner_in_memory_is_a_true_positive() {
-    let ran = World::with(&DEFAULT, quiet).run(finding("scc-memory-hash-signature"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(finding("scc-memory-hash-signature"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"For [E0] A scanner found mining software on batch-9: XMRig in memory: xmrig, pages matched: 1.0");
 }
@@ -396,7 +397,7 @@ fn probe_of_a_database_is_no_guessed_password() {
         alert.outcome = Some(Outcome::NotAttempted);
         alert.raw = nightshift_alert::JsonText::from(Value::Null);
         alert.details.clear();
-        let ran = World::with(&DEFAULT, quiet).run(alert.clone());
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert.clone());
         assert!(
             ran.claims()
                 .contains("and no authentication attempt was made"),
@@ -411,7 +412,7 @@ fn probe_of_a_database_is_no_guessed_password() {
 
 #[test]
 fn address_that_got_in_is_the_one_to_block() {
-    let ran = World::with(&DEFAULT, quiet).run(finding("scc-ssh-brute-force"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(finding("scc-ssh-brute-force"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] By the feed, a sign-in from 203.0.113.71 succeeded
@@ -429,7 +430,7 @@ fn address_that_got_in_is_the_one_to_block() {
 
 #[test]
 fn who_added_a_member_and_who_was_added_are_told_apart() {
-    let ran = World::with(&DEFAULT, quiet).run(finding("scc-external-member"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(finding("scc-external-member"));
     assert_eq!(ran.conclusion.leaning, Leaning::Malicious);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] mallory@example.com added eve@example.net to admins@example.com
@@ -449,7 +450,7 @@ fn denied_grant_raised_nothing() {
     ));
     let mut alert = alert;
     alert.action = Some("AWS_API_CALL CreateAccessKey".to_owned());
-    let ran = World::with(&DEFAULT, quiet).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
     assert_eq!(
         (end(&ran).0, end(&ran).1),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -463,16 +464,16 @@ fn listed_caller_and_stopped_trail_are_a_true_positive() {
     alert.indicators.push(Indicator::new(
         IndicatorKind::Ip,
         "198.51.100.23",
-        Role::Actor,
+        IndicatorRole::Actor,
     ));
     alert.indicators.sort();
-    let ran = World::with(&DEFAULT, bad_address).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, bad_address).run(alert);
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
 }
 
 #[test]
 fn trail_that_alice_stopped_is_told_as_guardduty_sends_it() {
-    let ran = World::with(&DEFAULT, quiet).run(case("45-guardduty-trail-stopped-by-alice"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(case("45-guardduty-trail-stopped-by-alice"));
     assert_eq!(
         end(&ran),
         (Verdict::Inconclusive, Leaning::Malicious, Severity::High)
@@ -489,7 +490,7 @@ fn trail_that_alice_stopped_is_told_as_guardduty_sends_it() {
 
 #[test]
 fn denied_call_is_told_as_guardduty_sends_it() {
-    let ran = World::with(&DEFAULT, quiet).run(case("46-guardduty-call-that-failed"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(case("46-guardduty-call-that-failed"));
     assert_eq!(
         (end(&ran).0, end(&ran).1),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -499,7 +500,7 @@ fn denied_call_is_told_as_guardduty_sends_it() {
 
 #[test]
 fn probe_of_a_database_is_told_as_guardduty_sends_it() {
-    let ran = World::with(&DEFAULT, quiet).run(case("44-guardduty-rds-probe-without-login"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(case("44-guardduty-rds-probe-without-login"));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     insta::assert_snapshot!(ran.claims(), @"For [E0] 198.51.100.9 probed orders-db, and no authentication attempt was made, twice");
     insta::assert_snapshot!(ran.advised(), @"
@@ -515,6 +516,6 @@ fn probe_of_a_database_is_told_as_guardduty_sends_it() {
 
 #[test]
 fn scanned_object_names_its_threat() {
-    let ran = World::with(&DEFAULT, quiet).run(case("01-guardduty-s3-object-scan-result"));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(case("01-guardduty-s3-object-scan-result"));
     insta::assert_snapshot!(ran.claims(), @"For [E0] The feed names what it found: Trojan.Generic.Sample");
 }

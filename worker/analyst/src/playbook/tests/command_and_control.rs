@@ -1,10 +1,10 @@
-use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
+use nightshift_engine::conclusion::{Leaning, Verdict, VerdictReason};
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{dns, made_for, mining_pod, sample};
-use super::drive::{ALL, Answers, DEFAULT, World, nothing, record};
+use super::case_fixture::{ALL, DEFAULT, PlaybookCase, ToolAnswers, nothing, record};
 
 fn listed(meaning: &str, kind: &str, arguments: &Value) -> Value {
     let asked = &arguments["indicator"];
@@ -31,7 +31,7 @@ fn many() -> nightshift_alert::Alert {
 
 #[test]
 fn a_sinkhole_that_is_asked_for_again_and_again_is_a_true_positive() {
-    let ran = World::with(&ALL, sinkhole).run(many());
+    let ran = PlaybookCase::with(&ALL, sinkhole).run(many());
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @r#"
     For [E2 E0] evil.example is a sinkhole (list names, evil.example): what calls it is malware whose server was taken over
@@ -52,14 +52,14 @@ fn a_sinkhole_that_is_asked_for_again_and_again_is_a_true_positive() {
 
 #[test]
 fn a_resolver_only_passes_the_question_on() {
-    let resolver: Answers = |kind, arguments| match kind {
+    let resolver: ToolAnswers = |kind, arguments| match kind {
         "asset_lookup" => Ok(
             json!({"indicator": "i-11111111", "found": 1, "searched": {"register": "a.csv", "records": 3},
             "assets": [{"id": "a-1", "name": "resolver-1", "type": "instance", "owner": "network", "role": "DNS resolver", "purpose": ""}]}),
         ),
         _ => sinkhole(kind, arguments),
     };
-    let ran = World::with(&ALL, resolver).run(many());
+    let ran = PlaybookCase::with(&ALL, resolver).run(many());
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -75,18 +75,18 @@ fn a_resolver_only_passes_the_question_on() {
 fn a_machine_that_may_ask_for_the_name_is_a_false_positive() {
     let mut asset = record("asset", IndicatorKind::Instance, "i-11111111");
     asset.detection_wrong = true;
-    let world = World::with(&ALL, allowed).clearing(asset);
+    let world = PlaybookCase::with(&ALL, allowed).clearing(asset);
     let end = world.run(many()).conclusion;
     assert_eq!(
         (end.verdict, end.reason),
-        (Verdict::FalsePositive, Reason::WrongDetectionLogic)
+        (Verdict::FalsePositive, VerdictReason::WrongDetectionLogic)
     );
 }
 
 #[test]
 fn an_exercise_in_the_change_register_is_benign() {
     let change = record("change", IndicatorKind::Instance, "i-11111111");
-    let end = World::with(&ALL, sinkhole)
+    let end = PlaybookCase::with(&ALL, sinkhole)
         .clearing(change)
         .run(many())
         .conclusion;
@@ -95,7 +95,7 @@ fn an_exercise_in_the_change_register_is_benign() {
 
 #[test]
 fn the_drop_point_sample_stays_open_for_want_of_data() {
-    let facts: Answers = |kind, arguments| match kind {
+    let facts: ToolAnswers = |kind, arguments| match kind {
         "indicator_facts" => Ok(
             json!({"indicator": "3322.org", "type": "domain", "registrable_domain": "3322.org", "dynamic_dns": true, "looks_random": false}),
         ),
@@ -103,7 +103,7 @@ fn the_drop_point_sample_stays_open_for_want_of_data() {
     };
     let mut alert = sample("guardduty-eventbridge-dns");
     alert.state.sample = false;
-    let ran = World::with(&DEFAULT, facts).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, facts).run(alert);
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::None)
@@ -124,22 +124,22 @@ fn the_drop_point_sample_stays_open_for_want_of_data() {
 #[test]
 fn the_silence_of_a_log_that_ends_before_the_alert_speaks_for_nobody() {
     let mut alert = dns("Backdoor:EC2/C&CActivity.B", "evil.example");
-    let far = Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Remote);
+    let far = Indicator::new(IndicatorKind::Ip, "203.0.113.9", IndicatorRole::Remote);
     alert.indicators.push(far);
-    let covers: Answers = |kind, arguments| Ok(nothing(kind, arguments));
-    let claims = World::with(&ALL, covers).run(alert.clone()).claims();
+    let covers: ToolAnswers = |kind, arguments| Ok(nothing(kind, arguments));
+    let claims = PlaybookCase::with(&ALL, covers).run(alert.clone()).claims();
     assert!(
         claims.contains("hold no traffic with 203.0.113.9"),
         "{claims}"
     );
-    let ends: Answers = |kind, arguments| {
+    let ends: ToolAnswers = |kind, arguments| {
         let mut answer = nothing(kind, arguments);
         if kind == "log_search.vpc_flow" {
             answer["searched"] = json!({"records_in_time": 0, "records_from": "2020-01-01T00:00:00Z", "records_until": "2023-04-16T05:31:00Z"});
         }
         Ok(answer)
     };
-    let ran = World::with(&ALL, ends).run(alert);
+    let ran = PlaybookCase::with(&ALL, ends).run(alert);
     assert!(
         !ran.claims().contains("hold no traffic"),
         "{}",
@@ -156,36 +156,36 @@ fn of_more_values_than_a_step_may_ask_for_each_kind_has_its_turn_and_the_rest_is
         Indicator::new(
             IndicatorKind::Ip,
             format!("198.51.100.{last}"),
-            Role::Remote,
+            IndicatorRole::Remote,
         )
     }));
     alert.indicators.sort();
-    let quiet: Answers = |kind, arguments| Ok(nothing(kind, arguments));
-    let ran = World::with(&DEFAULT, quiet).run(alert.clone());
+    let quiet: ToolAnswers = |kind, arguments| Ok(nothing(kind, arguments));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert.clone());
     insta::assert_snapshot!(ran.conclusion.gaps.join("\n"), @"198.51.100.27, 198.51.100.3, 198.51.100.4, 198.51.100.5 and 4 more, which are beyond the 20 calls of a step (left out: 8 of lists, 8 of facts)");
     let told = "Left out, beyond 20 calls in a step: 8 of lists, 8 of facts".to_owned();
     assert!(ran.conclusion.coverage.missing.contains(&told));
     alert.indicators.reverse();
-    let ran = World::with(&DEFAULT, sinkhole).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, sinkhole).run(alert);
     assert!(ran.claims().contains("evil.example is a sinkhole"));
 }
 
 #[test]
 fn a_value_that_two_tools_look_up_is_one_value() {
-    let quiet: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    let quiet: ToolAnswers = |kind, arguments| Ok(nothing(kind, arguments));
     let two = ["watchlist", "watchlist#2", "past_cases"];
-    let ran = World::with(&two, quiet).run(many());
+    let ran = PlaybookCase::with(&two, quiet).run(many());
     insta::assert_snapshot!(ran.claims().lines().last().unwrap(), @"For [E0] It happened 31 times by the feed's count: DNS_REQUEST");
     let mut alert = many();
     alert.indicators.extend((1..=14).map(|last| {
         Indicator::new(
             IndicatorKind::Ip,
             format!("198.51.100.{last}"),
-            Role::Remote,
+            IndicatorRole::Remote,
         )
     }));
     alert.indicators.sort();
-    let claims = World::with(&two, quiet).run(alert).claims();
+    let claims = PlaybookCase::with(&two, quiet).run(alert).claims();
     insta::assert_snapshot!(claims.lines().last().unwrap(), @"For [E0] It happened 31 times by the feed's count: DNS_REQUEST");
 }
 
@@ -194,11 +194,11 @@ fn a_container_that_calls_a_sinkhole_is_cut_off_by_what_its_cluster_knows() {
     let actions = |mut alert: nightshift_alert::Alert| {
         "Backdoor:Runtime/C&CActivity.B!DNS".clone_into(&mut alert.kind);
         for one in &mut alert.indicators {
-            if one.role == Role::Remote {
+            if one.role == IndicatorRole::Remote {
                 "evil.example".clone_into(&mut one.value);
             }
         }
-        let ran = World::with(&DEFAULT, sinkhole).run(alert);
+        let ran = PlaybookCase::with(&DEFAULT, sinkhole).run(alert);
         assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
         ran.actions().join(" ")
     };

@@ -1,11 +1,13 @@
-use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::conclusion::{Conclusion, Leaning, Reason, Verdict};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
+use nightshift_engine::conclusion::{Conclusion, Leaning, Verdict, VerdictReason};
 use nightshift_engine::plan::StepOutcome;
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, DEFAULT, World, all_the_time, logged, nothing, on_list, record};
+use super::case_fixture::{
+    ALL, DEFAULT, PlaybookCase, ToolAnswers, all_the_time, logged, nothing, on_list, record,
+};
 
 const ALERT: &str = "guardduty-eventbridge-credential-exfiltration";
 
@@ -41,7 +43,7 @@ fn trail(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 
 #[test]
 fn use_from_outside_with_a_deed_is_a_true_positive() {
-    let ran = World::with(&ALL, trail).run(sample(ALERT));
+    let ran = PlaybookCase::with(&ALL, trail).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     assert_eq!(ran.step("way_in").outcome, Some(StepOutcome::Unmet));
     insta::assert_snapshot!(ran.claims(), @"
@@ -55,7 +57,7 @@ fn use_from_outside_with_a_deed_is_a_true_positive() {
 }
 
 /// Adds records of the role and of our egress, where its credentials do not leave our network.
-fn recorded(world: World) -> World {
+fn recorded(world: PlaybookCase) -> PlaybookCase {
     let mut egress = record("asset", IndicatorKind::Ip, "203.0.113.42");
     egress.detection_wrong = true;
     world.clearing(egress).of_identity("prod-payments-worker")
@@ -63,27 +65,27 @@ fn recorded(world: World) -> World {
 
 #[test]
 fn our_own_egress_makes_the_detection_wrong() {
-    let logged: Answers = |kind, arguments| match kind {
+    let logged: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("ListBuckets", "203.0.113.42")]))),
         _ => own_egress(kind, arguments),
     };
-    let end = recorded(World::with(&ALL, logged))
+    let end = recorded(PlaybookCase::with(&ALL, logged))
         .run(sample(ALERT))
         .conclusion;
     assert_eq!(
         (end.verdict, end.reason),
-        (Verdict::FalsePositive, Reason::WrongDetectionLogic)
+        (Verdict::FalsePositive, VerdictReason::WrongDetectionLogic)
     );
     insta::assert_snapshot!(end.actions[0].text, @"If it stays allowed, add a suppression rule in GuardDuty that wants all of this together: the type of this finding, prod-payments-worker, 203.0.113.42.");
 }
 
 #[test]
 fn a_deed_from_our_own_egress_is_not_explained_by_it() {
-    let both: super::drive::Answers = |kind, arguments| match kind {
+    let both: super::case_fixture::ToolAnswers = |kind, arguments| match kind {
         "watchlist" => own_egress(kind, arguments),
         _ => trail(kind, arguments),
     };
-    let end = World::with(&ALL, both).run(sample(ALERT)).conclusion;
+    let end = PlaybookCase::with(&ALL, both).run(sample(ALERT)).conclusion;
     assert_eq!(
         (end.verdict, end.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -93,27 +95,30 @@ fn a_deed_from_our_own_egress_is_not_explained_by_it() {
 #[test]
 fn an_authorised_test_is_benign() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.42");
-    let end = World::with(&ALL, trail)
+    let end = PlaybookCase::with(&ALL, trail)
         .clearing(scanner)
         .of_identity("prod-payments-worker")
         .run(sample(ALERT))
         .conclusion;
     assert_eq!(
         (end.verdict, end.reason),
-        (Verdict::BenignTruePositive, Reason::AuthorisedActivity)
+        (
+            Verdict::BenignTruePositive,
+            VerdictReason::AuthorisedActivity
+        )
     );
 }
 
 #[test]
 fn without_logs_it_stays_open_and_says_what_would_decide() {
-    let ran = World::with(&DEFAULT, quiet).run(sample(ALERT));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(sample(ALERT));
     let end = &ran.conclusion;
     assert_eq!(
         (end.verdict, end.leaning, end.reason),
         (
             Verdict::Inconclusive,
             Leaning::Malicious,
-            Reason::MissingData
+            VerdictReason::MissingData
         )
     );
     insta::assert_snapshot!(ran.claims(), @"For [E0] The alert records AWS_API_CALL ListBuckets with the credentials of prod-payments-worker from 203.0.113.42");
@@ -132,19 +137,19 @@ fn without_logs_it_stays_open_and_says_what_would_decide() {
 }
 
 /// Returns the conclusion of a case from our own egress with this answer of the log.
-fn behind_our_egress(log: Answers) -> Conclusion {
+fn behind_our_egress(log: ToolAnswers) -> Conclusion {
     LOG.set(Some(log));
-    let both: Answers = |kind, arguments| match (kind, LOG.get()) {
+    let both: ToolAnswers = |kind, arguments| match (kind, LOG.get()) {
         ("watchlist", _) => own_egress(kind, arguments),
         ("log_search.cloudtrail", Some(log)) => log(kind, arguments),
         _ => quiet(kind, arguments),
     };
-    let world = recorded(World::with(&ALL, both));
+    let world = recorded(PlaybookCase::with(&ALL, both));
     world.run(sample(ALERT)).conclusion
 }
 
 thread_local! {
-    static LOG: std::cell::Cell<Option<Answers>> = const { std::cell::Cell::new(None) };
+    static LOG: std::cell::Cell<Option<ToolAnswers>> = const { std::cell::Cell::new(None) };
 }
 
 fn call(action: &str, source: &str) -> Value {
@@ -154,9 +159,9 @@ fn call(action: &str, source: &str) -> Value {
 
 #[test]
 fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
-    let failed: Answers = |_, _| Err(ToolError::Timeout { secs: 30 });
+    let failed: ToolAnswers = |_, _| Err(ToolError::Timeout { secs: 30 });
     // Many harmless calls closer to the alert hide the mutating call.
-    let cut: Answers = |kind, _| {
+    let cut: ToolAnswers = |kind, _| {
         let mut answer = logged(
             kind,
             json!(vec![call("GetCallerIdentity", "203.0.113.42"); 200]),
@@ -165,7 +170,7 @@ fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
         answer["truncated"] = json!(true);
         Ok(answer)
     };
-    let ends_before: Answers = |kind, arguments| {
+    let ends_before: ToolAnswers = |kind, arguments| {
         let mut answer = quiet(kind, arguments)?;
         answer["searched"] = json!({"records_in_time": 4, "records_until": "2026-03-01T00:00:00Z"});
         Ok(answer)
@@ -174,7 +179,7 @@ fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
         let end = behind_our_egress(log);
         assert_eq!(end.verdict, Verdict::Inconclusive, "{:?}", end.exonerations);
     }
-    let whole: Answers = |kind, _| {
+    let whole: ToolAnswers = |kind, _| {
         let mut answer = logged(kind, json!([call("GetCallerIdentity", "203.0.113.42")]));
         answer["searched"] = json!({"records_in_time": 4, "records_from": "2026-03-01T21:00:00Z", "records_until": "2026-03-02T03:00:00Z"});
         Ok(answer)
@@ -184,7 +189,7 @@ fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
 
 #[test]
 fn a_thief_at_another_address_is_no_use_of_our_own_egress() {
-    let elsewhere: Answers = |kind, _| {
+    let elsewhere: ToolAnswers = |kind, _| {
         let rows = [
             call("ListBuckets", "203.0.113.42"),
             call("ListBuckets", "203.0.113.43"),
@@ -195,7 +200,7 @@ fn a_thief_at_another_address_is_no_use_of_our_own_egress() {
     let end = behind_our_egress(elsewhere);
     assert_eq!(end.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(end.findings[0].claim, @"From 198.51.100.99 the credentials were used to change or read: CreateUser at 2026-03-02T02:29:51Z");
-    let inside: Answers = |kind, _| {
+    let inside: ToolAnswers = |kind, _| {
         let rows = [
             call("GetObject", "10.0.0.9"),
             call("GetObject", "203.0.113.43"),
@@ -217,7 +222,7 @@ fn a_secret_taken_from_another_private_network_or_through_a_service_did_leave() 
         ("CreateUser", "cloudformation.amazonaws.com"),
     ] {
         AUDIT_EVENT.set((action, source));
-        let log: Answers = |kind, _| {
+        let log: ToolAnswers = |kind, _| {
             let (action, source) = AUDIT_EVENT.get();
             let mut audit_event = call(action, source);
             audit_event["service"] = json!("iam.amazonaws.com");
@@ -233,14 +238,14 @@ fn a_secret_taken_from_another_private_network_or_through_a_service_did_leave() 
             "{action} {source}"
         );
     }
-    let through_a_service: Answers = |kind, arguments| match kind {
+    let through_a_service: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" if !arguments["access_key"].is_null() => Ok(logged(
             kind,
             json!([call("DescribeStacks", "cloudformation.amazonaws.com")]),
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, through_a_service).run(sample(ALERT));
+    let ran = PlaybookCase::with(&ALL, through_a_service).run(sample(ALERT));
     assert!(!ran.claims().contains("own addresses"), "{}", ran.claims());
 }
 
@@ -256,7 +261,7 @@ fn what_a_second_address_took_is_not_lost_when_the_alert_moves_on_to_a_third() {
             "203.0.113.99".clone_into(&mut one.value);
         }
     }
-    let ran = World::with(&ALL, trail).run(alert);
+    let ran = PlaybookCase::with(&ALL, trail).run(alert);
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     let claims = ran.claims();
     assert!(
@@ -270,7 +275,7 @@ fn what_a_second_address_took_is_not_lost_when_the_alert_moves_on_to_a_third() {
 
 #[test]
 fn g06_a_trail_without_the_call_of_the_alert_is_of_something_else_and_speaks_for_nobody() {
-    let ran = World::with(&ALL, own_egress).run(sample(ALERT));
+    let ran = PlaybookCase::with(&ALL, own_egress).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     let claims = ran.claims();
     assert!(!claims.contains("hold no call"), "{claims}");
@@ -278,7 +283,7 @@ fn g06_a_trail_without_the_call_of_the_alert_is_of_something_else_and_speaks_for
 
 #[test]
 fn one_address_of_ours_among_those_that_called_explains_not_the_other() {
-    let moved: Answers = |kind, arguments| match kind {
+    let moved: ToolAnswers = |kind, arguments| match kind {
         "watchlist" if arguments["indicator"] == "203.0.113.9" => {
             Ok(on_list("malicious", arguments))
         }
@@ -292,9 +297,9 @@ fn one_address_of_ours_among_those_that_called_explains_not_the_other() {
         _ => own_egress(kind, arguments),
     };
     let mut alert = sample(ALERT);
-    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Actor);
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", IndicatorRole::Actor);
     alert.indicators.push(second);
-    let ran = World::with(&ALL, moved).run(alert);
+    let ran = PlaybookCase::with(&ALL, moved).run(alert);
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     let claims = ran.claims();
     assert!(!claims.contains("Against"), "{claims}");
@@ -302,15 +307,15 @@ fn one_address_of_ours_among_those_that_called_explains_not_the_other() {
 
 #[test]
 fn calls_from_our_own_egress_alone_prove_no_use_at_a_foreign_address() {
-    let ours: Answers = |kind, arguments| match kind {
+    let ours: ToolAnswers = |kind, arguments| match kind {
         "watchlist" if arguments["indicator"] == "203.0.113.9" => quiet(kind, arguments),
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("ListBuckets", "203.0.113.42")]))),
         _ => own_egress(kind, arguments),
     };
     let mut alert = sample(ALERT);
-    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Actor);
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", IndicatorRole::Actor);
     alert.indicators.push(second);
-    let ran = World::with(&ALL, ours).run(alert);
+    let ran = PlaybookCase::with(&ALL, ours).run(alert);
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
 }
 
@@ -323,7 +328,7 @@ fn what_the_machine_did_from_its_own_interface_is_no_use_from_elsewhere() {
         ];
         Ok(logged(kind, json!(rows)))
     }));
-    let both: Answers = |kind, arguments| match (kind, LOG.get()) {
+    let both: ToolAnswers = |kind, arguments| match (kind, LOG.get()) {
         ("watchlist", _) => own_egress(kind, arguments),
         ("log_search.cloudtrail", Some(log)) => log(kind, arguments),
         _ => quiet(kind, arguments),
@@ -331,7 +336,7 @@ fn what_the_machine_did_from_its_own_interface_is_no_use_from_elsewhere() {
     let verdict = |addresses: &[&str]| {
         let mut alert = sample(ALERT);
         alert.addresses = addresses.iter().map(|one| (*one).to_owned()).collect();
-        let world = recorded(World::with(&ALL, both));
+        let world = recorded(PlaybookCase::with(&ALL, both));
         world.run(alert).conclusion.verdict
     };
     assert_eq!(verdict(&["10.20.8.12"]), Verdict::FalsePositive);

@@ -1,11 +1,11 @@
 use nightshift_alert::{IndicatorKind, Severity};
-use nightshift_engine::conclusion::{Confidence, Leaning, Reason, Verdict};
+use nightshift_engine::conclusion::{Confidence, Leaning, Verdict, VerdictReason};
 use nightshift_engine::plan::StepOutcome;
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, mining_pod, pool_lookup, scc_miner};
-use super::drive::{ALL, DEFAULT, World, nothing, record};
+use super::case_fixture::{ALL, DEFAULT, PlaybookCase, nothing, record};
 
 fn pools(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     let asked = arguments["indicator"].as_str().unwrap_or_default();
@@ -20,7 +20,7 @@ fn pools(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 
 #[test]
 fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
-    let ran = World::with(&DEFAULT, pools).run(scc_miner());
+    let ran = PlaybookCase::with(&DEFAULT, pools).run(scc_miner());
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     assert!(ran.state.steps().len() >= 3);
     insta::assert_snapshot!(ran.claims(), @"
@@ -59,23 +59,31 @@ fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
 
 #[test]
 fn one_lookup_of_a_pool_leans_malicious_and_more_decide() {
-    let once = World::with(&DEFAULT, pools).run(pool_lookup(1)).conclusion;
+    let once = PlaybookCase::with(&DEFAULT, pools)
+        .run(pool_lookup(1))
+        .conclusion;
     assert_eq!(
         (once.verdict, once.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)
     );
-    let often = World::with(&DEFAULT, pools).run(pool_lookup(40)).conclusion;
+    let often = PlaybookCase::with(&DEFAULT, pools)
+        .run(pool_lookup(40))
+        .conclusion;
     assert_eq!(often.verdict, Verdict::TruePositive);
 }
 
 #[test]
 fn nothing_listed_and_nothing_logged_stays_open() {
-    let ran =
-        World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(pool_lookup(40));
+    let ran = PlaybookCase::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
+        .run(pool_lookup(40));
     let end = &ran.conclusion;
     assert_eq!(
         (end.verdict, end.leaning, end.reason),
-        (Verdict::Inconclusive, Leaning::None, Reason::MissingData)
+        (
+            Verdict::Inconclusive,
+            Leaning::None,
+            VerdictReason::MissingData
+        )
     );
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] It happened 40 times by the feed's count: DNS_REQUEST
@@ -92,13 +100,16 @@ fn nothing_listed_and_nothing_logged_stays_open() {
 #[test]
 fn a_register_that_allows_it_makes_it_benign() {
     let allowed = record("asset", IndicatorKind::Instance, "i-11111111");
-    let end = World::with(&ALL, pools)
+    let end = PlaybookCase::with(&ALL, pools)
         .clearing(allowed)
         .run(pool_lookup(40))
         .conclusion;
     assert_eq!(
         (end.verdict, end.reason),
-        (Verdict::BenignTruePositive, Reason::AuthorisedActivity)
+        (
+            Verdict::BenignTruePositive,
+            VerdictReason::AuthorisedActivity
+        )
     );
     assert_eq!(
         (end.assessed_severity, end.confidence),
@@ -109,25 +120,25 @@ fn a_register_that_allows_it_makes_it_benign() {
 #[test]
 fn a_register_that_could_not_be_read_clears_nothing() {
     let allowed = record("change", IndicatorKind::Instance, "i-11111111");
-    let away: super::drive::Answers = |kind, arguments| match kind {
+    let away: super::case_fixture::ToolAnswers = |kind, arguments| match kind {
         "asset_lookup" => Err(ToolError::Denied {
             what: "the register".to_owned(),
         }),
         _ => pools(kind, arguments),
     };
-    let end = World::with(&ALL, away)
+    let end = PlaybookCase::with(&ALL, away)
         .clearing(allowed)
         .run(pool_lookup(40))
         .conclusion;
     assert_eq!(
         (end.verdict, end.reason),
-        (Verdict::Inconclusive, Reason::ToolFailure)
+        (Verdict::Inconclusive, VerdictReason::ToolFailure)
     );
 }
 
 #[test]
 fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
-    let answers: super::drive::Answers = |kind, arguments| match kind {
+    let answers: super::case_fixture::ToolAnswers = |kind, arguments| match kind {
         "watchlist" if arguments["indicator"] == "195.123.245.89" => {
             Ok(json!({"indicator": "195.123.245.89", "listed": true,
             "matches": [{"list": "bad", "meaning": "malicious", "entry": "195.123.245.0/24", "note": "x"}], "lists_searched": ["bad"], "entries_searched": 1}))
@@ -141,7 +152,7 @@ fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
         }),
         _ => Ok(nothing(kind, arguments)),
     };
-    let ran = World::with(&ALL, answers).run(scc_miner());
+    let ran = PlaybookCase::with(&ALL, answers).run(scc_miner());
     assert_eq!(ran.step("others").outcome, Some(StepOutcome::Unmet));
     insta::assert_snapshot!(ran.step("others").summary, @"1 row, of which hosts is not told.");
     assert_eq!(ran.step("asset").outcome, Some(StepOutcome::Failed));
@@ -160,10 +171,10 @@ fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
 
 #[test]
 fn who_prepared_the_machine_stands_ahead_of_what_else_says_that_it_mines() {
-    let answers: super::drive::Answers = |kind, arguments| match kind {
+    let answers: super::case_fixture::ToolAnswers = |kind, arguments| match kind {
         "log_search.gcp_audit" => {
             let row = |at: &str, action: &str| json!({"at": at, "action": action, "principal": "d.keller@contractor.example", "source_ip": "203.0.113.66"});
-            Ok(super::drive::logged(
+            Ok(super::case_fixture::logged(
                 kind,
                 json!([
                     row("2025-11-08T05:03:18Z", "v1.compute.instances.stop"),
@@ -178,10 +189,10 @@ fn who_prepared_the_machine_stands_ahead_of_what_else_says_that_it_mines() {
     let contractor = nightshift_alert::Indicator::new(
         IndicatorKind::Principal,
         "d.keller@contractor.example",
-        nightshift_alert::Role::Actor,
+        nightshift_alert::IndicatorRole::Actor,
     );
     alert.indicators.push(contractor);
-    let ran = World::with(&ALL, answers).run(alert);
+    let ran = PlaybookCase::with(&ALL, answers).run(alert);
     let first: Vec<_> = ran.conclusion.findings.iter().take(3).collect();
     assert!(first.iter().all(|finding| finding.supported), "{first:?}");
     insta::assert_snapshot!(first[2].claim, @"The audit log holds v1.compute.instances.stop, v1.compute.instances.setMetadata, v1.compute.instances.start by d.keller@contractor.example from 203.0.113.66, first at 2025-11-08T05:03:18Z");
@@ -190,16 +201,16 @@ fn who_prepared_the_machine_stands_ahead_of_what_else_says_that_it_mines() {
 
 #[test]
 fn only_another_host_at_the_pool_is_another_host() {
-    let answers: super::drive::Answers = |kind, arguments| match kind {
+    let answers: super::case_fixture::ToolAnswers = |kind, arguments| match kind {
         "watchlist" if arguments["indicator"] == "195.123.245.89" => {
-            Ok(super::drive::on_list("mining_pool", arguments))
+            Ok(super::case_fixture::on_list("mining_pool", arguments))
         }
         "log_search.vpc_flow" if arguments["ip"] == "195.123.245.89" => {
             let row = |instance: &str, source: &str| {
                 json!({"at": "2025-11-08T05:30:00Z", "source_ip": source, "destination_ip": "195.123.245.89",
                 "destination_port": 4444, "outcome": "accepted", "bytes": 900, "instance": instance})
             };
-            Ok(super::drive::logged(
+            Ok(super::case_fixture::logged(
                 kind,
                 json!([
                     row("web-server-prod-01", "10.0.0.5"),
@@ -210,7 +221,7 @@ fn only_another_host_at_the_pool_is_another_host() {
         }
         _ => Ok(nothing(kind, arguments)),
     };
-    let ran = World::with(&ALL, answers).run(scc_miner());
+    let ran = PlaybookCase::with(&ALL, answers).run(scc_miner());
     assert_eq!(ran.step("others").outcome, Some(StepOutcome::Met));
     insta::assert_snapshot!(ran.step("others").summary, @"billing-02 too.");
     let claims = ran.claims();
@@ -228,12 +239,12 @@ fn only_another_host_at_the_pool_is_another_host() {
 fn a_service_account_that_prepared_the_machine_is_disabled_as_one() {
     let mut alert = scc_miner();
     let named = |one: &nightshift_alert::Indicator| {
-        one.kind == IndicatorKind::Principal && one.role == nightshift_alert::Role::Actor
+        one.kind == IndicatorKind::Principal && one.role == nightshift_alert::IndicatorRole::Actor
     };
     for one in alert.indicators.iter_mut().filter(|one| named(one)) {
         one.value = "1-compute@developer.gserviceaccount.com".to_owned();
     }
-    let ran = World::with(&ALL, pools).run(alert);
+    let ran = PlaybookCase::with(&ALL, pools).run(alert);
     insta::assert_snapshot!(ran.actions().join(" "), @"snapshot-disk isolate-instance disable-service-account review-principal-activity block-domain rotate-secrets");
     let disabled = ran.conclusion.actions[2].command.as_deref();
     insta::assert_snapshot!(disabled.unwrap_or_default(), @"gcloud iam service-accounts disable 1-compute@developer.gserviceaccount.com --project production-project-12345");
@@ -242,7 +253,7 @@ fn a_service_account_that_prepared_the_machine_is_disabled_as_one() {
 #[test]
 fn a_container_that_mines_is_cut_off_by_what_its_cluster_knows() {
     let advised = |alert| {
-        let ran = World::with(&DEFAULT, pools).run(alert);
+        let ran = PlaybookCase::with(&DEFAULT, pools).run(alert);
         assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
         let command = ran.conclusion.actions[0].command.clone();
         (ran.actions().join(" "), command.unwrap_or_default())

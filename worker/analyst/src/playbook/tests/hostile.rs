@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::alerts::{dns, made_for, sample};
-use super::drive::{ALL, Answers, Ran, World, nothing, record};
-use crate::playbook::Playbooks;
+use super::case_fixture::{ALL, PlaybookCase, PlaybookRun, ToolAnswers, nothing, record};
+use crate::playbook::PlaybookSet;
 
 #[test]
 fn a19_text_of_the_alert_is_never_rendered_again() {
@@ -20,7 +20,7 @@ fn a19_text_of_the_alert_is_never_rendered_again() {
     for resource in &mut alert.resources {
         resource.name = Some(evil.to_owned());
     }
-    let ran = World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
+    let ran = PlaybookCase::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     let told = ran
         .conclusion
@@ -113,24 +113,24 @@ proptest! {
             10 => made_for("guardduty-attack-sequence"),
             _ => dns("Policy:S3/Something", "a.example"),
         };
-        let ran = World::with(&ALL, as_drawn).run(alert);
+        let ran = PlaybookCase::with(&ALL, as_drawn).run(alert);
         prop_assert!(!ran.conclusion.verdict.is_benign());
     }
 }
 
 /// Returns an operator's playbook with mistakes that only some data reveals.
-pub(super) fn mistaken(rest: &str) -> Playbooks {
+pub(super) fn mistaken(rest: &str) -> PlaybookSet {
     let head = "name = \"mine\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntypes = [\"Policy:*\"]\n";
     let end = "[[verdict]]\nwhen = \"cleared\"\nverdict = \"benign_true_positive\"\n[otherwise]\nwould_decide = [\"x\"]\n";
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("mine.toml"), format!("{head}{rest}\n{end}")).unwrap();
-    Playbooks::load(Some(dir.path())).unwrap()
+    PlaybookSet::load(Some(dir.path())).unwrap()
 }
 
-fn run_mistaken(rest: &str) -> Ran {
-    let answers: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+fn run_mistaken(rest: &str) -> PlaybookRun {
+    let answers: ToolAnswers = |kind, arguments| Ok(nothing(kind, arguments));
     let asset = record("asset", IndicatorKind::Instance, "i-11111111");
-    let mut world = World::with(&ALL, answers).clearing(asset);
+    let mut world = PlaybookCase::with(&ALL, answers).clearing(asset);
     world.playbooks = mistaken(rest);
     world.run(dns("Policy:IAMUser/Something", "a.example"))
 }

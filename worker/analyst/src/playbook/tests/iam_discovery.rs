@@ -1,11 +1,11 @@
-use nightshift_alert::{Alert, Indicator, IndicatorKind, ReadOptions, Role};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole, ReadOptions};
 use nightshift_engine::conclusion::{Leaning, Verdict};
 use nightshift_engine::plan::StepOutcome;
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, DEFAULT, World, all_the_time, nothing, record};
+use super::case_fixture::{ALL, DEFAULT, PlaybookCase, ToolAnswers, all_the_time, nothing, record};
 
 const ALERT: &str = "securityhub-eventbridge-discovery";
 
@@ -36,12 +36,12 @@ fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 
 #[test]
 fn a_new_key_from_an_unusual_network_is_a_true_positive() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(register(&["10.0.0.0/8"], arguments)),
         "log_search.cloudtrail" => Ok(trail(&["ListUsers", "ListRoles", "CreateAccessKey"])),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(sample(ALERT));
+    let ran = PlaybookCase::with(&ALL, answers).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @r#"
     For [E15 E0] It did: CreateAccessKey by arn:aws:iam::444455556666:user/ci-deployer at 2026-03-02T02:55:00Z
@@ -74,18 +74,18 @@ fn of_a_role(name: &str) -> Alert {
         .replace("AIDAEXAMPLE0001", "AROAEXAMPLE0001:build-4711")
         .replace("\"IAMUser\"", "\"AssumedRole\"")
         .replace("ci-deployer", name);
-    let batch = nightshift_alert::read(text.as_bytes(), &ReadOptions::default());
+    let batch = nightshift_alert::read_message(text.as_bytes(), &ReadOptions::default());
     batch.unwrap().alerts.remove(0)
 }
 
 #[test]
 fn a_role_is_stopped_as_a_role_and_no_user_of_its_name() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(register(&["10.0.0.0/8"], arguments)),
         "log_search.cloudtrail" => Ok(trail(&["ListUsers", "CreateAccessKey"])),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(of_a_role("ci-deployer"));
+    let ran = PlaybookCase::with(&ALL, answers).run(of_a_role("ci-deployer"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.advised(), @r"
     Make the credentials that role ci-deployer has given out until now worthless (console: IAM, role, Revoke active sessions).
@@ -96,18 +96,18 @@ fn a_role_is_stopped_as_a_role_and_no_user_of_its_name() {
     ");
     let looked_up = ran.conclusion.actions[3].command.as_deref();
     insta::assert_snapshot!(looked_up.unwrap_or_default(), @"aws cloudtrail lookup-events --region eu-west-1 --lookup-attributes AttributeKey=Username,AttributeValue=build-4711 --max-results 50");
-    let ran = World::with(&ALL, answers).run(of_a_role("AWSReservedSSO_Admin_0abc"));
+    let ran = PlaybookCase::with(&ALL, answers).run(of_a_role("AWSReservedSSO_Admin_0abc"));
     insta::assert_snapshot!(ran.conclusion.actions[0].text, @"Disable build-4711 in IAM Identity Center and delete its sessions there: AWSReservedSSO_Admin_0abc is a role that only Identity Center can change.");
 }
 
 #[test]
 fn looking_only_from_the_usual_network_leans_benign() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
         "log_search.cloudtrail" => Ok(trail(&["ListUsers", "ListRoles"])),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(sample(ALERT));
+    let ran = PlaybookCase::with(&ALL, answers).run(sample(ALERT));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
@@ -128,11 +128,11 @@ fn looking_only_from_the_usual_network_leans_benign() {
 #[test]
 fn an_authorised_scanner_is_benign() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "198.51.100.23");
-    let looked: Answers = |kind, arguments| match kind {
+    let looked: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(trail(&["ListUsers"])),
         _ => quiet(kind, arguments),
     };
-    let end = World::with(&ALL, looked)
+    let end = PlaybookCase::with(&ALL, looked)
         .clearing(scanner)
         .of_identity("ci-deployer")
         .run(sample(ALERT))
@@ -143,11 +143,11 @@ fn an_authorised_scanner_is_benign() {
 #[test]
 fn what_an_identity_may_do_is_hidden_from_its_own_address_alone() {
     let identity = record("identity", IndicatorKind::Principal, "ci-deployer");
-    let looked: Answers = |kind, arguments| match kind {
+    let looked: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(trail(&["ListUsers"])),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, looked)
+    let ran = PlaybookCase::with(&ALL, looked)
         .clearing(identity)
         .run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
@@ -159,7 +159,7 @@ fn what_an_identity_may_do_is_hidden_from_its_own_address_alone() {
 
 #[test]
 fn without_registers_and_logs_it_stays_open() {
-    let ran = World::with(&DEFAULT, quiet).run(sample(ALERT));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(sample(ALERT));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::None)
@@ -179,12 +179,12 @@ fn without_registers_and_logs_it_stays_open() {
 
 #[test]
 fn a_record_for_looking_clears_nobody_who_then_made_a_key() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
         "log_search.cloudtrail" => Ok(trail(&["ListUsers", "CreateAccessKey"])),
         _ => quiet(kind, arguments),
     };
-    let end = World::with(&ALL, answers)
+    let end = PlaybookCase::with(&ALL, answers)
         .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
         .run(sample(ALERT))
         .conclusion;
@@ -206,12 +206,12 @@ fn g06_no_call_that_changed_something_is_cleared_or_passed_over_whatever_its_nam
         "SomethingThatIsNewTomorrow",
     ] {
         AUDIT_EVENT.set(action);
-        let answers: Answers = |kind, arguments| match kind {
+        let answers: ToolAnswers = |kind, arguments| match kind {
             "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
             "log_search.cloudtrail" => Ok(trail(&["ListUsers", AUDIT_EVENT.get()])),
             _ => quiet(kind, arguments),
         };
-        let ran = World::with(&ALL, answers)
+        let ran = PlaybookCase::with(&ALL, answers)
             .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
             .run(sample(ALERT));
         assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{action}");
@@ -233,12 +233,12 @@ thread_local! {
 
 #[test]
 fn a_sign_in_is_no_deed_and_a_log_that_does_not_tell_reads_is_not_said_to() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
         "log_search.cloudtrail" => Ok(trail(&["ListUsers", "ConsoleLogin"])),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers)
+    let ran = PlaybookCase::with(&ALL, answers)
         .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
         .run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
@@ -262,12 +262,12 @@ fn a_change_explains_what_it_made_but_no_new_user_and_a_test_explains_both() {
         ("identity", "CreateStack", Verdict::Inconclusive),
     ] {
         AUDIT_EVENT.set(action);
-        let answers: Answers = |kind, arguments| match kind {
+        let answers: ToolAnswers = |kind, arguments| match kind {
             "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
             "log_search.cloudtrail" => Ok(trail(&["ListUsers", AUDIT_EVENT.get()])),
             _ => quiet(kind, arguments),
         };
-        let ran = World::with(&ALL, answers)
+        let ran = PlaybookCase::with(&ALL, answers)
             .clearing(record(kind, IndicatorKind::Principal, "ci-deployer"))
             .run(sample(ALERT));
         assert_eq!(ran.conclusion.verdict, verdict, "{kind} {action}");
@@ -276,7 +276,7 @@ fn a_change_explains_what_it_made_but_no_new_user_and_a_test_explains_both() {
 
 #[test]
 fn g06_a_change_clears_nothing_where_the_log_of_what_was_done_was_cut() {
-    let cut: Answers = |kind, arguments| {
+    let cut: ToolAnswers = |kind, arguments| {
         let mut answer = match kind {
             "identity_lookup" => register(&["198.51.100.0/24"], arguments),
             "log_search.cloudtrail" => trail(&["ListUsers", "CreateStack"]),
@@ -288,7 +288,7 @@ fn g06_a_change_clears_nothing_where_the_log_of_what_was_done_was_cut() {
         }
         Ok(answer)
     };
-    let ran = World::with(&ALL, cut)
+    let ran = PlaybookCase::with(&ALL, cut)
         .clearing(record("change", IndicatorKind::Principal, "ci-deployer"))
         .run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
@@ -296,15 +296,15 @@ fn g06_a_change_clears_nothing_where_the_log_of_what_was_done_was_cut() {
 
 #[test]
 fn every_address_is_held_against_the_usual_networks_and_not_only_the_first() {
-    let usual: Answers = |kind, arguments| match kind {
+    let usual: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
         "log_search.cloudtrail" => Ok(trail(&["ListUsers"])),
         _ => Ok(nothing(kind, arguments)),
     };
     let mut alert = sample(ALERT);
-    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Actor);
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", IndicatorRole::Actor);
     alert.indicators.push(second);
-    let ran = World::with(&ALL, usual).run(alert);
+    let ran = PlaybookCase::with(&ALL, usual).run(alert);
     assert_eq!(ran.conclusion.leaning, Leaning::Malicious);
     let claims = ran.claims();
     assert!(
@@ -316,7 +316,7 @@ fn every_address_is_held_against_the_usual_networks_and_not_only_the_first() {
 
 #[test]
 fn what_others_did_behind_the_same_address_is_no_deed_of_this_identity() {
-    let shared: Answers = |kind, arguments| match kind {
+    let shared: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" if arguments["ip"].is_null() => Ok(trail(&["ListUsers"])),
         "log_search.cloudtrail" => {
             let mut answer = trail(&["ListUsers", "CreateUser"]);
@@ -327,7 +327,7 @@ fn what_others_did_behind_the_same_address_is_no_deed_of_this_identity() {
         }
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, shared).run(sample(ALERT));
+    let ran = PlaybookCase::with(&ALL, shared).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     let claims = ran.claims();
     assert!(!claims.contains("It did:"), "{claims}");
@@ -339,7 +339,7 @@ fn only_a_type_that_says_so_is_told_as_looking_around() {
         let mut alert = sample(ALERT);
         kind.clone_into(&mut alert.kind);
         alert.techniques.clear();
-        let ran = World::with(&DEFAULT, quiet).run(alert);
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
         let claims = ran.claims();
         assert!(
             claims.contains("The alert records AWS_API_CALL"),

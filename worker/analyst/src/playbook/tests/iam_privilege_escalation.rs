@@ -4,7 +4,9 @@ use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{ALL, Answers, DEFAULT, World, known_identity, logged, nothing, record};
+use super::case_fixture::{
+    ALL, DEFAULT, PlaybookCase, ToolAnswers, known_identity, logged, nothing, record,
+};
 
 const AWS: &str = "guardduty-iam-privilege-escalation";
 
@@ -19,7 +21,7 @@ fn call(action: &str, resource: &str, error: Option<&str>) -> Value {
 
 #[test]
 fn rights_raised_from_an_unusual_network_are_a_true_positive() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" if arguments["principal"] == "j.ortega" => {
             Ok(known_identity("human", &["10.0.0.0/8"], arguments))
         }
@@ -37,7 +39,7 @@ fn rights_raised_from_an_unusual_network_are_a_true_positive() {
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(AWS));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(AWS));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.assessed_severity),
         (Verdict::TruePositive, Severity::High)
@@ -56,7 +58,7 @@ fn rights_raised_from_an_unusual_network_are_a_true_positive() {
 
 #[test]
 fn ownership_for_a_stranger_is_a_true_positive() {
-    let ran = World::with(&ALL, quiet).run(made_for("scc-iam-anomalous-grant"));
+    let ran = PlaybookCase::with(&ALL, quiet).run(made_for("scc-iam-anomalous-grant"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The alert tells of a grant of roles/owner, a role with power over others, to user:maint.helper.77@gmail.com
@@ -70,14 +72,14 @@ fn ownership_for_a_stranger_is_a_true_positive() {
 #[test]
 fn an_approved_change_makes_it_benign() {
     let change = record("change", IndicatorKind::Principal, "j.ortega");
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(
             kind,
             json!([call("AttachUserPolicy", "backup-svc", None)]),
         )),
         _ => quiet(kind, arguments),
     };
-    let end = World::with(&ALL, answers)
+    let end = PlaybookCase::with(&ALL, answers)
         .clearing(change)
         .run(made_for(AWS))
         .conclusion;
@@ -87,11 +89,11 @@ fn an_approved_change_makes_it_benign() {
 #[test]
 fn a_change_does_not_explain_that_logging_was_stopped() {
     let change = record("change", IndicatorKind::Principal, "j.ortega");
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("StopLogging", "trail", None)]))),
         _ => quiet(kind, arguments),
     };
-    let end = World::with(&ALL, answers)
+    let end = PlaybookCase::with(&ALL, answers)
         .clearing(change)
         .run(made_for(AWS))
         .conclusion;
@@ -103,12 +105,12 @@ fn a_change_does_not_explain_that_logging_was_stopped() {
 
 #[test]
 fn a_deployment_that_raised_nothing_leans_benign() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(known_identity("ci", &["198.51.100.0/24"], arguments)),
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("GetUser", "x", None)]))),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(AWS));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(AWS));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
@@ -124,7 +126,7 @@ fn a_deployment_that_raised_nothing_leans_benign() {
 
 #[test]
 fn without_registers_and_logs_it_stays_open() {
-    let ran = World::with(&DEFAULT, quiet).run(made_for(AWS));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for(AWS));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::None)

@@ -1,12 +1,12 @@
 use nightshift_alert::{Alert, IndicatorKind, Severity};
-use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
-use nightshift_engine::exoneration::{Exoneration, Listed};
+use nightshift_engine::conclusion::{Leaning, Verdict, VerdictReason};
+use nightshift_engine::exoneration::{Exoneration, ListedValues};
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{
-    ALL, Answers, DEFAULT, World, known_identity, logged, nothing, on_list, record,
+use super::case_fixture::{
+    ALL, DEFAULT, PlaybookCase, ToolAnswers, known_identity, logged, nothing, on_list, record,
 };
 
 const ALERT: &str = "ocsf-impossible-travel";
@@ -36,7 +36,7 @@ fn vpn(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 fn person(networks: &[&str]) -> Exoneration {
     let networks = networks.iter().map(|one| (*one).to_owned());
     let mut person = record("identity", IndicatorKind::Principal, "maria.lopez");
-    person.extent.networks = Listed::These(networks.collect());
+    person.extent.networks = ListedValues::These(networks.collect());
     person
 }
 
@@ -44,13 +44,13 @@ fn person(networks: &[&str]) -> Exoneration {
 fn our_vpn_makes_the_detection_wrong() {
     let mut egress = record("asset", IndicatorKind::Ip, "198.51.100.77");
     egress.detection_wrong = true;
-    let ran = World::with(&ALL, vpn)
+    let ran = PlaybookCase::with(&ALL, vpn)
         .clearing(egress)
         .clearing(person(&["192.0.2.0/24"]))
         .run(travel());
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.reason),
-        (Verdict::FalsePositive, Reason::WrongDetectionLogic)
+        (Verdict::FalsePositive, VerdictReason::WrongDetectionLogic)
     );
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The alert has a sign-in of maria.lopez from 198.51.100.77 besides 192.0.2.14
@@ -66,7 +66,7 @@ fn a01_a_title_that_others_write_leads_to_no_rule_that_clears() {
     "DLP.MassDownload".clone_into(&mut alert.kind);
     "14,201 files, among them 'Q3 impossible travel claims.xlsx'".clone_into(&mut alert.title);
     alert.severity = Severity::Critical;
-    let world = World::with(&ALL, vpn);
+    let world = PlaybookCase::with(&ALL, vpn);
     assert_eq!(world.playbooks.find(&alert).name, "impossible-travel");
     let end = world.run(alert).conclusion;
     assert_eq!(
@@ -78,7 +78,7 @@ fn a01_a_title_that_others_write_leads_to_no_rule_that_clears() {
 
 #[test]
 fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
-    let usual: Answers = |kind, arguments| match kind {
+    let usual: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => {
             let mut known = known_identity("person", &["198.51.100.0/24"], arguments);
             known["identities"][0]["mfa"] = json!(true);
@@ -88,7 +88,7 @@ fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
     };
     // A record of another account, an expired one, or one for other findings is shown in the register and clears
     // nothing.
-    let end = World::with(&ALL, usual).run(travel()).conclusion;
+    let end = PlaybookCase::with(&ALL, usual).run(travel()).conclusion;
     assert_eq!(
         (end.verdict, end.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
@@ -102,14 +102,14 @@ fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
             Verdict::BenignTruePositive,
         ),
     ] {
-        let world = World::with(&ALL, usual).clearing(account);
+        let world = PlaybookCase::with(&ALL, usual).clearing(account);
         assert_eq!(world.run(travel()).conclusion.verdict, verdict);
     }
 }
 
 #[test]
 fn a_sign_in_without_a_second_factor_is_none_with_one_whatever_the_register_says() {
-    let usual: Answers = |kind, arguments| match kind {
+    let usual: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => {
             let mut known = known_identity("person", &["198.51.100.0/24"], arguments);
             known["identities"][0]["mfa"] = json!(true);
@@ -123,7 +123,7 @@ fn a_sign_in_without_a_second_factor_is_none_with_one_whatever_the_register_says
         _ => quiet(kind, arguments),
     };
     let account = record("identity", IndicatorKind::Principal, "maria.lopez");
-    let world = World::with(&ALL, usual).clearing(account);
+    let world = PlaybookCase::with(&ALL, usual).clearing(account);
     let end = world.run(travel()).conclusion;
     assert_ne!(end.verdict, Verdict::FalsePositive);
     let facts = end.exonerations.iter();
@@ -133,18 +133,18 @@ fn a_sign_in_without_a_second_factor_is_none_with_one_whatever_the_register_says
 
 #[test]
 fn g06_f24_a_vpn_clears_only_where_the_logs_were_read_whole() {
-    let failed: Answers = |kind, arguments| match kind {
+    let failed: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Err(ToolError::Timeout { secs: 30 }),
         _ => vpn(kind, arguments),
     };
-    let cut: Answers = |kind, arguments| {
+    let cut: ToolAnswers = |kind, arguments| {
         let mut answer = vpn(kind, arguments)?;
         if kind == "log_search.json_lines" {
             answer["truncated"] = json!(true);
         }
         Ok(answer)
     };
-    let empty: Answers = |kind, arguments| {
+    let empty: ToolAnswers = |kind, arguments| {
         let mut answer = vpn(kind, arguments)?;
         if kind == "log_search.json_lines" {
             answer["searched"] = json!({"records_in_time": 0});
@@ -152,14 +152,14 @@ fn g06_f24_a_vpn_clears_only_where_the_logs_were_read_whole() {
         Ok(answer)
     };
     for answers in [failed, cut, empty] {
-        let end = World::with(&ALL, answers).run(travel()).conclusion;
+        let end = PlaybookCase::with(&ALL, answers).run(travel()).conclusion;
         assert_eq!(end.verdict, Verdict::Inconclusive);
     }
     let without: Vec<_> = ALL
         .into_iter()
         .filter(|kind| !kind.contains("log"))
         .collect();
-    let end = World::with(&without, vpn).run(travel()).conclusion;
+    let end = PlaybookCase::with(&without, vpn).run(travel()).conclusion;
     assert_eq!(
         end.verdict,
         Verdict::Inconclusive,
@@ -169,14 +169,14 @@ fn g06_f24_a_vpn_clears_only_where_the_logs_were_read_whole() {
 
 #[test]
 fn a_mail_rule_from_the_address_is_a_true_positive() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(
             json!({"source": "idp", "rows_scanned": 40, "rows_matched": 1, "truncated": false,
             "rows": [{"at": "2026-03-02T02:51:00Z", "action": "New-InboxRule", "principal": "maria.lopez", "source_ip": "198.51.100.77", "outcome": "success"}]}),
         ),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(sample(ALERT));
+    let ran = PlaybookCase::with(&ALL, answers).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The alert has a sign-in of maria.lopez from 198.51.100.77 besides 192.0.2.14
@@ -189,7 +189,7 @@ fn a_mail_rule_from_the_address_is_a_true_positive() {
 
 #[test]
 fn with_the_default_tools_it_stays_open() {
-    let ran = World::with(&DEFAULT, quiet).run(sample(ALERT));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(sample(ALERT));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::None)
@@ -208,7 +208,7 @@ fn with_the_default_tools_it_stays_open() {
 
 #[test]
 fn the_usual_address_of_the_account_being_ours_says_nothing_of_the_other() {
-    let home: Answers = |kind, arguments| match (kind, arguments["indicator"].as_str()) {
+    let home: ToolAnswers = |kind, arguments| match (kind, arguments["indicator"].as_str()) {
         ("watchlist", Some("192.0.2.14")) => Ok(on_list("own", arguments)),
         ("watchlist", Some("198.51.100.77")) => Ok(on_list("malicious", arguments)),
         ("log_search.json_lines", _) => Ok(logged(
@@ -217,7 +217,7 @@ fn the_usual_address_of_the_account_being_ours_says_nothing_of_the_other() {
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, home).run(travel());
+    let ran = PlaybookCase::with(&ALL, home).run(travel());
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     assert!(
         !ran.claims().contains("192.0.2.14 is on"),
@@ -228,7 +228,7 @@ fn the_usual_address_of_the_account_being_ours_says_nothing_of_the_other() {
 
 #[test]
 fn a_sign_in_from_the_usual_address_proves_nothing_of_a_listed_one() {
-    let home: Answers = |kind, arguments| match (kind, arguments["indicator"].as_str()) {
+    let home: ToolAnswers = |kind, arguments| match (kind, arguments["indicator"].as_str()) {
         ("watchlist", Some("192.0.2.14")) => Ok(on_list("own", arguments)),
         ("watchlist", Some("198.51.100.77")) => Ok(on_list("malicious", arguments)),
         ("log_search.json_lines", _) if arguments["ip"] == "192.0.2.14" => Ok(logged(
@@ -237,6 +237,6 @@ fn a_sign_in_from_the_usual_address_proves_nothing_of_a_listed_one() {
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, home).run(travel());
+    let ran = PlaybookCase::with(&ALL, home).run(travel());
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
 }

@@ -4,7 +4,9 @@ use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, on_list, record};
+use super::case_fixture::{
+    ALL, DEFAULT, PlaybookCase, ToolAnswers, logged, nothing, on_list, record,
+};
 
 const ANONYMOUS: &str = "guardduty-kubernetes-anonymous";
 
@@ -19,12 +21,12 @@ fn audit(action: &str) -> Value {
 
 #[test]
 fn secrets_read_without_a_name_are_a_true_positive() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(logged(kind, json!([audit("list")]))),
         "watchlist" => Ok(on_list("tor_exit", arguments)),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(ANONYMOUS));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(ANONYMOUS));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The caller did not sign in: it is system:anonymous
@@ -42,7 +44,7 @@ fn a_binding_that_gives_everybody_the_cluster_is_a_true_positive_whoever_allowed
         IndicatorKind::Principal,
         "dev.ops@larkspur.example",
     );
-    let ran = World::with(&ALL, quiet)
+    let ran = PlaybookCase::with(&ALL, quiet)
         .clearing(change)
         .run(made_for("scc-gke-anonymous-binding"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
@@ -57,7 +59,7 @@ fn a_binding_that_gives_everybody_the_cluster_is_a_true_positive_whoever_allowed
 #[test]
 fn an_authorised_scanner_of_clusters_is_benign() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "185.220.101.42");
-    let end = World::with(&ALL, quiet)
+    let end = PlaybookCase::with(&ALL, quiet)
         .clearing(scanner)
         .run(made_for(ANONYMOUS))
         .conclusion;
@@ -67,11 +69,11 @@ fn an_authorised_scanner_of_clusters_is_benign() {
 #[test]
 fn no_scanner_is_authorised_to_read_secrets_without_a_name() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "185.220.101.42");
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(logged(kind, json!([audit("list")]))),
         _ => quiet(kind, arguments),
     };
-    let end = World::with(&ALL, answers)
+    let end = PlaybookCase::with(&ALL, answers)
         .clearing(scanner)
         .run(made_for(ANONYMOUS))
         .conclusion;
@@ -81,7 +83,7 @@ fn no_scanner_is_authorised_to_read_secrets_without_a_name() {
 #[test]
 fn g06_secrets_that_were_read_between_other_looks_are_not_passed_over() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "185.220.101.42");
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => {
             let on = |resource: &str| {
                 let mut row = audit("get");
@@ -92,7 +94,7 @@ fn g06_secrets_that_were_read_between_other_looks_are_not_passed_over() {
         }
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers)
+    let ran = PlaybookCase::with(&ALL, answers)
         .clearing(scanner)
         .run(made_for(ANONYMOUS));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
@@ -106,7 +108,7 @@ fn g06_secrets_that_were_read_between_other_looks_are_not_passed_over() {
 
 #[test]
 fn a_look_at_the_version_leans_benign() {
-    let ran = World::with(&ALL, quiet).run(made_for("guardduty-kubernetes-version"));
+    let ran = PlaybookCase::with(&ALL, quiet).run(made_for("guardduty-kubernetes-version"));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
@@ -124,7 +126,7 @@ fn a_look_at_the_version_leans_benign() {
 
 #[test]
 fn without_the_audit_log_it_stays_open() {
-    let ran = World::with(&DEFAULT, quiet).run(made_for(ANONYMOUS));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for(ANONYMOUS));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -139,20 +141,20 @@ fn without_the_audit_log_it_stays_open() {
 #[test]
 fn a_log_of_something_else_beside_the_audit_log_holds_nothing_up() {
     let asset = record("asset", IndicatorKind::Ip, "198.51.100.9");
-    let verdict = |answers: Answers| {
+    let verdict = |answers: ToolAnswers| {
         let mut alert = made_for("guardduty-kubernetes-version");
-        alert.provider = nightshift_alert::Provider::Gcp;
-        let world = World::with(&ALL, answers).clearing(asset.clone());
+        alert.provider = nightshift_alert::CloudProvider::Gcp;
+        let world = PlaybookCase::with(&ALL, answers).clearing(asset.clone());
         world.run(alert).conclusion.verdict
     };
-    let beside: Answers = |kind, arguments| {
+    let beside: ToolAnswers = |kind, arguments| {
         let mut answer = nothing(kind, arguments);
         if kind == "log_search.json_lines" {
             answer["searched"] = json!({"records_in_time": 0});
         }
         Ok(answer)
     };
-    let neither: Answers = |kind, arguments| {
+    let neither: ToolAnswers = |kind, arguments| {
         let mut answer = nothing(kind, arguments);
         if kind.starts_with("log_search") {
             answer["searched"] = json!({"records_in_time": 0});
@@ -166,7 +168,7 @@ fn a_log_of_something_else_beside_the_audit_log_holds_nothing_up() {
 
 #[test]
 fn what_was_changed_in_the_cluster_is_not_told_as_outside_of_it() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.gcp_audit" => {
             let call = |action: &str, service: &str| {
                 let mut row = audit(action);
@@ -183,7 +185,7 @@ fn what_was_changed_in_the_cluster_is_not_told_as_outside_of_it() {
         }
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for("scc-gke-anonymous-binding"));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for("scc-gke-anonymous-binding"));
     let claims = ran.claims();
     let changed: Vec<_> = claims
         .lines()

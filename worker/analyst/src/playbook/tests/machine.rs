@@ -5,7 +5,7 @@ use nightshift_engine::conclusion::{Leaning, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{ALL, Answers, World, logged, nothing, record};
+use super::case_fixture::{ALL, PlaybookCase, ToolAnswers, logged, nothing, record};
 
 const HOST: &str = "i-0c4e9a71d2b36f580";
 
@@ -31,15 +31,15 @@ fn audited(kind: &str, arguments: &Value, row: Value) -> Value {
 
 #[test]
 fn a_session_that_is_called_like_the_machine_is_not_the_machine() {
-    let strangers: Answers =
+    let strangers: ToolAnswers =
         |kind, arguments| Ok(audited(kind, arguments, session("Admin", "198.51.100.200")));
-    let like_its_role: Answers = |kind, arguments| {
+    let like_its_role: ToolAnswers = |kind, arguments| {
         let row = session("jump-admin", "198.51.100.200");
         Ok(audited(kind, arguments, row))
     };
-    let at_home: Answers =
+    let at_home: ToolAnswers =
         |kind, arguments| Ok(audited(kind, arguments, session("web", "10.20.40.8")));
-    let through_egress: Answers =
+    let through_egress: ToolAnswers =
         |kind, arguments| Ok(audited(kind, arguments, session("jump", "198.51.100.7")));
     for finding in [
         "CryptoCurrency:EC2/BitcoinTool.B",
@@ -55,7 +55,7 @@ fn a_session_that_is_called_like_the_machine_is_not_the_machine() {
             finding.clone_into(&mut alert.kind);
             let asset = record("asset", IndicatorKind::Instance, HOST);
             let caller = record("asset", IndicatorKind::Ip, "203.0.113.201");
-            let world = World::with(&ALL, answers).clearing(asset);
+            let world = PlaybookCase::with(&ALL, answers).clearing(asset);
             let ran = world.clearing(caller).run(alert);
             let verdict = ran.conclusion.verdict;
             assert_eq!(verdict == Verdict::BenignTruePositive, benign, "{finding}");
@@ -67,18 +67,18 @@ fn a_session_that_is_called_like_the_machine_is_not_the_machine() {
 
 #[test]
 fn a_test_that_got_in_is_no_intrusion_for_what_the_machine_or_others_do() {
-    let at_home: Answers =
+    let at_home: ToolAnswers =
         |kind, arguments| Ok(audited(kind, arguments, session("web", "10.20.40.8")));
-    let through_egress: Answers =
+    let through_egress: ToolAnswers =
         |kind, arguments| Ok(audited(kind, arguments, session("jump", "198.51.100.7")));
-    let started: Answers = |kind, arguments| {
+    let started: ToolAnswers = |kind, arguments| {
         let mut row = session("ci", "198.51.100.7");
         row["action"] = json!("StartInstances");
         Ok(audited(kind, arguments, row))
     };
-    let strangers: Answers =
+    let strangers: ToolAnswers =
         |kind, arguments| Ok(audited(kind, arguments, session("Admin", "198.51.100.200")));
-    let of_source: Answers =
+    let of_source: ToolAnswers =
         |kind, arguments| Ok(audited(kind, arguments, session("Admin", "203.0.113.201")));
     for (answers, verdict) in [
         (at_home, Verdict::BenignTruePositive),
@@ -88,14 +88,14 @@ fn a_test_that_got_in_is_no_intrusion_for_what_the_machine_or_others_do() {
         (strangers, Verdict::Inconclusive),
     ] {
         let test = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.201");
-        let world = World::with(&ALL, answers).clearing(test);
+        let world = PlaybookCase::with(&ALL, answers).clearing(test);
         let ran = world.run(made_for("guardduty-ssh-brute-force"));
         assert_eq!(ran.conclusion.verdict, verdict);
         let told = ran.would_decide().contains("Whether SendCommand was meant");
         assert_eq!(told, verdict == Verdict::Inconclusive);
         assert!(!ran.would_decide().contains("the log says success"));
         // No record clears it, because the person who got in is a stranger.
-        let ran = World::with(&ALL, answers).run(made_for("guardduty-ssh-brute-force"));
+        let ran = PlaybookCase::with(&ALL, answers).run(made_for("guardduty-ssh-brute-force"));
         assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     }
 }
@@ -111,8 +111,8 @@ fn what_holds_a_test_up_is_named_beside_a_session_of_it() {
             _ => audited(kind, arguments, session("Admin", "198.51.100.200")),
         }
     }
-    let signed: Answers = |kind, arguments| Ok(with_session(kind, arguments));
-    let unclear: Answers = |kind, arguments| {
+    let signed: ToolAnswers = |kind, arguments| Ok(with_session(kind, arguments));
+    let unclear: ToolAnswers = |kind, arguments| {
         let mut row = signed_in();
         row["outcome"] = json!("session opened");
         row["source_ip"] = json!("203.0.113.202");
@@ -121,9 +121,9 @@ fn what_holds_a_test_up_is_named_beside_a_session_of_it() {
             _ => Ok(with_session(kind, arguments)),
         }
     };
-    let decide = |answers: Answers| {
+    let decide = |answers: ToolAnswers| {
         let test = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.201");
-        let world = World::with(&ALL, answers).clearing(test);
+        let world = PlaybookCase::with(&ALL, answers).clearing(test);
         let ran = world.run(made_for("guardduty-ssh-brute-force"));
         assert_eq!(ran.conclusion.leaning, Leaning::Malicious);
         ran.would_decide()

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_alert::{Alert, Detail, DetailKind, Indicator, IndicatorKind, Role};
+use nightshift_alert::{Alert, Detail, DetailKind, Indicator, IndicatorKind, IndicatorRole};
 use nightshift_engine::conclusion::{Leaning, Verdict};
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, Ran, World, logged, nothing, on_list, record};
-use crate::playbook::Playbooks;
+use super::case_fixture::{
+    ALL, PlaybookCase, PlaybookRun, ToolAnswers, logged, nothing, on_list, record,
+};
+use crate::playbook::PlaybookSet;
 
 const SOURCE: &str = "198.51.100.23";
 const HOST: &str = "i-0a1b2c3d4e5f60718";
@@ -44,7 +46,7 @@ const COMMAND: &str = "CustomEdr:Host/Command";
 fn alert(kind: &str) -> Alert {
     let mut alert = sample("securityhub-eventbridge-discovery");
     kind.clone_into(&mut alert.kind);
-    let host = Indicator::new(IndicatorKind::Instance, HOST, Role::Target);
+    let host = Indicator::new(IndicatorKind::Instance, HOST, IndicatorRole::Target);
     alert.indicators.push(host);
     alert.indicators.sort();
     if kind == COMMAND {
@@ -70,25 +72,25 @@ fn audited(kind: &str, arguments: &Value, call: Value) -> Result<Value, ToolErro
     }
 }
 
-fn cleared(kind: &str, answers: Answers) -> Ran {
+fn cleared(kind: &str, answers: ToolAnswers) -> PlaybookRun {
     ruled(kind, answers, false)
 }
 
 /// Runs the case with records that can also say that the detection is wrong.
-fn ruled(kind: &str, answers: Answers, detection_wrong: bool) -> Ran {
+fn ruled(kind: &str, answers: ToolAnswers, detection_wrong: bool) -> PlaybookRun {
     let mut known = record("identity", IndicatorKind::Principal, "ci-deployer");
     let mut host = record("asset", IndicatorKind::Instance, HOST);
     known.detection_wrong = detection_wrong;
     host.detection_wrong = detection_wrong;
     let mut caller = record("asset", IndicatorKind::Ip, SOURCE);
     caller.detection_wrong = detection_wrong;
-    let world = World::with(&ALL, answers).clearing(known);
+    let world = PlaybookCase::with(&ALL, answers).clearing(known);
     world.clearing(host).clearing(caller).run(alert(kind))
 }
 
 /// Returns the playbooks that search an audit log unconditionally.
 fn that_search() -> BTreeSet<String> {
-    let shipped = Playbooks::shipped();
+    let shipped = PlaybookSet::shipped();
     let searching = shipped.iter().filter(|playbook| {
         let mut steps = playbook.steps.iter().filter(|step| step.when.is_none());
         steps.any(|step| {
@@ -101,25 +103,25 @@ fn that_search() -> BTreeSet<String> {
 
 #[test]
 fn no_playbook_clears_in_spite_of_a_call_that_changed_something() {
-    let wrote: Answers = |kind, arguments| {
+    let wrote: ToolAnswers = |kind, arguments| {
         audited(
             kind,
             arguments,
             call("SomethingThatIsNewTomorrow", json!(false)),
         )
     };
-    let untold: Answers = |kind, arguments| {
+    let untold: ToolAnswers = |kind, arguments| {
         audited(
             kind,
             arguments,
             call("SomethingThatIsNewTomorrow", Value::Null),
         )
     };
-    let read: Answers =
+    let read: ToolAnswers =
         |kind, arguments| audited(kind, arguments, call("SomethingThatIsNew", json!(true)));
-    let read_by_name: Answers =
+    let read_by_name: ToolAnswers =
         |kind, arguments| audited(kind, arguments, call("ListUsers", Value::Null));
-    let shipped = Playbooks::shipped();
+    let shipped = PlaybookSet::shipped();
     let mut seen = BTreeSet::new();
     for kind in KINDS {
         let playbook = shipped.find(&alert(kind)).name.clone();
@@ -144,11 +146,11 @@ fn no_playbook_clears_in_spite_of_a_call_that_changed_something() {
 
 #[test]
 fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
-    let away: Answers = |kind, arguments| match kind {
+    let away: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Err(ToolError::Timeout { secs: 30 }),
         _ => Ok(nothing(kind, arguments)),
     };
-    let cut: Answers = |kind, arguments| {
+    let cut: ToolAnswers = |kind, arguments| {
         let mut answer = audited(kind, arguments, call("ListUsers", json!(true)))?;
         if kind == "log_search.cloudtrail" {
             answer["truncated"] = json!(true);
@@ -156,8 +158,8 @@ fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
         }
         Ok(answer)
     };
-    let changing = |kind: &str, answers: Answers| {
-        World::with(&ALL, answers)
+    let changing = |kind: &str, answers: ToolAnswers| {
+        PlaybookCase::with(&ALL, answers)
             .clearing(record("change", IndicatorKind::Principal, "ci-deployer"))
             .clearing(record("change", IndicatorKind::Instance, HOST))
             .clearing(record("asset", IndicatorKind::Ip, SOURCE))
@@ -170,7 +172,7 @@ fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
                 assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{kind}");
             }
         }
-        let read: Answers =
+        let read: ToolAnswers =
             |kind, arguments| audited(kind, arguments, call("ListUsers", json!(true)));
         let end = changing(kind, read).conclusion;
         assert_eq!(end.verdict, Verdict::BenignTruePositive, "{kind}");
@@ -179,7 +181,7 @@ fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
 
 #[test]
 fn the_next_key_of_an_identity_is_in_the_same_hands() {
-    let next_key: Answers = |kind, arguments| {
+    let next_key: ToolAnswers = |kind, arguments| {
         let mut audit_event = call("CreateUser", json!(false));
         audit_event["access_key"] = json!("AKIAEXAMPLE00000009");
         let look = call("ListUsers", json!(true));
@@ -202,7 +204,7 @@ fn the_next_key_of_an_identity_is_in_the_same_hands() {
 
 #[test]
 fn a_test_that_guessed_a_password_explains_nobody_elses_command_on_the_host() {
-    let commanded: Answers = |kind, arguments| match kind {
+    let commanded: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => {
             let row = json!({"at": "2026-03-02T02:50:00Z", "action": "sign-in", "principal": "root", "source_ip": SOURCE,
                 "outcome": "success", "error": null});
@@ -214,11 +216,11 @@ fn a_test_that_guessed_a_password_explains_nobody_elses_command_on_the_host() {
             audited(kind, arguments, command)
         }
     };
-    let looked: Answers =
+    let looked: ToolAnswers =
         |kind, arguments| audited(kind, arguments, call("ListUsers", json!(true)));
     for (answers, benign) in [(commanded, false), (looked, true)] {
         let tested = record("authorised_scanner", IndicatorKind::Ip, SOURCE);
-        let world = World::with(&ALL, answers).clearing(tested);
+        let world = PlaybookCase::with(&ALL, answers).clearing(tested);
         let world = world.of_identity("ci-deployer");
         let end = world.run(alert("UnauthorizedAccess:EC2/SSHBruteForce"));
         assert_eq!(end.conclusion.verdict.is_benign(), benign);
@@ -239,8 +241,8 @@ fn whoever_names_a_bad_address_did_not_call_from_there() {
             _ => Ok(nothing(kind, arguments)),
         }
     }
-    let from_ours: Answers = |kind, arguments| blocked(kind, arguments, "192.0.2.50");
-    let from_there: Answers = |kind, arguments| blocked(kind, arguments, SOURCE);
+    let from_ours: ToolAnswers = |kind, arguments| blocked(kind, arguments, "192.0.2.50");
+    let from_there: ToolAnswers = |kind, arguments| blocked(kind, arguments, SOURCE);
     for kind in [
         "UnauthorizedAccess:EC2/MaliciousIPCaller.Custom",
         "CustomApi:IAMUser/OddCall",
@@ -249,7 +251,7 @@ fn whoever_names_a_bad_address_did_not_call_from_there() {
         for (answers, malicious) in [(from_ours, false), (from_there, true)] {
             let mut alert = alert(kind);
             alert.count = 1;
-            let ran = World::with(&ALL, answers).run(alert);
+            let ran = PlaybookCase::with(&ALL, answers).run(alert);
             let is_malicious = ran.conclusion.verdict == Verdict::TruePositive;
             assert_eq!(is_malicious, malicious, "{kind}: {}", ran.claims());
             let told = format!("CreateNetworkAclEntry from {SOURCE}");
@@ -267,7 +269,7 @@ fn what_reads_secrets_is_a_deed_though_it_only_reads() {
         "google.cloud.secretmanager.v1.SecretManagerService.AccessSecretVersion",
     ] {
         SECRET.set(secret);
-        let answers: Answers =
+        let answers: ToolAnswers =
             |kind, arguments| audited(kind, arguments, call(SECRET.get(), json!(true)));
         let ran = cleared("Discovery:IAMUser/AnomalousBehavior", answers);
         assert!(!ran.conclusion.verdict.is_benign(), "{secret}");

@@ -4,7 +4,9 @@ use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{ALL, Answers, World, known_asset, logged, nothing, verdict_beside};
+use super::case_fixture::{
+    ALL, PlaybookCase, ToolAnswers, known_asset, logged, nothing, verdict_beside,
+};
 
 /// Returns an alert about `jump-1`, which sends to 192.0.2.61.
 fn outward(kind: &str) -> Alert {
@@ -19,14 +21,14 @@ fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 
 #[test]
 fn a_flood_from_a_machine_of_ours_leans_malicious_and_the_machine_is_cut_off() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => Ok(logged(
             kind,
             json!([{"at": "2026-03-02T02:31:00Z", "source_ip": "10.20.40.8", "destination_ip": "192.0.2.61", "destination_port": 53, "outcome": "accepted", "bytes": 9200000}]),
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(outward("Backdoor:EC2/DenialOfService.Dns"));
+    let ran = PlaybookCase::with(&ALL, answers).run(outward("Backdoor:EC2/DenialOfService.Dns"));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -45,14 +47,14 @@ fn a_flood_from_a_machine_of_ours_leans_malicious_and_the_machine_is_cut_off() {
 
 #[test]
 fn a_mail_gateway_that_spams_is_told_as_one_that_may_be_used() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "asset_lookup" if arguments["indicator"] == "i-0c4e9a71d2b36f580" => Ok(known_asset(
             json!({"id": "i-0c4e9a71d2b36f580", "name": "jump-1", "role": "mail gateway"}),
             arguments,
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(outward("Backdoor:EC2/Spambot"));
+    let ran = PlaybookCase::with(&ALL, answers).run(outward("Backdoor:EC2/Spambot"));
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] jump-1 is the one that sends: Backdoor:EC2/Spambot towards 192.0.2.61, 210 times
     Against [E2 E0] jump-1 sends or answers for others by the register (mail gateway): somebody may use it without having it

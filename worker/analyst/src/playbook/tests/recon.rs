@@ -1,10 +1,12 @@
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole};
+use nightshift_engine::conclusion::{Leaning, Verdict, VerdictReason};
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, sample};
-use super::drive::{ALL, Answers, World, logged, nothing, on_list, record, verdict_beside};
+use super::case_fixture::{
+    ALL, PlaybookCase, ToolAnswers, logged, nothing, on_list, record, verdict_beside,
+};
 
 fn scan(source: &str) -> Alert {
     let mut alert = sample("guardduty-eventbridge-dns");
@@ -14,9 +16,11 @@ fn scan(source: &str) -> Alert {
     alert
         .indicators
         .retain(|one| one.kind != IndicatorKind::Domain);
-    alert
-        .indicators
-        .push(Indicator::new(IndicatorKind::Ip, source, Role::Actor));
+    alert.indicators.push(Indicator::new(
+        IndicatorKind::Ip,
+        source,
+        IndicatorRole::Actor,
+    ));
     alert.indicators.sort();
     alert
 }
@@ -27,7 +31,7 @@ fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 
 #[test]
 fn an_authorised_scanner_is_benign() {
-    let known: Answers = |kind, arguments| match kind {
+    let known: ToolAnswers = |kind, arguments| match kind {
         "authorised_scanners" => Ok(
             json!({"indicator": "192.0.2.10", "found": 1, "searched": {"register": "s.csv", "records": 2},
             "scanners": [{"id": "SCAN-1", "subject": "192.0.2.0/28", "owner": "secops", "approved_by": "ciso", "valid_at_event": true}]}),
@@ -35,12 +39,15 @@ fn an_authorised_scanner_is_benign() {
         _ => quiet(kind, arguments),
     };
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "192.0.2.10");
-    let ran = World::with(&ALL, known)
+    let ran = PlaybookCase::with(&ALL, known)
         .clearing(scanner)
         .run(scan("192.0.2.10"));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.reason),
-        (Verdict::BenignTruePositive, Reason::AuthorisedActivity)
+        (
+            Verdict::BenignTruePositive,
+            VerdictReason::AuthorisedActivity
+        )
     );
     insta::assert_snapshot!(ran.claims(), @r#"
     For [E0] The alert records NETWORK_CONNECTION with 192.0.2.10, once
@@ -50,7 +57,7 @@ fn an_authorised_scanner_is_benign() {
 
 #[test]
 fn a_scan_from_inside_that_is_answered_is_a_true_positive() {
-    let inside: Answers = |kind, arguments| match kind {
+    let inside: ToolAnswers = |kind, arguments| match kind {
         "indicator_facts" => Ok(
             json!({"indicator": "10.9.8.7", "type": "ip", "class": "private", "public": false, "range": "10.0.0.0/8 (RFC 1918)"}),
         ),
@@ -60,7 +67,7 @@ fn a_scan_from_inside_that_is_answered_is_a_true_positive() {
         ),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, inside).run(scan("10.9.8.7"));
+    let ran = PlaybookCase::with(&ALL, inside).run(scan("10.9.8.7"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @r#"
     For [E0] The alert records NETWORK_CONNECTION with 10.9.8.7, once
@@ -72,14 +79,14 @@ fn a_scan_from_inside_that_is_answered_is_a_true_positive() {
 
 #[test]
 fn an_unknown_scanner_that_was_turned_away_leans_benign() {
-    let rejected: Answers = |kind, arguments| match kind {
+    let rejected: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => Ok(
             json!({"source": "vpc_flow", "rows_scanned": 50, "rows_matched": 1, "truncated": false,
             "rows": [{"at": "2023-04-16T06:12:00Z", "source_ip": "192.0.2.10", "destination_ip": "192.168.0.1", "destination_port": 22, "outcome": "REJECT"}]}),
         ),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, rejected).run(scan("192.0.2.10"));
+    let ran = PlaybookCase::with(&ALL, rejected).run(scan("192.0.2.10"));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
@@ -97,20 +104,22 @@ fn an_unknown_scanner_that_was_turned_away_leans_benign() {
 
 #[test]
 fn of_sign_ins_that_ended_nobody_knows_how_none_is_said_to_have_failed() {
-    let logins: Answers = |kind, arguments| match kind {
+    let logins: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => {
             let row = |outcome: &str| json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "outcome": outcome, "error": null});
             Ok(logged(kind, json!([row("failure"), row("session opened")])))
         }
         _ => quiet(kind, arguments),
     };
-    let claims = World::with(&ALL, logins).run(scan("192.0.2.10")).claims();
+    let claims = PlaybookCase::with(&ALL, logins)
+        .run(scan("192.0.2.10"))
+        .claims();
     assert!(!claims.contains("sign-ins"), "{claims}");
 }
 
 #[test]
 fn of_two_sources_only_the_one_that_no_record_knows_is_asked_for() {
-    let known: Answers = |kind, arguments| match kind {
+    let known: ToolAnswers = |kind, arguments| match kind {
         "authorised_scanners" if arguments["indicator"] == "192.0.2.10" => Ok(
             json!({"indicator": "192.0.2.10", "found": 1, "searched": {"register": "s.csv", "records": 2},
             "scanners": [{"id": "SCAN-1", "subject": "192.0.2.0/28", "owner": "secops", "approved_by": "ciso", "valid_at_event": true}]}),
@@ -118,9 +127,9 @@ fn of_two_sources_only_the_one_that_no_record_knows_is_asked_for() {
         _ => quiet(kind, arguments),
     };
     let mut alert = scan("192.0.2.10");
-    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.66", Role::Actor);
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.66", IndicatorRole::Actor);
     alert.indicators.push(second);
-    let decide = World::with(&ALL, known).run(alert).would_decide();
+    let decide = PlaybookCase::with(&ALL, known).run(alert).would_decide();
     assert!(
         decide
             .contains("Who 203.0.113.66 is: the register of authorised scanners does not know it"),
@@ -132,7 +141,7 @@ fn of_two_sources_only_the_one_that_no_record_knows_is_asked_for() {
 #[test]
 fn g06_a_sign_in_that_ended_nobody_knows_how_or_was_never_looked_up_is_none_that_failed() {
     let host = || record("asset", IndicatorKind::Instance, "i-11111111");
-    let worded: [Answers; 2] = [
+    let worded: [ToolAnswers; 2] = [
         |kind, arguments| match kind {
             "log_search.json_lines" => Ok(logged(
                 kind,
@@ -149,7 +158,7 @@ fn g06_a_sign_in_that_ended_nobody_knows_how_or_was_never_looked_up_is_none_that
         },
     ];
     for answers in worded {
-        let ran = World::with(&ALL, answers)
+        let ran = PlaybookCase::with(&ALL, answers)
             .clearing(host())
             .clearing(record("asset", IndicatorKind::Ip, "192.0.2.10"))
             .run(scan("192.0.2.10"));
@@ -161,14 +170,16 @@ fn g06_a_sign_in_that_ended_nobody_knows_how_or_was_never_looked_up_is_none_that
         );
     }
     let mut many = scan("192.0.2.10");
-    many.indicators.extend(
-        (1..=24).map(|last| {
-            Indicator::new(IndicatorKind::Ip, format!("198.51.100.{last}"), Role::Actor)
-        }),
-    );
-    let ran = World::with(&ALL, quiet).clearing(host()).run(many);
+    many.indicators.extend((1..=24).map(|last| {
+        Indicator::new(
+            IndicatorKind::Ip,
+            format!("198.51.100.{last}"),
+            IndicatorRole::Actor,
+        )
+    }));
+    let ran = PlaybookCase::with(&ALL, quiet).clearing(host()).run(many);
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
-    let ran = World::with(&ALL, quiet)
+    let ran = PlaybookCase::with(&ALL, quiet)
         .clearing(record("asset", IndicatorKind::Ip, "192.0.2.10"))
         .run(scan("192.0.2.10"));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
@@ -176,7 +187,7 @@ fn g06_a_sign_in_that_ended_nobody_knows_how_or_was_never_looked_up_is_none_that
 
 #[test]
 fn a_reply_to_the_source_is_not_what_the_source_sent() {
-    let replies: Answers = |kind, arguments| match kind {
+    let replies: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => {
             let flow = |from: &str, to: &str, outcome: &str| {
                 json!({"at": "2023-04-16T06:12:00Z", "source_ip": from,
@@ -192,29 +203,31 @@ fn a_reply_to_the_source_is_not_what_the_source_sent() {
         }
         _ => quiet(kind, arguments),
     };
-    let claims = World::with(&ALL, replies).run(scan("192.0.2.10")).claims();
+    let claims = PlaybookCase::with(&ALL, replies)
+        .run(scan("192.0.2.10"))
+        .claims();
     assert!(!claims.contains("let 192.0.2.10 through"), "{claims}");
     assert!(claims.contains("None of the 1 flows"), "{claims}");
 }
 
 #[test]
 fn of_several_sources_the_one_that_got_in_is_blocked_and_never_one_of_ours() {
-    let got_in: Answers = |kind, arguments| match kind {
+    let got_in: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" if arguments["ip"] == "203.0.113.66" => {
             let row = json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "outcome": "success", "error": null});
             Ok(logged(kind, json!([row])))
         }
         _ => quiet(kind, arguments),
     };
-    let ours: Answers = |kind, arguments| match kind {
+    let ours: ToolAnswers = |kind, arguments| match kind {
         "watchlist" => Ok(on_list("own", arguments)),
         _ => quiet(kind, arguments),
     };
-    let blocked = |answers: Answers| {
+    let blocked = |answers: ToolAnswers| {
         let mut alert = scan("192.0.2.10");
-        let second = Indicator::new(IndicatorKind::Ip, "203.0.113.66", Role::Actor);
+        let second = Indicator::new(IndicatorKind::Ip, "203.0.113.66", IndicatorRole::Actor);
         alert.indicators.push(second);
-        let ran = World::with(&ALL, answers).run(alert);
+        let ran = PlaybookCase::with(&ALL, answers).run(alert);
         let mut actions = ran.conclusion.actions.into_iter();
         actions
             .find(|one| one.id == "block-source-ip")
@@ -234,7 +247,7 @@ fn outward() -> Alert {
 
 #[test]
 fn a_machine_of_ours_that_scans_is_told_as_such_and_not_those_whom_it_tries() {
-    let ran = World::with(&ALL, quiet).run(outward());
+    let ran = PlaybookCase::with(&ALL, quiet).run(outward());
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)
@@ -270,14 +283,14 @@ fn a_machine_of_ours_that_scans_is_told_as_such_and_not_those_whom_it_tries() {
 
 #[test]
 fn a_machine_of_ours_that_scans_and_is_answered_is_a_true_positive() {
-    let answered: Answers = |kind, arguments| match kind {
+    let answered: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => Ok(logged(
             kind,
             json!([{"at": "2026-03-02T02:31:00Z", "source_ip": "10.20.40.8", "destination_ip": "10.20.99.5", "destination_port": 445, "outcome": "accepted"}]),
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answered).run(outward());
+    let ran = PlaybookCase::with(&ALL, answered).run(outward());
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] jump-1 is the one that scans: NETWORK_CONNECTION OUTBOUND towards 10.20.99.5, 210 times

@@ -1,11 +1,11 @@
-use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 use nightshift_engine::conclusion::{Leaning, Verdict};
 use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{
-    ALL, Answers, DEFAULT, World, known_asset, known_identity, logged, nothing, record,
+use super::case_fixture::{
+    ALL, DEFAULT, PlaybookCase, ToolAnswers, known_asset, known_identity, logged, nothing, record,
 };
 
 const OPENED: &str = "guardduty-s3-anonymous-access";
@@ -27,7 +27,7 @@ fn call(action: &str, principal: &str, ip: &str) -> Value {
 
 #[test]
 fn customer_data_that_strangers_read_is_a_true_positive() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "asset_lookup" => Ok(known_asset(bucket("customer claims", false), arguments)),
         "log_search.cloudtrail" if arguments["resource"] == "larkspur-claims" => Ok(logged(
             kind,
@@ -38,7 +38,7 @@ fn customer_data_that_strangers_read_is_a_true_positive() {
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(OPENED));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(OPENED));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The feed has the effective permission of larkspur-claims as PUBLIC: anybody on the internet can reach it
@@ -54,7 +54,7 @@ fn customer_data_that_strangers_read_is_a_true_positive() {
 
 #[test]
 fn objects_taken_from_an_unusual_network_are_a_true_positive() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(known_identity("service", &["10.0.0.0/8"], arguments)),
         "log_search.cloudtrail" => Ok(logged(
             kind,
@@ -65,7 +65,7 @@ fn objects_taken_from_an_unusual_network_are_a_true_positive() {
         )),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(TAKEN));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(TAKEN));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E15 E0] Objects were taken: GetObject of arn:aws:s3:::larkspur-claims from 203.0.113.77 at 2026-03-02T02:31:00Z
@@ -78,7 +78,7 @@ fn objects_taken_from_an_unusual_network_are_a_true_positive() {
 
 #[test]
 fn a_publication_in_the_change_register_is_benign() {
-    let logged: Answers = |kind, arguments| match kind {
+    let logged: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(
             kind,
             json!([call("PutBucketPolicy", "claims-export", "203.0.113.77")]),
@@ -91,7 +91,7 @@ fn a_publication_in_the_change_register_is_benign() {
         (quiet, Verdict::Inconclusive),
     ] {
         let change = record("change", IndicatorKind::Bucket, "larkspur-claims");
-        let world = World::with(&ALL, answers).clearing(change);
+        let world = PlaybookCase::with(&ALL, answers).clearing(change);
         let world = world.of_identity("claims-export");
         let end = world.run(made_for(OPENED)).conclusion;
         assert_eq!(end.verdict, verdict);
@@ -100,22 +100,22 @@ fn a_publication_in_the_change_register_is_benign() {
 
 #[test]
 fn a_website_without_a_record_that_allows_it_leans_benign() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "asset_lookup" => Ok(known_asset(bucket("", true), arguments)),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, answers).run(made_for(OPENED));
+    let ran = PlaybookCase::with(&ALL, answers).run(made_for(OPENED));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::None),
         "whoever opened it is in no register"
     );
-    let known: Answers = |kind, arguments| match kind {
+    let known: ToolAnswers = |kind, arguments| match kind {
         "asset_lookup" => Ok(known_asset(bucket("", true), arguments)),
         "identity_lookup" => Ok(known_identity("ci", &["203.0.113.0/24"], arguments)),
         _ => quiet(kind, arguments),
     };
-    let ran = World::with(&ALL, known).run(made_for(OPENED));
+    let ran = PlaybookCase::with(&ALL, known).run(made_for(OPENED));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
@@ -132,7 +132,7 @@ fn a_website_without_a_record_that_allows_it_leans_benign() {
 
 #[test]
 fn a_website_beside_a_bucket_that_nobody_knows_leans_nowhere() {
-    let answers: Answers = |kind, arguments| match kind {
+    let answers: ToolAnswers = |kind, arguments| match kind {
         "asset_lookup" if arguments["indicator"] == "larkspur-claims" => {
             Ok(known_asset(bucket("", true), arguments))
         }
@@ -142,17 +142,21 @@ fn a_website_beside_a_bucket_that_nobody_knows_leans_nowhere() {
     alert
         .indicators
         .retain(|one| one.kind == IndicatorKind::Bucket);
-    let alone = World::with(&ALL, answers).run(alert.clone());
+    let alone = PlaybookCase::with(&ALL, answers).run(alert.clone());
     assert_eq!(alone.conclusion.leaning, Leaning::Benign);
-    let payroll = Indicator::new(IndicatorKind::Bucket, "larkspur-payroll", Role::Target);
+    let payroll = Indicator::new(
+        IndicatorKind::Bucket,
+        "larkspur-payroll",
+        IndicatorRole::Target,
+    );
     alert.indicators.push(payroll);
-    let both = World::with(&ALL, answers).run(alert);
+    let both = PlaybookCase::with(&ALL, answers).run(alert);
     assert_ne!(both.conclusion.leaning, Leaning::Benign);
 }
 
 #[test]
 fn without_registers_and_logs_it_stays_open() {
-    let ran = World::with(&DEFAULT, quiet).run(made_for(TAKEN));
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for(TAKEN));
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::None)
@@ -167,7 +171,7 @@ fn without_registers_and_logs_it_stays_open() {
 
 #[test]
 fn what_the_key_deleted_counts_from_wherever_it_was_used() {
-    let inside: Answers = |kind, arguments| match kind {
+    let inside: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" if !arguments["access_key"].is_null() => {
             let mut audit_event = call("DeleteObjects", "claims-export", "10.20.1.1");
             audit_event["access_key"] = arguments["access_key"].clone();
@@ -176,7 +180,7 @@ fn what_the_key_deleted_counts_from_wherever_it_was_used() {
         _ => quiet(kind, arguments),
     };
     let of_identity = record("identity", IndicatorKind::Principal, "claims-export");
-    let world = World::with(&ALL, inside).clearing(of_identity);
+    let world = PlaybookCase::with(&ALL, inside).clearing(of_identity);
     let ran = world.run(made_for(TAKEN));
     assert!(!ran.conclusion.verdict.is_benign());
     let claims = ran.claims();
@@ -188,7 +192,7 @@ fn what_the_key_deleted_counts_from_wherever_it_was_used() {
 
 #[test]
 fn what_the_key_reads_at_its_usual_place_was_not_taken() {
-    fn read(kind: &str, arguments: &Value, source: &str) -> Result<Value, ToolError> {
+    fn read_bucket(kind: &str, arguments: &Value, source: &str) -> Result<Value, ToolError> {
         match kind {
             "identity_lookup" => Ok(known_identity("service", &["192.0.2.0/24"], arguments)),
             "log_search.cloudtrail" if !arguments["access_key"].is_null() => {
@@ -199,17 +203,17 @@ fn what_the_key_reads_at_its_usual_place_was_not_taken() {
             _ => quiet(kind, arguments),
         }
     }
-    let private: Answers = |kind, arguments| read(kind, arguments, "10.20.1.1");
-    let usual: Answers = |kind, arguments| read(kind, arguments, "192.0.2.7");
-    let same: Answers = |kind, arguments| read(kind, arguments, "203.0.113.77");
-    let other: Answers = |kind, arguments| read(kind, arguments, "198.51.100.9");
+    let private: ToolAnswers = |kind, arguments| read_bucket(kind, arguments, "10.20.1.1");
+    let usual: ToolAnswers = |kind, arguments| read_bucket(kind, arguments, "192.0.2.7");
+    let same: ToolAnswers = |kind, arguments| read_bucket(kind, arguments, "203.0.113.77");
+    let other: ToolAnswers = |kind, arguments| read_bucket(kind, arguments, "198.51.100.9");
     for (answers, taken) in [
         (private, false),
         (usual, false),
         (same, true),
         (other, true),
     ] {
-        let ran = World::with(&ALL, answers).run(made_for(OPENED));
+        let ran = PlaybookCase::with(&ALL, answers).run(made_for(OPENED));
         let claims = ran.claims();
         assert_eq!(claims.contains("Objects were taken"), taken, "{claims}");
         let is_malicious = ran.conclusion.verdict == Verdict::TruePositive;

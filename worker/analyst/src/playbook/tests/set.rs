@@ -3,8 +3,8 @@ use std::sync::Arc;
 use nightshift_engine::port::Analyst;
 
 use super::alerts::{dns, sample};
-use super::drive::{ALL, World, nothing};
-use crate::playbook::{PlaybookAnalyst, PlaybookErrors, Playbooks};
+use super::case_fixture::{ALL, PlaybookCase, nothing};
+use crate::playbook::{PlaybookAnalyst, PlaybookLoadError, PlaybookSet};
 
 const MINE: &str = r#"
 name = "mine"
@@ -24,7 +24,7 @@ text = "Page me"
 
 #[test]
 fn the_closest_glob_wins_and_the_generic_playbook_takes_the_rest() {
-    let set = Playbooks::shipped();
+    let set = PlaybookSet::shipped();
     let of = |kind: &str| set.find(&dns(kind, "a.example")).name.clone();
     assert_eq!(of("CryptoCurrency:Runtime/BitcoinTool.B"), "crypto-mining");
     assert_eq!(
@@ -240,7 +240,7 @@ const WANTED: &[(&str, &str)] = &[
 
 #[test]
 fn the_closest_glob_wins_between_neighbours() {
-    let set = Playbooks::shipped();
+    let set = PlaybookSet::shipped();
     let wrong: Vec<_> = WANTED
         .iter()
         .map(|(name, kind)| (*name, kind, set.find(&dns(kind, "a.example")).name.clone()))
@@ -259,7 +259,7 @@ fn a_playbook_of_the_directory_is_added_and_may_replace_a_shipped_one() {
     )
     .unwrap();
     std::fs::write(dir.path().join("notes.md"), "no playbook").unwrap();
-    let set = Playbooks::load(Some(dir.path())).unwrap();
+    let set = PlaybookSet::load(Some(dir.path())).unwrap();
     assert_eq!(
         set.find(&dns("Trojan:EC2/DropPoint!DNS", "a.example"))
             .source(),
@@ -269,7 +269,10 @@ fn a_playbook_of_the_directory_is_added_and_may_replace_a_shipped_one() {
         set.find(&dns("Something:Else", "a.example")).source(),
         "playbook generic 7"
     );
-    assert_eq!(set.iter().count(), Playbooks::shipped().iter().count() + 1);
+    assert_eq!(
+        set.iter().count(),
+        PlaybookSet::shipped().iter().count() + 1
+    );
     assert!(set.catalogue().iter().any(|action| action.id == "page-me"));
 }
 
@@ -282,7 +285,7 @@ fn all_problems_of_all_files_are_told_at_once() {
         MINE.replace("page-me\"]", "page-you\"]"),
     )
     .unwrap();
-    let Err(PlaybookErrors::Wrong(problems)) = Playbooks::load(Some(dir.path())) else {
+    let Err(PlaybookLoadError::Wrong(problems)) = PlaybookSet::load(Some(dir.path())) else {
         panic!("both are wrong");
     };
     let lines: Vec<_> = problems
@@ -294,15 +297,15 @@ fn all_problems_of_all_files_are_told_at_once() {
     11: unknown action `page-you`
     "#);
     assert!(matches!(
-        Playbooks::load(Some(&dir.path().join("gone"))),
-        Err(PlaybookErrors::Unreadable { .. })
+        PlaybookSet::load(Some(&dir.path().join("gone"))),
+        Err(PlaybookLoadError::Unreadable { .. })
     ));
 }
 
 #[test]
 fn a_plan_of_somebody_else_is_concluded_from_what_its_tools_gave() {
-    let analyst = PlaybookAnalyst::new(Arc::new(Playbooks::shipped()));
-    let mut question = World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
+    let analyst = PlaybookAnalyst::new(Arc::new(PlaybookSet::shipped()));
+    let mut question = PlaybookCase::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
         .run(dns("CryptoCurrency:EC2/BitcoinTool.B!DNS", "a.example"))
         .state
         .conclude_question()

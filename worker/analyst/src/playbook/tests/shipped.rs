@@ -1,28 +1,28 @@
-use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::catalogue::{ActionChoice, Known, fill};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
+use nightshift_engine::catalogue::{ActionChoice, ActionContext, fill_action};
 use nightshift_engine::tool::ToolSpec;
 
 use super::alerts::sample;
-use super::drive::{ALL, spec};
-use crate::playbook::catalogue::{FILES, File};
-use crate::playbook::{Playbooks, catalogue, check, set::SHIPPED};
+use super::case_fixture::{ALL, spec};
+use crate::playbook::catalogue::{ActionFile, FILES};
+use crate::playbook::{PlaybookSet, catalogue, check_playbook, playbook_set::SHIPPED};
 
 #[test]
 fn every_shipped_playbook_is_without_problems() {
     let tools: Vec<ToolSpec> = ALL.iter().map(|kind| spec(kind)).collect();
     for (file, text) in SHIPPED {
         for tools in [&[][..], &tools] {
-            let problems = check(file, text, tools, &[]);
+            let problems = check_playbook(file, text, tools, &[]);
             let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
             assert!(lines.is_empty(), "{}", lines.join("\n"));
         }
     }
-    assert_eq!(Playbooks::shipped().iter().count(), SHIPPED.len());
+    assert_eq!(PlaybookSet::shipped().iter().count(), SHIPPED.len());
 }
 
 #[test]
 fn no_shipped_rule_clears_every_type_of_finding() {
-    for playbook in Playbooks::shipped().iter() {
+    for playbook in PlaybookSet::shipped().iter() {
         for glob in playbook.benign.iter().flat_map(|rule| &rule.covers) {
             let spelled = glob.get_ref().chars().filter(|c| c.is_alphabetic());
             assert!(
@@ -39,7 +39,7 @@ fn no_shipped_rule_clears_every_type_of_finding() {
 fn every_action_is_readable_and_says_what_its_command_needs() {
     let mut read = 0;
     for (file, text) in FILES {
-        read += toml::from_str::<File>(text)
+        read += toml::from_str::<ActionFile>(text)
             .unwrap_or_else(|error| panic!("{file}: {error}"))
             .action
             .len();
@@ -84,7 +84,7 @@ fn commands_are_filled_in_from_the_alert() {
             id: id.to_owned(),
             indicators: Vec::new(),
         };
-        fill(&catalogue(), &choice, &alert, &Known::default())
+        fill_action(&catalogue(), &choice, &alert, &ActionContext::default())
             .and_then(|action| action.command)
             .unwrap_or_default()
     };
@@ -99,15 +99,19 @@ fn an_object_that_is_taken_out_is_copied_first_and_can_be_put_back() {
     let mut alert = sample("guardduty-eventbridge-credential-exfiltration");
     let object = "arn:aws:s3:::uploads-prod/in/invoice.zip";
     alert.indicators = vec![
-        Indicator::new(IndicatorKind::Bucket, "uploads-prod", Role::Target),
-        Indicator::new(IndicatorKind::Arn, object, Role::Related),
-        Indicator::new(IndicatorKind::File, "in/invoice.zip", Role::Related),
+        Indicator::new(IndicatorKind::Bucket, "uploads-prod", IndicatorRole::Target),
+        Indicator::new(IndicatorKind::Arn, object, IndicatorRole::Related),
+        Indicator::new(
+            IndicatorKind::File,
+            "in/invoice.zip",
+            IndicatorRole::Related,
+        ),
     ];
     let choice = ActionChoice {
         id: "quarantine-object".to_owned(),
         indicators: Vec::new(),
     };
-    let action = fill(&catalogue(), &choice, &alert, &Known::default()).unwrap();
+    let action = fill_action(&catalogue(), &choice, &alert, &ActionContext::default()).unwrap();
     insta::assert_snapshot!(action.command.unwrap(), @r#"aws s3 cp s3://uploads-prod/in/invoice.zip s3://"$EVIDENCE_BUCKET"/uploads-prod/in/invoice.zip && aws s3api delete-object --bucket uploads-prod --key in/invoice.zip"#);
     insta::assert_snapshot!(action.undo.unwrap(), @r#"aws s3api delete-object --bucket uploads-prod --key in/invoice.zip --version-id "$DELETE_MARKER""#);
 }
@@ -121,7 +125,7 @@ fn the_examples_in_the_documentation_are_without_problems() {
     let blocks = blocks.map(|rest| rest.split_once('\n').unwrap().1);
     let mut examples = 0;
     for example in blocks.map(|rest| rest.split("```").next().unwrap()) {
-        let problems = check("docs/playbooks.md", example, &tools, &[]);
+        let problems = check_playbook("docs/playbooks.md", example, &tools, &[]);
         assert!(problems.is_empty(), "{problems:?}");
         examples += 1;
     }

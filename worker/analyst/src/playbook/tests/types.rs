@@ -2,18 +2,18 @@
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-active.html>
 
-use nightshift_alert::{Alert, Class, Detail, DetailKind};
+use nightshift_alert::{Alert, Detail, DetailKind, FindingClass};
 
 use super::alerts::{dns, sample};
-use super::drive::{ALL, World, nothing};
-use crate::playbook::Playbooks;
+use super::case_fixture::{ALL, PlaybookCase, nothing};
+use crate::playbook::PlaybookSet;
 
 fn of_type(kind: &str) -> Alert {
     dns(kind, "a.example")
 }
 
 fn taken(alert: &Alert) -> String {
-    Playbooks::shipped().find(alert).name.clone()
+    PlaybookSet::shipped().find(alert).name.clone()
 }
 
 /// Types and categories, each with its playbook.
@@ -152,16 +152,16 @@ fn class_counts_more_than_a_title_and_less_than_a_type() {
     alert.title = "S3 bucket should block public access".to_owned();
     assert_eq!(taken(&alert), "s3-exposure");
     for (class, playbook) in [
-        (Class::Posture, "posture"),
-        (Class::Vulnerability, "vulnerability"),
-        (Class::SensitiveData, "sensitive-data"),
-        (Class::Threat, "s3-exposure"),
+        (FindingClass::Posture, "posture"),
+        (FindingClass::Vulnerability, "vulnerability"),
+        (FindingClass::SensitiveData, "sensitive-data"),
+        (FindingClass::Threat, "s3-exposure"),
     ] {
         alert.class = class;
         assert_eq!(taken(&alert), playbook);
     }
     alert.kind = "Policy:S3/BucketPublicAccessGranted".to_owned();
-    alert.class = Class::Posture;
+    alert.class = FindingClass::Posture;
     assert_eq!(taken(&alert), "s3-exposure");
 }
 
@@ -183,7 +183,7 @@ fn rules_of_all_playbooks_can_be_evaluated_on_an_alert_of_each_provider() {
         "scc-crypto-miner",
         "ocsf-impossible-travel",
     ];
-    for playbook in Playbooks::shipped().iter() {
+    for playbook in PlaybookSet::shipped().iter() {
         let kind = playbook.matches.types.first();
         for name in samples {
             let mut alert = sample(name);
@@ -191,7 +191,8 @@ fn rules_of_all_playbooks_can_be_evaluated_on_an_alert_of_each_provider() {
                 Some(glob) => alert.kind = glob.get_ref().replace(['*', '?'], "x"),
                 None => continue,
             }
-            let ran = World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
+            let ran =
+                PlaybookCase::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
             let gaps = ran.conclusion.gaps.join("\n");
             assert!(
                 !gaps.contains("could not be evaluated"),

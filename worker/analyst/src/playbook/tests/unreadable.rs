@@ -1,8 +1,8 @@
-use nightshift_alert::{Provider, Severity};
-use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
+use nightshift_alert::{CloudProvider, Severity};
+use nightshift_engine::conclusion::{Leaning, Verdict, VerdictReason};
 
 use super::alerts::sample;
-use super::drive::{DEFAULT, World, nothing};
+use super::case_fixture::{DEFAULT, PlaybookCase, nothing};
 
 #[test]
 fn an_unreadable_message_is_reported_as_wrong_data() {
@@ -12,14 +12,19 @@ fn an_unreadable_message_is_reported_as_wrong_data() {
     "Unreadable message from gd".clone_into(&mut alert.title);
     "A message of 12 bytes from gd could not be read: no JSON at line 1"
         .clone_into(&mut alert.description);
-    alert.provider = Provider::Other;
+    alert.provider = CloudProvider::Other;
     alert.indicators.clear();
     alert.state.sample = false;
-    let ran = World::with(&DEFAULT, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
+    let ran =
+        PlaybookCase::with(&DEFAULT, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
     let end = &ran.conclusion;
     assert_eq!(
         (end.verdict, end.leaning, end.reason),
-        (Verdict::Inconclusive, Leaning::None, Reason::WrongData)
+        (
+            Verdict::Inconclusive,
+            Leaning::None,
+            VerdictReason::WrongData
+        )
     );
     assert_eq!(end.assessed_severity, Severity::High);
     insta::assert_snapshot!(ran.claims(), @r#"

@@ -6,18 +6,18 @@ use nightshift_engine::tool::ToolError;
 use serde_json::Value;
 
 use super::alerts::{dns, vendor};
-use super::drive::{DEFAULT, Ran, World, nothing};
-use crate::playbook::Playbooks;
+use super::case_fixture::{DEFAULT, PlaybookCase, PlaybookRun, nothing};
+use crate::playbook::PlaybookSet;
 
 fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     Ok(nothing(kind, arguments))
 }
 
-fn ran(name: &str) -> Ran {
-    World::with(&DEFAULT, quiet).run(vendor(name))
+fn ran(name: &str) -> PlaybookRun {
+    PlaybookCase::with(&DEFAULT, quiet).run(vendor(name))
 }
 
-fn techniques(ran: &Ran) -> Vec<&str> {
+fn techniques(ran: &PlaybookRun) -> Vec<&str> {
     let all = ran.conclusion.techniques.iter();
     all.map(|one| one.id.as_str()).collect()
 }
@@ -39,7 +39,7 @@ fn refusal_of_a_named_caller_leans_nowhere() {
             one.value = "system:anonymous".to_owned();
         }
     }
-    let end = World::with(&DEFAULT, quiet).run(nameless).conclusion;
+    let end = PlaybookCase::with(&DEFAULT, quiet).run(nameless).conclusion;
     assert_eq!(end.leaning, Leaning::Benign);
 }
 
@@ -74,7 +74,7 @@ fn block_of_an_account_is_asked_about_as_the_account() {
     alert
         .indicators
         .retain(|one| one.kind != IndicatorKind::Bucket);
-    let ran = World::with(&DEFAULT, quiet).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
     assert!(ran.actions().contains(&"block-account-public-access"));
     let asked = ran.would_decide();
     assert!(
@@ -107,7 +107,7 @@ fn process_of_an_attacker_counts_in_every_playbook() {
 
 #[test]
 fn network_alert_named_malware_is_contact_with_a_far_end() {
-    let set = Playbooks::shipped();
+    let set = PlaybookSet::shipped();
     let of = |title: &str| {
         let mut alert = dns("custom", "a.example");
         title.clone_into(&mut alert.title);
@@ -123,7 +123,7 @@ fn network_alert_named_malware_is_contact_with_a_far_end() {
 #[test]
 fn data_in_queries_is_exfiltration() {
     let alert = dns("Trojan:EC2/DNSDataExfiltration", "mzxw6ytboi4d.bad.example");
-    let ran = World::with(&DEFAULT, quiet).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
     assert!(techniques(&ran).contains(&"T1048"));
     assert!(!techniques(&ran).contains(&"T1568.002"));
 }
@@ -145,6 +145,6 @@ fn group_of_the_domain_is_no_role_of_a_cloud() {
         about: None,
     })
     .collect();
-    let ran = World::with(&DEFAULT, quiet).run(alert);
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
     assert_eq!(techniques(&ran), ["T1098.007"]);
 }

@@ -1,20 +1,20 @@
 //! `nightshift cases show ID --events`: the journal of a case with one line per event.
 
-use nightshift_engine::event::{Event, EventBody, Outcome};
+use nightshift_engine::event::{CommandOutcome, Event, EventBody};
 use nightshift_engine::journal::read_event;
 use nightshift_engine::question::TurnAnswer;
 use nightshift_pipeline::export::JournalLine;
 
-use crate::args::CasesShow;
+use crate::args::CasesShowArgs;
 use crate::exit::Exit;
-use crate::output::{plain, print};
+use crate::output::{print, sanitize_line};
 use crate::wiring::App;
 
 /// Most characters of an event's result.
-const MOST_CHARS: usize = 160;
+const MAX_CHARS: usize = 160;
 
 /// Prints the journal of the latest revision.
-pub(super) async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
+pub(super) async fn show(app: &App, options: &CasesShowArgs) -> Result<(), Exit> {
     let row = app.store.view(&options.id).await?.row;
     let lines = app.store.journal(&row.id, Some(row.revision)).await?;
     let shown: Vec<String> = if options.json.json {
@@ -36,11 +36,11 @@ fn line(line: &JournalLine) -> String {
         ),
         Err(error) => ("-".to_owned(), "unreadable", None, error.to_string()),
     };
-    let command = plain(&command.unwrap_or_default(), 40);
+    let command = sanitize_line(&command.unwrap_or_default(), 40);
     let text = format!(
         "{at:<23}  {:>3}  {kind:<10}  {command:<16}  {}",
         line.epoch,
-        plain(&what, MOST_CHARS)
+        sanitize_line(&what, MAX_CHARS)
     );
     text.trim_end().to_owned()
 }
@@ -80,21 +80,21 @@ fn what(event: &Event) -> String {
     }
 }
 
-fn outcome_words(outcome: &Outcome) -> String {
+fn outcome_words(outcome: &CommandOutcome) -> String {
     match outcome {
-        Outcome::Planned(plan) => format!("{} steps: {}", plan.steps.len(), plan.objective),
-        Outcome::Turned(TurnAnswer::Calls { calls, .. }) => {
+        CommandOutcome::Planned(plan) => format!("{} steps: {}", plan.steps.len(), plan.objective),
+        CommandOutcome::Turned(TurnAnswer::Calls { calls, .. }) => {
             let names: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
             format!("asks for {}", names.join(", "))
         }
-        Outcome::Turned(TurnAnswer::Result {
+        CommandOutcome::Turned(TurnAnswer::Result {
             outcome, summary, ..
         }) => format!("{}: {summary}", outcome.as_str()),
-        Outcome::Decided(decision) => decision.next.as_ref().map_or_else(
+        CommandOutcome::Decided(decision) => decision.next.as_ref().map_or_else(
             || "done".to_owned(),
             |next| format!("next: {}", next.description),
         ),
-        Outcome::Reflected(reflection) => format!(
+        CommandOutcome::Reflected(reflection) => format!(
             "{}, changes to the plan: {}{}",
             if reflection.achieved {
                 "achieved"
@@ -107,18 +107,18 @@ fn outcome_words(outcome: &Outcome) -> String {
                 .first()
                 .map_or_else(String::new, |insight| format!(": {insight}"))
         ),
-        Outcome::Drafted(draft) => format!(
+        CommandOutcome::Drafted(draft) => format!(
             "proposes {} with {} findings",
             draft.verdict.title().to_lowercase(),
             draft.findings.len()
         ),
-        Outcome::Called(output) => match output.rows {
+        CommandOutcome::Called(output) => match output.rows {
             Some(1) => "1 row".to_owned(),
             Some(rows) => format!("{rows} rows"),
             None => "answered".to_owned(),
         },
-        Outcome::Exonerated(facts) => format!("records from rules: {}", facts.len()),
-        Outcome::CallFailed(error) => format!("failed: {error}"),
-        Outcome::AskFailed(error) => format!("failed: {error}"),
+        CommandOutcome::Exonerated(facts) => format!("records from rules: {}", facts.len()),
+        CommandOutcome::CallFailed(error) => format!("failed: {error}"),
+        CommandOutcome::AskFailed(error) => format!("failed: {error}"),
     }
 }

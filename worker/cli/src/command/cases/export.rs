@@ -1,20 +1,20 @@
 //! `nightshift cases export`: writes the journal of a case to a file that can be checked on any machine.
 
-use crate::args::CasesExport;
+use crate::args::CasesExportArgs;
 use crate::command::journal;
 use crate::exit::Exit;
-use crate::output::{print, say};
-use crate::wiring::{App, sender};
+use crate::output::{print, print_stderr};
+use crate::wiring::{App, report_producer};
 
-pub(super) async fn run(app: &App, options: &CasesExport) -> Result<(), Exit> {
+pub(super) async fn run(app: &App, options: &CasesExportArgs) -> Result<(), Exit> {
     let row = app.store.view(&options.id).await?.row;
     let lines = match options.revision {
         None => app.store.journal(&row.id, None).await?,
-        revision => journal::of(app, &row, revision).await?,
+        revision => journal::revision_journal(app, &row, revision).await?,
     };
     let (file, head) = nightshift_pipeline::export::export(
         &row.id,
-        &format!("nightshift {}", sender().version),
+        &format!("nightshift {}", report_producer().version),
         &lines,
     )
     .map_err(|error| Exit::Failed(error.into()))?;
@@ -24,7 +24,7 @@ pub(super) async fn run(app: &App, options: &CasesExport) -> Result<(), Exit> {
     std::fs::write(out, file).map_err(|error| {
         Exit::Failed(anyhow::Error::new(error).context(format!("cannot write {}", out.display())))
     })?;
-    say(&format!(
+    print_stderr(&format!(
         "{} events of case {} in {}; head of the chain {head}",
         lines.len(),
         row.id,

@@ -2,17 +2,17 @@
 
 use std::io::{BufRead as _, IsTerminal as _};
 
-use nightshift_pipeline::upkeep::Purge;
+use nightshift_pipeline::maintenance::Purge;
 
-use crate::args::CasesPurge;
+use crate::args::CasesPurgeArgs;
 use crate::exit::Exit;
-use crate::output::{print, say};
+use crate::output::{print, print_stderr};
 use crate::wiring::App;
 
 /// Cases that are removed in one transaction.
 const BATCH: usize = 200;
 
-pub(super) async fn run(app: &App, options: &CasesPurge) -> Result<(), Exit> {
+pub(super) async fn run(app: &App, options: &CasesPurgeArgs) -> Result<(), Exit> {
     let what = Purge {
         before: options
             .before
@@ -29,11 +29,11 @@ pub(super) async fn run(app: &App, options: &CasesPurge) -> Result<(), Exit> {
             break;
         }
         removed += batch;
-        say(&format!("{removed} alerts removed"));
+        print_stderr(&format!("{removed} alerts removed"));
     }
     // Only the store refers to the blobs of these cases. The next sweep of a worker removes what is left.
     while app.store.sweep().await? > 0 {}
-    let kept = app.store.kept(&what).await?;
+    let kept = app.store.count_kept_cases(&what).await?;
     print(&outcome(removed, kept))
 }
 
@@ -74,7 +74,7 @@ fn confirm(what: &Purge) -> Result<(), Exit> {
             "nobody is here to ask; say --yes to remove without".to_owned(),
         ));
     }
-    say(&format!(
+    print_stderr(&format!(
         "This removes {} for good. Type yes to go on:",
         described(what)
     ));

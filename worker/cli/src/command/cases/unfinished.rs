@@ -1,23 +1,23 @@
 //! A case without a report: the facts of its alert and its progress.
 
-use nightshift_alert::text::plain_value;
+use nightshift_alert::text::sanitize_value;
 use nightshift_pipeline::case::CaseView;
 use nightshift_pipeline::report::Report;
 
-use crate::output::plain;
+use crate::output::sanitize_line;
 use crate::progress::plan_lines;
 
 /// Most indicators that are listed.
-const MOST_INDICATORS: usize = 20;
+const MAX_INDICATORS: usize = 20;
 
 /// Renders the case as text.
-pub(super) fn text(view: &CaseView) -> String {
+pub(super) fn render_unfinished(view: &CaseView) -> String {
     let (row, report) = (&view.row, view.early_report());
     let mut lines = vec![format!(
         "{} {}: {} ({})",
         row.id,
         row.status.as_str(),
-        plain(&report.title, 200),
+        sanitize_line(&report.title, 200),
         row.shown_severity()
     )];
     lines.extend(facts(&report));
@@ -25,7 +25,7 @@ pub(super) fn text(view: &CaseView) -> String {
     if let Some(plan) = &state.plan {
         lines.extend(plan_lines(plan));
         for step in &plan.steps {
-            let (status, summary) = (step.status.as_str(), plain(&step.summary, 200));
+            let (status, summary) = (step.status.as_str(), sanitize_line(&step.summary, 200));
             lines.push(format!("  {} {status} {summary}", step.id));
         }
     }
@@ -36,10 +36,10 @@ pub(super) fn text(view: &CaseView) -> String {
 fn facts(report: &Report) -> Vec<String> {
     let alert = &report.alert;
     let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M UTC").to_string();
-    let named = |value: &Option<String>| value.as_deref().map(|value| plain(value, 120));
+    let named = |value: &Option<String>| value.as_deref().map(|value| sanitize_line(value, 120));
     let known = [
-        ("alert", Some(plain(&alert.key, 160))),
-        ("type", Some(plain(&alert.kind, 120))),
+        ("alert", Some(sanitize_line(&alert.key, 160))),
+        ("type", Some(sanitize_line(&alert.kind, 120))),
         ("account", named(&alert.account)),
         ("region", named(&alert.region)),
         ("resource", named(&alert.subject)),
@@ -47,18 +47,18 @@ fn facts(report: &Report) -> Vec<String> {
         ("first seen", alert.first_seen.map(time)),
         ("last seen", alert.last_seen.map(time)),
         ("times seen", Some(alert.count.to_string())),
-        ("it says", Some(plain(&alert.description, 600))),
+        ("it says", Some(sanitize_line(&alert.description, 600))),
     ];
     let mut lines: Vec<String> = known
         .into_iter()
         .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)))
         .map(|(name, value)| format!("  {name:<11} {value}"))
         .collect();
-    for one in report.indicators.iter().take(MOST_INDICATORS) {
-        let value = plain_value(one.kind, &one.value, 120);
+    for one in report.indicators.iter().take(MAX_INDICATORS) {
+        let value = sanitize_value(one.kind, &one.value, 120);
         lines.push(format!("  {} {} {value}", one.role.as_str(), one.kind));
     }
-    let left = report.indicators.len().saturating_sub(MOST_INDICATORS);
+    let left = report.indicators.len().saturating_sub(MAX_INDICATORS);
     if left > 0 {
         lines.push(format!("  … and {left} more"));
     }
@@ -71,7 +71,7 @@ mod tests {
 
     use nightshift_alert::ReadOptions;
     use nightshift_pipeline::case::{CaseId, CaseRow, CaseStatus};
-    use nightshift_pipeline::desk::Desk;
+    use nightshift_pipeline::case_workflow::CaseWorkflow;
     use nightshift_pipeline::intake::read_message;
     use nightshift_pipeline::port::Message;
 
@@ -106,14 +106,14 @@ mod tests {
             sightings: Vec::new(),
             members: Vec::new(),
             person_verdicts: Vec::new(),
-            desk: Desk::default(),
+            workflow: CaseWorkflow::default(),
             deliveries: Vec::new(),
         }
     }
 
     #[test]
     fn a_case_that_waits_says_what_its_alert_says() {
-        insta::assert_snapshot!(text(&queued()), @"
+        insta::assert_snapshot!(render_unfinished(&queued()), @"
         k3f9-x2mq-7d1w queued: Execution: Cryptocurrency Mining Hash Match on web-server-prod-01 (critical)
           alert       scc/production-project-12345/b9c8d7e6f5a4b3c2d1e0
           type        Execution: Cryptocurrency Mining Hash Match

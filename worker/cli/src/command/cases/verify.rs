@@ -1,20 +1,20 @@
 //! `nightshift cases verify`: checks an exported journal. It needs only the file.
 
-use nightshift_engine::verify::{Checked, Violation};
+use nightshift_engine::verify::{VerifiedCounts, Violation};
 use nightshift_pipeline::export::{ExportError, VerifiedExport, VerifiedRevision, verify_export};
 use serde::Serialize;
 
-use crate::args::CasesVerify;
+use crate::args::CasesVerifyArgs;
 use crate::command::input::read_up_to;
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json};
+use crate::output::{print, print_json, sanitize_line};
 
 /// Most bytes of a file. A case of 20 steps takes far less than a MiB.
-const MOST_BYTES: usize = 1024 * 1024 * 1024;
+const MAX_BYTES: usize = 1024 * 1024 * 1024;
 
 /// The result as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
-struct Line {
+struct VerifyReport {
     schema: &'static str,
     sound: bool,
     case_id: Option<String>,
@@ -22,26 +22,26 @@ struct Line {
     head: Option<String>,
     broken_line: Option<usize>,
     problems: Vec<String>,
-    revisions: Vec<Revision>,
+    revisions: Vec<VerifiedRevisionJson>,
 }
 
 #[derive(Debug, Serialize)]
-struct Revision {
+struct VerifiedRevisionJson {
     revision: u32,
     verdict: Option<&'static str>,
-    checked: Checked,
-    violations: Vec<Told>,
+    checked: VerifiedCounts,
+    violations: Vec<ViolationEntry>,
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct ViolationEntry {
     #[serde(flatten)]
     violation: Violation,
     text: String,
 }
 
-pub(in crate::command) fn run(options: &CasesVerify) -> Result<(), Exit> {
-    let file = read_up_to(&options.file, MOST_BYTES)?;
+pub(in crate::command) fn run(options: &CasesVerifyArgs) -> Result<(), Exit> {
+    let file = read_up_to(&options.file, MAX_BYTES)?;
     match verify_export(&file) {
         Ok(export) => sound_or_not(options, &export),
         Err(error) => refused(options, error),
@@ -50,18 +50,18 @@ pub(in crate::command) fn run(options: &CasesVerify) -> Result<(), Exit> {
 
 /// Reports a journal that is not accepted. A broken chain is a violation; a file that is no journal, or one of a
 /// newer version, cannot be checked.
-fn refused(options: &CasesVerify, error: ExportError) -> Result<(), Exit> {
+fn refused(options: &CasesVerifyArgs, error: ExportError) -> Result<(), Exit> {
     let broken = match &error {
         ExportError::Broken { line, .. } => Some(*line),
         ExportError::NoJournal(_) | ExportError::Unreadable { .. } => None,
     };
-    let error = anyhow::Error::new(error).context(plain(&options.file, 200));
+    let error = anyhow::Error::new(error).context(sanitize_line(&options.file, 200));
     if options.json.json {
-        print_json(&Line {
+        print_json(&VerifyReport {
             schema: SCHEMA,
             broken_line: broken,
             problems: vec![format!("{error:#}")],
-            ..Line::default()
+            ..VerifyReport::default()
         })?;
     }
     Err(if broken.is_some() {
@@ -73,9 +73,9 @@ fn refused(options: &CasesVerify, error: ExportError) -> Result<(), Exit> {
 
 const SCHEMA: &str = "nightshift.verify/1";
 
-fn sound_or_not(options: &CasesVerify, export: &VerifiedExport) -> Result<(), Exit> {
+fn sound_or_not(options: &CasesVerifyArgs, export: &VerifiedExport) -> Result<(), Exit> {
     if options.json.json {
-        print_json(&Line {
+        print_json(&VerifyReport {
             schema: SCHEMA,
             sound: export.is_sound(),
             case_id: Some(export.header.case_id.0.clone()),
@@ -91,17 +91,17 @@ fn sound_or_not(options: &CasesVerify, export: &VerifiedExport) -> Result<(), Ex
     if export.is_sound() {
         Ok(())
     } else {
-        Err(Exit::Said(1))
+        Err(Exit::Reported(1))
     }
 }
 
-fn revision(one: &VerifiedRevision) -> Revision {
+fn revision(one: &VerifiedRevision) -> VerifiedRevisionJson {
     let verdict = one.state.conclusion.as_ref().map(|end| end.verdict);
-    let told = one.violations.iter().map(|violation| Told {
+    let told = one.violations.iter().map(|violation| ViolationEntry {
         text: violation.to_string(),
         violation: violation.clone(),
     });
-    Revision {
+    VerifiedRevisionJson {
         revision: one.revision,
         verdict: verdict.map(|verdict| verdict.as_str()),
         checked: one.checked,
@@ -114,8 +114,8 @@ fn text(export: &VerifiedExport) -> String {
     let mut lines = vec![
         format!(
             "case {}, written by {}",
-            plain(&export.header.case_id.0, 40),
-            plain(&export.header.program, 60)
+            sanitize_line(&export.header.case_id.0, 40),
+            sanitize_line(&export.header.program, 60)
         ),
         format!("chain      {events} events, head {}", export.head),
     ];
@@ -138,12 +138,12 @@ fn text(export: &VerifiedExport) -> String {
         for violation in &one.violations {
             lines.push(format!(
                 "  violation: {}",
-                plain(&violation.to_string(), 400)
+                sanitize_line(&violation.to_string(), 400)
             ));
         }
     }
     for problem in &export.mismatches {
-        lines.push(format!("violation: {}", plain(problem, 400)));
+        lines.push(format!("violation: {}", sanitize_line(problem, 400)));
     }
     let violations: usize = export.mismatches.len()
         + export

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use nightshift_pipeline::intake::{Arrival, read_message};
 use nightshift_pipeline::port::Message;
-use nightshift_pipeline::spans::accepted as trace_accepted;
+use nightshift_pipeline::spans::record_accepted as trace_accepted;
 
-use crate::config::Source;
+use crate::config::AnySourceConfig;
 use crate::exit::Exit;
-use crate::output::{plain, say};
+use crate::output::{print_stderr, sanitize_line};
 use crate::wiring::App;
 
 /// Dead letters per page.
-const MOST: usize = 200;
+const MAX_LISTED: usize = 200;
 
 pub(super) async fn run(
     app: &App,
@@ -29,20 +29,21 @@ pub(super) async fn run(
     // A message that becomes a dead letter again during this run is not read once more.
     let newest = app
         .store
-        .letters(1)
+        .dead_letters(1)
         .await?
         .first()
         .map_or(0, |letter| letter.id);
     loop {
         let ids = match id {
             Some(id) => vec![id],
-            None => app.store.unread(after, MOST).await?,
+            None => app.store.unretried_dead_letters(after, MAX_LISTED).await?,
         };
         after = ids.last().copied();
-        let is_last = id.is_some() || ids.len() < MOST || after.is_some_and(|id| id >= newest);
+        let is_last =
+            id.is_some() || ids.len() < MAX_LISTED || after.is_some_and(|id| id >= newest);
         for id in ids.into_iter().filter(|one| id.is_some() || *one <= newest) {
             turns.tick().await;
-            if one(app, id, feeds).await? {
+            if retry_dead_letter(app, id, feeds).await? {
                 read += 1;
             } else {
                 unreadable += 1;
@@ -52,29 +53,29 @@ pub(super) async fn run(
             break;
         }
     }
-    say(&format!(
+    print_stderr(&format!(
         "{read} read again, {unreadable} still cannot be read"
     ));
     if unreadable == 0 {
         Ok(())
     } else {
-        Err(Exit::Said(1))
+        Err(Exit::Reported(1))
     }
 }
 
 /// Retries one dead letter and returns whether it could be read. The alerts are accepted before the letter is marked,
 /// so an interruption in between makes them sightings.
-async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
-    let Some((letter, bytes)) = app.store.letter(id).await? else {
+async fn retry_dead_letter(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
+    let Some((letter, bytes)) = app.store.dead_letter(id).await? else {
         return Err(Exit::usage(format!(
             "there is no dead letter {id}; `nightshift dead-letters list` shows those there are"
         )));
     };
-    let bytes = match payload(&app.config.sources, &letter.source, &bytes).await {
+    let bytes = match fetch_payload(&app.config.sources, &letter.source, &bytes).await {
         None => bytes,
         Some(Ok(payload)) => payload,
         Some(Err(why)) => {
-            say(&format!("dead letter {id}: {why}"));
+            print_stderr(&format!("dead letter {id}: {why}"));
             return Ok(false);
         }
     };
@@ -84,16 +85,16 @@ async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
         attributes: BTreeMap::new(),
     };
     let mut options = app.read_options();
-    options.feeds = match may_carry(&app.config.sources, &letter.source, feeds) {
+    options.feeds = match allowed_feeds(&app.config.sources, &letter.source, feeds) {
         Ok(feeds) => feeds,
         Err(why) => {
-            say(&format!("dead letter {id}: {why}"));
+            print_stderr(&format!("dead letter {id}: {why}"));
             return Ok(false);
         }
     };
     let arrivals = read_message(&letter.source, &message, &options, app.clock.now());
     if let Some(why) = arrivals.iter().find_map(|one| one.unreadable.as_ref()) {
-        say(&format!("dead letter {id}: {why}"));
+        print_stderr(&format!("dead letter {id}: {why}"));
         return Ok(false);
     }
     let alerts = arrivals.len();
@@ -101,15 +102,19 @@ async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
     let accepted = app.store.accept(Arc::clone(&arrivals)).await?;
     trace_accepted("dead_letter", &letter.source, &arrivals, &accepted);
     if let Some(again) = accepted.iter().find_map(|one| one.dead_letter) {
-        say(&format!(
+        print_stderr(&format!(
             "dead letter {id}: it could not be stored and is now dead letter {again}"
         ));
         return Ok(false);
     }
-    if app.store.settle_letter(id, app.clock.now()).await? {
-        say(&format!("dead letter {id}: {alerts} alerts accepted"));
+    if app
+        .store
+        .mark_dead_letter_retried(id, app.clock.now())
+        .await?
+    {
+        print_stderr(&format!("dead letter {id}: {alerts} alerts accepted"));
     } else {
-        say(&format!(
+        print_stderr(&format!(
             "dead letter {id} was read before; its alerts are sightings"
         ));
     }
@@ -117,17 +122,21 @@ async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
 }
 
 /// Reads the payload that a message of this source points to, or returns `None` if it points to nothing.
-async fn payload(sources: &[Source], name: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
+async fn fetch_payload(
+    sources: &[AnySourceConfig],
+    name: &str,
+    bytes: &[u8],
+) -> Option<Result<Vec<u8>, String>> {
     match sources.iter().find(|one| one.name() == name)? {
-        Source::Sqs(config) => nightshift_queue::sqs_payload(config, bytes).await,
+        AnySourceConfig::Sqs(config) => nightshift_queue::sqs_payload(config, bytes).await,
         _ => None,
     }
 }
 
 /// Returns the feeds that messages of this source may carry, or `None` for all. The limits of a removed source are
 /// unknown, so the feeds named on the command line apply to it.
-fn may_carry(
-    sources: &[Source],
+fn allowed_feeds(
+    sources: &[AnySourceConfig],
     name: &str,
     named: &[String],
 ) -> Result<Option<Vec<String>>, String> {
@@ -137,7 +146,7 @@ fn may_carry(
         None => Err(format!(
             "the configuration has no [[source]] {} any more, so nobody knows which feeds it may carry; give it its name \
              back, or name them: `--feeds guardduty,scc`",
-            plain(name, 60)
+            sanitize_line(name, 60)
         )),
     }
 }
@@ -150,7 +159,7 @@ mod tests {
     fn a_source_that_is_gone_may_carry_what_is_named_alone() {
         let source = |more: &str| {
             let text = format!("kind = \"spool\"\ndir = \"spool\"\n{more}");
-            toml::from_str::<Source>(&text).unwrap()
+            toml::from_str::<AnySourceConfig>(&text).unwrap()
         };
         let sources = [
             source("name = \"partner-v2\"\nfeeds = [\"scc\"]"),
@@ -158,14 +167,14 @@ mod tests {
         ];
         let named = ["guardduty".to_owned()];
         let scc = vec!["scc".to_owned()];
-        assert_eq!(may_carry(&sources, "partner-v2", &named), Ok(Some(scc)));
-        assert_eq!(may_carry(&sources, "ours", &named), Ok(None));
-        let unknown = may_carry(&sources, "partner", &[]).unwrap_err();
+        assert_eq!(allowed_feeds(&sources, "partner-v2", &named), Ok(Some(scc)));
+        assert_eq!(allowed_feeds(&sources, "ours", &named), Ok(None));
+        let unknown = allowed_feeds(&sources, "partner", &[]).unwrap_err();
         assert!(
             unknown.contains("no [[source]] partner any more"),
             "{unknown}"
         );
-        let only = may_carry(&sources, "partner", &named);
+        let only = allowed_feeds(&sources, "partner", &named);
         assert_eq!(only, Ok(Some(named.to_vec())));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, SettleError, Settlement, Source, SourceError};
 
 pub(super) const NAME: &str = "demo";
 
@@ -49,7 +49,7 @@ impl Source for DemoSource {
         Ok((!batch.is_empty()).then_some(batch))
     }
 
-    async fn settle(&self, _settled: &[Settled]) -> Vec<Unsettled> {
+    async fn settle(&self, _settled: &[Settlement]) -> Vec<SettleError> {
         Vec::new()
     }
 }

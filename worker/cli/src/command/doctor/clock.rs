@@ -1,36 +1,39 @@
 //! Compares the host's clock with those that the other probes saw.
 
 use chrono::TimeDelta;
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 
-use super::look::Looked;
-use crate::args::Area;
+use super::probe_runner::TargetReport;
+use crate::args::DoctorArea;
 
 /// Differences up to this come from whole seconds and slow answers.
-const LITTLE: TimeDelta = TimeDelta::seconds(10);
+const NEGLIGIBLE_SKEW: TimeDelta = TimeDelta::seconds(10);
 /// Differences above this are errors. Receivers refuse signatures that are five minutes off (AWS, Slack, Standard
 /// Webhooks).
-const MUCH: TimeDelta = TimeDelta::seconds(120);
+const MAX_SKEW: TimeDelta = TimeDelta::seconds(120);
 
 /// Returns whether probes of this area see a clock: that of the database, of a broker, or of an HTTP answer.
-pub(super) const fn is_told_by(area: Area) -> bool {
-    matches!(area, Area::Store | Area::Sources | Area::Destinations)
+pub(super) const fn reports_clock_skew(area: DoctorArea) -> bool {
+    matches!(
+        area,
+        DoctorArea::Store | DoctorArea::Sources | DoctorArea::Destinations
+    )
 }
 
 /// Compares the host's clock with all clocks seen.
-pub(super) fn compared(looked: &[Looked]) -> Looked {
-    let clocks = looked.iter().flat_map(|one| &one.checkup.clocks);
-    let mut checkup = Checkup::default();
+pub(super) fn check_clock(looked: &[TargetReport]) -> TargetReport {
+    let clocks = looked.iter().flat_map(|one| &one.report.clock_skews);
+    let mut checkup = HealthReport::default();
     let worst = clocks.clone().max_by_key(|(_, ahead)| ahead.abs());
     let Some((whose, ahead)) = worst else {
-        checkup.saw("nobody to compare it with");
+        checkup.add_observation("nobody to compare it with");
         return as_looked(checkup);
     };
-    if ahead.abs() <= LITTLE {
+    if ahead.abs() <= NEGLIGIBLE_SKEW {
         let mut names: Vec<&str> = clocks.map(|(whose, _)| whose.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        checkup.saw(format!("as that of {}", names.join(", ")));
+        checkup.add_observation(format!("as that of {}", names.join(", ")));
         return as_looked(checkup);
     }
     let secs = ahead.abs().num_seconds();
@@ -44,41 +47,41 @@ pub(super) fn compared(looked: &[Looked]) -> Looked {
                time, and reports say times that never were";
     let mend =
         "see which of the two is wrong (`date -u`), and let chrony or systemd-timesyncd keep it";
-    if ahead.abs() > MUCH {
-        checkup.error("clock.skew", what, why, mend);
+    if ahead.abs() > MAX_SKEW {
+        checkup.add_error("clock.skew", what, why, mend);
     } else {
-        checkup.warning("clock.skew", what, why, mend);
+        checkup.add_warning("clock.skew", what, why, mend);
     }
     as_looked(checkup)
 }
 
-fn as_looked(checkup: Checkup) -> Looked {
-    Looked {
-        area: Area::Clock,
+fn as_looked(checkup: HealthReport) -> TargetReport {
+    TargetReport {
+        area: DoctorArea::Clock,
         name: String::new(),
-        checkup,
+        report: checkup,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::checkup::Gravity;
+    use nightshift_engine::doctor::CheckSeverity;
 
     use super::*;
 
-    fn found(secs: &[i64]) -> Vec<(Gravity, String)> {
-        let mut checkup = Checkup::default();
+    fn found(secs: &[i64]) -> Vec<(CheckSeverity, String)> {
+        let mut checkup = HealthReport::default();
         for secs in secs {
             checkup
-                .clocks
+                .clock_skews
                 .push(("the database".to_owned(), TimeDelta::seconds(*secs)));
         }
-        let looked = [Looked {
-            area: Area::Store,
+        let looked = [TargetReport {
+            area: DoctorArea::Store,
             name: String::new(),
-            checkup,
+            report: checkup,
         }];
-        let found = compared(&looked).checkup.found;
+        let found = check_clock(&looked).report.failed_checks;
         found
             .into_iter()
             .map(|one| (one.severity, one.what))
@@ -90,8 +93,8 @@ mod tests {
         assert_eq!(found(&[]), []);
         assert_eq!(found(&[1, -9]), []);
         let behind = "our clock is 30 seconds behind that of the database".to_owned();
-        assert_eq!(found(&[1, 30]), [(Gravity::Warning, behind)]);
+        assert_eq!(found(&[1, 30]), [(CheckSeverity::Warning, behind)]);
         let ahead = "our clock is 400 seconds ahead of that of the database".to_owned();
-        assert_eq!(found(&[-400, 30]), [(Gravity::Error, ahead)]);
+        assert_eq!(found(&[-400, 30]), [(CheckSeverity::Error, ahead)]);
     }
 }

@@ -1,36 +1,38 @@
 //! Checks across tables of the configuration: whether they fit together.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::checkup::Checkup;
-use nightshift_llm::{KeyPlace, KeyRef};
+use nightshift_engine::doctor::HealthReport;
+use nightshift_llm::{KeyLocation, KeyRef};
 use nightshift_pipeline::canary::Canary;
 use nightshift_pipeline::route::Match;
-use nightshift_store::without_password;
+use nightshift_store::redact_password;
 use secrecy::ExposeSecret as _;
 
 use super::sources;
-use crate::config::{Config, Destination, Feed, Loaded, Source, secret_at};
+use crate::config::{
+    AnySourceConfig, Config, DestinationConfig, FeedConfig, LoadedConfig, secret_reader,
+};
 use crate::logs::filter;
 
 /// Checks the effective configuration.
-pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
+pub(super) fn probe(loaded: &LoadedConfig, now: DateTime<Utc>) -> HealthReport {
     let config = &loaded.config;
-    let mut checkup = Checkup::default();
+    let mut checkup = HealthReport::default();
     let file = loaded
         .file
         .as_ref()
         .map_or("no file: the defaults".to_owned(), |path| {
             path.display().to_string()
         });
-    checkup.saw(file);
+    checkup.add_observation(file);
     if !loaded.environment.is_empty() {
-        checkup.saw(format!(
+        checkup.add_observation(format!(
             "{} settings of the environment",
             loaded.environment.len()
         ));
     }
     log_level(config, &mut checkup);
-    sources::together(config, &mut checkup);
+    sources::probe_overlaps(config, &mut checkup);
     feeds(config, &mut checkup);
     destinations(config, &mut checkup);
     routes(config, &mut checkup);
@@ -42,9 +44,9 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
 }
 
 /// Checks the log level. The doctor itself starts with any level, because it uses its own.
-fn log_level(config: &Config, checkup: &mut Checkup) {
+fn log_level(config: &Config, checkup: &mut HealthReport) {
     if let Err(error) = filter(&config.log.level, false, false) {
-        checkup.error(
+        checkup.add_error(
             "configuration.log_level",
             error.to_string(),
             "no other command starts, the worker included",
@@ -54,11 +56,14 @@ fn log_level(config: &Config, checkup: &mut Checkup) {
 }
 
 /// Finds feeds whose numeric severities may be on an unknown scale.
-fn feeds(config: &Config, checkup: &mut Checkup) {
-    let unscaled = config.feeds.iter().filter(|feed| feed.wants_scale());
-    let names: Vec<&str> = unscaled.map(Feed::name).collect();
+fn feeds(config: &Config, checkup: &mut HealthReport) {
+    let unscaled = config
+        .feeds
+        .iter()
+        .filter(|feed| feed.lacks_severity_scale());
+    let names: Vec<&str> = unscaled.map(FeedConfig::name).collect();
     if !names.is_empty() {
-        checkup.warning(
+        checkup.add_warning(
             "configuration.severity_scale",
             format!("no scale is known for the severities of [[feed]] {}", names.join(", ")),
             "a number is taken to be one of 0 to 100, and an unknown word counts as medium",
@@ -67,13 +72,13 @@ fn feeds(config: &Config, checkup: &mut Checkup) {
     }
 }
 
-fn destinations(config: &Config, checkup: &mut Checkup) {
+fn destinations(config: &Config, checkup: &mut HealthReport) {
     let canary = &config.canary;
     let canarys = canary
         .destination(config)
         .ok()
-        .filter(|_| canary.is_on())
-        .map(Destination::name);
+        .filter(|_| canary.is_enabled())
+        .map(DestinationConfig::name);
     let named = |name: &str| {
         let lists = config
             .routes
@@ -93,7 +98,7 @@ fn destinations(config: &Config, checkup: &mut Checkup) {
         .filter(|name| !named(name))
         .collect();
     if !unused.is_empty() {
-        checkup.warning(
+        checkup.add_warning(
             "configuration.unused_destination",
             format!("no [[route]] leads to {}", unused.join(", ")),
             "nothing is ever sent there",
@@ -107,7 +112,7 @@ fn destinations(config: &Config, checkup: &mut Checkup) {
 
 /// Checks whether every alert has a destination and every route can be reached. The first route that matches and
 /// names destinations applies.
-fn routes(config: &Config, checkup: &mut Checkup) {
+fn routes(config: &Config, checkup: &mut HealthReport) {
     let sends_all = config.routes.iter().any(|route| {
         let somewhere = route
             .destinations
@@ -116,7 +121,7 @@ fn routes(config: &Config, checkup: &mut Checkup) {
         somewhere && route.when == Match::default()
     });
     if !sends_all {
-        checkup.warning(
+        checkup.add_warning(
             "configuration.no_route",
             "there is no [[route]] with destinations that fits every alert",
             "alerts that no route fits are told of by `nightshift cases list` and the pages alone: nobody is woken",
@@ -136,7 +141,7 @@ fn routes(config: &Config, checkup: &mut Checkup) {
     });
     if let Some((at, names, by)) = hidden {
         let (at, by) = (at + 1, by + 1);
-        checkup.warning(
+        checkup.add_warning(
             "configuration.route_hidden",
             format!("[[route]] {at} never leads to {names}: [[route]] {by} fits whatever it fits, and comes first"),
             "the first route that fits and names destinations counts: what this one was to tell somebody goes elsewhere",
@@ -151,19 +156,19 @@ fn fits_every_alert(when: &Match) -> bool {
 }
 
 /// Checks the keys of canaries. Nothing is advised when no canaries are sent.
-fn canary(loaded: &Loaded, now: DateTime<Utc>, checkup: &mut Checkup) {
+fn canary(loaded: &LoadedConfig, now: DateTime<Utc>, checkup: &mut HealthReport) {
     let canary = &loaded.config.canary;
-    let Some(key) = canary.key().filter(|_| canary.is_on()) else {
+    let Some(key) = canary.key().filter(|_| canary.is_enabled()) else {
         return;
     };
     let sample = Canary {
         source: String::new(),
         every: canary.every(),
-        keys: secret_at(key.place(), loaded.base()),
+        keys: secret_reader(key.location(), loaded.base()),
     };
     match sample.message(0, now) {
-        Ok(_) => checkup.saw(format!("a canary every {} minutes", canary.every_minutes)),
-        Err(why) => checkup.error(
+        Ok(_) => checkup.add_observation(format!("a canary every {} minutes", canary.every_minutes)),
+        Err(why) => checkup.add_error(
             "configuration.canary_key",
             format!("[canary] key: {why}"),
             "no canary can be signed, so a worker that takes messages does not start",
@@ -172,9 +177,9 @@ fn canary(loaded: &Loaded, now: DateTime<Utc>, checkup: &mut Checkup) {
     }
 }
 
-fn mutes(config: &Config, now: DateTime<Utc>, checkup: &mut Checkup) {
+fn mutes(config: &Config, now: DateTime<Utc>, checkup: &mut HealthReport) {
     let mutes = config
-        .admission()
+        .admission_policy()
         .map(|policy| policy.mutes)
         .unwrap_or_default();
     let over: Vec<&str> = mutes
@@ -183,7 +188,7 @@ fn mutes(config: &Config, now: DateTime<Utc>, checkup: &mut Checkup) {
         .map(|one| one.name.as_str())
         .collect();
     if !over.is_empty() {
-        checkup.warning(
+        checkup.add_warning(
             "configuration.mute_over",
             format!("the mute {} has ended", over.join(", ")),
             "it hides nothing any more, and whoever reads the file may think it does",
@@ -193,11 +198,15 @@ fn mutes(config: &Config, now: DateTime<Utc>, checkup: &mut Checkup) {
 }
 
 /// Checks the address of links in reports.
-fn links(config: &Config, checkup: &mut Checkup) {
-    let is_network =
-        |one: &Destination| !matches!(one, Destination::File { .. } | Destination::Webhook(_));
+fn links(config: &Config, checkup: &mut HealthReport) {
+    let is_network = |one: &DestinationConfig| {
+        !matches!(
+            one,
+            DestinationConfig::File { .. } | DestinationConfig::Webhook(_)
+        )
+    };
     if config.web.public_url.is_empty() && config.destinations.iter().any(is_network) {
-        checkup.warning(
+        checkup.add_warning(
             "web.no_public_url",
             "[web] public_url is empty",
             "reports in Slack and tickets have no link to their case, and Slack has no buttons",
@@ -207,15 +216,14 @@ fn links(config: &Config, checkup: &mut Checkup) {
 }
 
 /// Finds secrets written in the file itself.
-fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
+fn secrets(loaded: &LoadedConfig, checkup: &mut HealthReport) {
     let config = &loaded.config;
     let mut places = Vec::new();
     let in_file = |variable: &str| {
         let mut names = loaded.environment.iter();
         !names.any(|name| name.starts_with(variable))
     };
-    if without_password(&config.store.url) != config.store.url && in_file("NIGHTSHIFT__STORE__URL")
-    {
+    if redact_password(&config.store.url) != config.store.url && in_file("NIGHTSHIFT__STORE__URL") {
         places.push("[store] url".to_owned());
     }
     if config.store.password.as_ref().is_some_and(is_written_out)
@@ -224,7 +232,7 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
         places.push("[store] password".to_owned());
     }
     for source in &config.sources {
-        if let Source::Rabbitmq(one) = source {
+        if let AnySourceConfig::Rabbitmq(one) = source {
             let password = one
                 .password
                 .as_ref()
@@ -254,7 +262,7 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
         places.push("[traces] headers".to_owned());
     }
     if !places.is_empty() {
-        checkup.warning(
+        checkup.add_warning(
             "configuration.secret_in_file",
             format!("a secret is written out in {}", places.join(", ")),
             "whoever reads the file, its backups or its repository has it",
@@ -265,7 +273,7 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
 }
 
 fn is_written_out(key: &KeyRef) -> bool {
-    matches!(key.place(), KeyPlace::Value(text) if !text.expose_secret().is_empty())
+    matches!(key.location(), KeyLocation::Value(text) if !text.expose_secret().is_empty())
 }
 
 /// Returns whether the address contains a password.

@@ -2,42 +2,42 @@
 
 use std::path::{Path, PathBuf};
 
-use nightshift_analyst::playbook::{Level, Playbooks, check};
-use nightshift_engine::checkup::Checkup;
+use nightshift_analyst::playbook::{Level, PlaybookSet, check_playbook};
+use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::tool::ToolSpec;
 
-use crate::config::{Loaded, carried};
+use crate::config::{LoadedConfig, known_feeds};
 
 /// Checks the playbooks. `specs` are the existing tools, if known.
-pub(super) fn examine(loaded: &Loaded, specs: Option<Vec<ToolSpec>>) -> Checkup {
-    let mut checkup = Checkup::default();
-    checkup.saw(format!("{} shipped", Playbooks::shipped().iter().count()));
+pub(super) fn probe(loaded: &LoadedConfig, specs: Option<Vec<ToolSpec>>) -> HealthReport {
+    let mut checkup = HealthReport::default();
+    checkup.add_observation(format!("{} shipped", PlaybookSet::shipped().iter().count()));
     let dir = &loaded.config.playbooks.dir;
     if dir.as_os_str().is_empty() {
         return checkup;
     }
     match files(dir) {
         Err(error) => broken(&format!("{}: {error}", dir.display()), &mut checkup),
-        Ok(files) if files.is_empty() => checkup.warning(
+        Ok(files) if files.is_empty() => checkup.add_warning(
             "playbooks.none",
             format!("there is no *.toml in {}", dir.display()),
             "alerts are triaged by the shipped playbooks alone",
             "put playbooks there, or take [playbooks] dir out",
         ),
         Ok(files) => {
-            checkup.saw(format!("{} in {}", files.len(), dir.display()));
+            checkup.add_observation(format!("{} in {}", files.len(), dir.display()));
             let specs = specs.unwrap_or_else(|| {
-                checkup.saw("not whether there are their tools: --only tools says why");
+                checkup.add_observation("not whether there are their tools: --only tools says why");
                 Vec::new()
             });
             for file in files {
-                one(loaded, &file, &specs, &mut checkup);
+                probe_playbook(loaded, &file, &specs, &mut checkup);
             }
         }
     }
     // Loading all files together finds two playbooks of the same name.
-    if checkup.found.is_empty()
-        && let Err(error) = Playbooks::load(Some(dir))
+    if checkup.failed_checks.is_empty()
+        && let Err(error) = PlaybookSet::load(Some(dir))
     {
         broken(&error.to_string(), &mut checkup);
     }
@@ -59,13 +59,18 @@ fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn one(loaded: &Loaded, file: &Path, specs: &[ToolSpec], checkup: &mut Checkup) {
+fn probe_playbook(
+    loaded: &LoadedConfig,
+    file: &Path,
+    specs: &[ToolSpec],
+    checkup: &mut HealthReport,
+) {
     let name = file.display().to_string();
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => return broken(&format!("{name}: {error}"), checkup),
     };
-    let problems = check(&name, &text, specs, &carried(&loaded.config));
+    let problems = check_playbook(&name, &text, specs, &known_feeds(&loaded.config));
     let errors = problems.iter().filter(|one| one.severity == Level::Error);
     if let Some(first) = errors.clone().next() {
         let more = match errors.count() {
@@ -75,7 +80,7 @@ fn one(loaded: &Loaded, file: &Path, specs: &[ToolSpec], checkup: &mut Checkup) 
         return broken(&format!("{first}{more}"), checkup);
     }
     if let Some(first) = problems.first() {
-        checkup.warning(
+        checkup.add_warning(
             "playbooks.doubt",
             first.to_string(),
             "it says less than its author meant, when it matters",
@@ -84,8 +89,8 @@ fn one(loaded: &Loaded, file: &Path, specs: &[ToolSpec], checkup: &mut Checkup) 
     }
 }
 
-fn broken(what: &str, checkup: &mut Checkup) {
-    checkup.error(
+fn broken(what: &str, checkup: &mut HealthReport) {
+    checkup.add_error(
         "playbooks.broken",
         what,
         "no command that triages starts",

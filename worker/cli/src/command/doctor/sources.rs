@@ -3,72 +3,76 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use secrecy::ExposeSecret as _;
 
-use crate::config::{Config, Source};
+use crate::config::{AnySourceConfig, Config};
 
 /// Checks all sources together.
-pub(super) fn together(config: &Config, checkup: &mut Checkup) {
+pub(super) fn probe_overlaps(config: &Config, checkup: &mut HealthReport) {
     let sources = &config.sources;
     if sources.is_empty() {
-        checkup.warning(
+        checkup.add_warning(
             "configuration.no_source",
             "there is no [[source]]",
             "`nightshift worker` has nothing to take alerts from, and does not start its intake",
             "add one (docs/sources.md), or run `nightshift worker --only triage,delivery,web`",
         );
     }
-    let mut names: Vec<&str> = sources.iter().map(Source::name).collect();
+    let mut names: Vec<&str> = sources.iter().map(AnySourceConfig::name).collect();
     names.sort_unstable();
     if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
-        checkup.error(
+        checkup.add_error(
             "configuration.double_source",
             format!("two [[source]] are called {name:?}"),
             "metrics tell sources apart by their names, so the worker does not start",
             "give each its own",
         );
     }
-    let mut queues: BTreeMap<Queue<'_>, Vec<&Source>> = BTreeMap::new();
+    let mut queues: BTreeMap<QueueIdentity<'_>, Vec<&AnySourceConfig>> = BTreeMap::new();
     for source in sources {
-        if let Some(queue) = Queue::of(source) {
+        if let Some(queue) = QueueIdentity::from_source(source) {
             queues.entry(queue).or_default().push(source);
         }
     }
     for (queue, takers) in &queues {
-        shared(queue, takers, checkup);
+        check_shared_queue(queue, takers, checkup);
     }
 }
 
 /// The queue that messages come from. Two spellings of an address count as two; of a directory they count as one.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Queue<'a> {
+enum QueueIdentity<'a> {
     Remote(&'a str, &'a str),
     Directory(PathBuf),
 }
 
-impl<'a> Queue<'a> {
+impl<'a> QueueIdentity<'a> {
     /// Returns the queue of a source, or `None` if messages are posted to it.
-    fn of(source: &'a Source) -> Option<Self> {
+    fn from_source(source: &'a AnySourceConfig) -> Option<Self> {
         Some(match source {
-            Source::Rabbitmq(one) => Self::Remote(one.url.expose_secret(), &one.queue),
-            Source::Sqs(one) => Self::Remote(
+            AnySourceConfig::Rabbitmq(one) => Self::Remote(one.url.expose_secret(), &one.queue),
+            AnySourceConfig::Sqs(one) => Self::Remote(
                 one.endpoint_url.as_deref().unwrap_or_default(),
                 &one.queue_url,
             ),
-            Source::Pubsub(one) => Self::Remote(
+            AnySourceConfig::Pubsub(one) => Self::Remote(
                 one.endpoint_url.as_deref().unwrap_or_default(),
                 &one.subscription,
             ),
-            Source::Spool(one) => Self::Directory(real(&one.dir)),
-            Source::Http(_) => return None,
+            AnySourceConfig::Spool(one) => Self::Directory(resolve_directory(&one.dir)),
+            AnySourceConfig::Http(_) => return None,
         })
     }
 }
 
 /// Reports sources that share a queue. They divide its messages by chance, as processes do. That is right only if
 /// each may carry the same feeds, and a directory gains nothing from a second reader.
-fn shared(queue: &Queue<'_>, takers: &[&Source], checkup: &mut Checkup) {
+fn check_shared_queue(
+    queue: &QueueIdentity<'_>,
+    takers: &[&AnySourceConfig],
+    checkup: &mut HealthReport,
+) {
     let names: BTreeSet<&str> = takers.iter().map(|one| one.name()).collect();
     // A duplicate name is reported by itself.
     if names.len() < 2 {
@@ -77,11 +81,11 @@ fn shared(queue: &Queue<'_>, takers: &[&Source], checkup: &mut Checkup) {
     let names: Vec<&str> = names.into_iter().collect();
     let names = names.join(", ");
     let (what, own) = match queue {
-        Queue::Directory(dir) => (
+        QueueIdentity::Directory(dir) => (
             format!("{names} take from one directory, {}", dir.display()),
             "give each a directory of its own",
         ),
-        Queue::Remote(..) => (
+        QueueIdentity::Remote(..) => (
             format!("{names} take from one queue"),
             "give each a queue of its own",
         ),
@@ -91,14 +95,14 @@ fn shared(queue: &Queue<'_>, takers: &[&Source], checkup: &mut Checkup) {
         .map(|one| one.feeds().map(BTreeSet::from_iter))
         .collect();
     if feeds.len() > 1 {
-        checkup.error(
+        checkup.add_error(
             "configuration.shared_queue",
             format!("{what}, and their `feeds` differ"),
             "a message goes to whichever is first: an alert that only another may carry becomes a dead letter, and is not triaged",
             format!("{own}, or make them one [[source]] with all `feeds`"),
         );
-    } else if matches!(queue, Queue::Directory(_)) {
-        checkup.warning(
+    } else if matches!(queue, QueueIdentity::Directory(_)) {
+        checkup.add_warning(
             "configuration.shared_queue",
             what,
             "a file goes to whichever is first: whose `keep` and metrics hold for it is chance",
@@ -108,7 +112,7 @@ fn shared(queue: &Queue<'_>, takers: &[&Source], checkup: &mut Checkup) {
 }
 
 /// Resolves the existing part of a path. The rest, which does not exist yet, is compared by name.
-fn real(path: &Path) -> PathBuf {
+fn resolve_directory(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut real = PathBuf::new();
     for part in absolute.components() {
@@ -143,9 +147,9 @@ mod tests {
             })
             .collect();
         let config = toml::from_str(&format!("{DEFAULTS}\n{}", tables.concat())).unwrap();
-        let mut checkup = Checkup::default();
-        together(&config, &mut checkup);
-        let found = checkup.found.iter();
+        let mut checkup = HealthReport::default();
+        probe_overlaps(&config, &mut checkup);
+        let found = checkup.failed_checks.iter();
         found
             .map(|one| format!("{:?} {}", one.severity, one.what))
             .collect()
@@ -182,7 +186,7 @@ mod tests {
         let root = place.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("drop/new")).unwrap();
         std::os::unix::fs::symlink(root.join("drop/new"), root.join("link")).unwrap();
-        let at = |path: &str| real(&root.join(path));
+        let at = |path: &str| resolve_directory(&root.join(path));
         for path in [
             "drop",
             "drop/",
@@ -202,7 +206,10 @@ mod tests {
         ] {
             assert_eq!(at(path), root.join("drop/new/later"), "{path}");
         }
-        assert_eq!(real(Path::new("spool")), real(Path::new("./x/../spool/")));
+        assert_eq!(
+            resolve_directory(Path::new("spool")),
+            resolve_directory(Path::new("./x/../spool/"))
+        );
         assert_ne!(at("drop"), at("drop2"));
     }
 }

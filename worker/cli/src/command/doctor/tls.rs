@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 
 /// Checks the system's authorities. `is_needed` says whether anything configured uses TLS.
-pub(super) fn roots(is_needed: bool) -> Checkup {
-    let mut checkup = Checkup::default();
+pub(super) fn check_root_certificates(is_needed: bool) -> HealthReport {
+    let mut checkup = HealthReport::default();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     match rustls_platform_verifier::Verifier::new(provider) {
-        Ok(_) => checkup.saw("this system knows authorities"),
+        Ok(_) => checkup.add_observation("this system knows authorities"),
         Err(error) => {
             let what = format!("this system knows no authority: {error}");
             let why = "no certificate can be checked: what speaks TLS (models, destinations, clouds) cannot be called";
             let mend = "install the package ca-certificates, or set SSL_CERT_FILE to a PEM file of authorities";
             if is_needed {
-                checkup.error("tls.no_roots", what, why, mend);
+                checkup.add_error("tls.no_roots", what, why, mend);
             } else {
-                checkup.warning("tls.no_roots", what, why, mend);
+                checkup.add_warning("tls.no_roots", what, why, mend);
             }
         }
     }

@@ -6,38 +6,39 @@ use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_analyst::playbook::{
-    BenignRule, Candidate, Explanation, MatchedBy, PlannedStep, Register, Rule, explain,
+    BenignRule, Explanation, MatchedBy, PlannedStep, PlaybookCandidate, RegisterLookup,
+    VerdictRule, explain,
 };
 use nightshift_engine::conclusion::{Leaning, Verdict};
 use nightshift_engine::tool::ToolCall;
 use serde::Serialize;
 
 use super::super::input;
-use crate::args::Json;
-use crate::config::Loaded;
+use crate::args::JsonFlag;
+use crate::config::LoadedConfig;
 use crate::exit::Exit;
-use crate::output::{as_written, plain, print, print_json, say};
-use crate::wiring::{load_playbooks, read_options, specs_for, tools_alone};
+use crate::output::{authored_line, print, print_json, print_stderr, sanitize_line};
+use crate::wiring::{load_playbooks, read_options, specs_for, tools_without_store};
 
 /// Most characters of one text of an alert.
-const MOST_CHARS: usize = 400;
+const MAX_CHARS: usize = 400;
 
 /// Most characters of one text of a playbook.
-const MOST_AUTHORED: usize = 2000;
+const MAX_AUTHORED: usize = 2000;
 
 /// Most values on a line.
-const MOST_VALUES: usize = 4;
+const MAX_VALUES: usize = 4;
 
 /// An explanation with its alert.
 #[derive(Serialize)]
-struct Explained<'a> {
-    alert: About<'a>,
+struct AlertExplanation<'a> {
+    alert: AlertSummary<'a>,
     #[serde(flatten)]
     explanation: &'a Explanation,
 }
 
 #[derive(Serialize)]
-struct About<'a> {
+struct AlertSummary<'a> {
     key: String,
     feed: &'a str,
     #[serde(rename = "type")]
@@ -46,14 +47,14 @@ struct About<'a> {
     severity: &'a str,
 }
 
-pub(super) fn run(loaded: &Loaded, file: &str, json: Json) -> Result<(), Exit> {
+pub(super) fn run(loaded: &LoadedConfig, file: &str, json: JsonFlag) -> Result<(), Exit> {
     let playbooks = load_playbooks(&loaded.config).map_err(Exit::Config)?;
-    let tools = Arc::new(tools_alone(loaded)?);
-    let bytes = input::read(file)?;
-    let batch = nightshift_alert::read(&bytes, &read_options(&loaded.config))
+    let tools = Arc::new(tools_without_store(loaded)?);
+    let bytes = input::read_input(file)?;
+    let batch = nightshift_alert::read_message(&bytes, &read_options(&loaded.config))
         .map_err(|error| Exit::usage(format!("{file}: {error}")))?;
     for rejected in &batch.rejected {
-        say(&format!(
+        print_stderr(&format!(
             "{file}: at {:?}: {}",
             rejected.path, rejected.error
         ));
@@ -61,7 +62,7 @@ pub(super) fn run(loaded: &Loaded, file: &str, json: Json) -> Result<(), Exit> {
     for (index, alert) in batch.alerts.iter().enumerate() {
         let explanation = explain(&playbooks, alert, &specs_for(loaded, &tools, alert));
         if json.json {
-            print_json(&Explained {
+            print_json(&AlertExplanation {
                 alert: about(alert),
                 explanation: &explanation,
             })?;
@@ -76,8 +77,8 @@ pub(super) fn run(loaded: &Loaded, file: &str, json: Json) -> Result<(), Exit> {
     }
 }
 
-fn about(alert: &Alert) -> About<'_> {
-    About {
+fn about(alert: &Alert) -> AlertSummary<'_> {
+    AlertSummary {
         key: alert.key.to_string(),
         feed: &alert.feed,
         kind: &alert.kind,
@@ -88,12 +89,12 @@ fn about(alert: &Alert) -> About<'_> {
 
 /// Formats text of an alert on one line.
 fn line(text: &str) -> String {
-    plain(text, MOST_CHARS)
+    sanitize_line(text, MAX_CHARS)
 }
 
 /// Formats text of a playbook or configuration on one line.
-fn own(text: &str) -> String {
-    as_written(text, MOST_AUTHORED)
+fn authored(text: &str) -> String {
+    authored_line(text, MAX_AUTHORED)
 }
 
 fn render(alert: &Alert, made: &Explanation) -> String {
@@ -106,7 +107,7 @@ fn render(alert: &Alert, made: &Explanation) -> String {
     section(&mut put, "Steps of the first plan", steps(&made.steps));
     let held = made.held_back.iter().flat_map(|held| {
         let mut lines = step(&held.step);
-        lines.insert(1, format!("      when {}", own(&held.when)));
+        lines.insert(1, format!("      when {}", authored(&held.when)));
         lines
     });
     section(&mut put, "Held back until its condition holds", held);
@@ -158,11 +159,14 @@ fn head(put: &mut impl FnMut(String), alert: &Alert, made: &Explanation) {
     let taken = &made.playbook;
     put(format!(
         "Playbook   {} {}: {}",
-        own(&taken.name),
+        authored(&taken.name),
         taken.version,
-        own(&taken.title)
+        authored(&taken.title)
     ));
-    put(format!("Why        {}", why(taken, made.next.as_ref())));
+    put(format!(
+        "Why        {}",
+        choice_reason(taken, made.next.as_ref())
+    ));
     put(format!("Objective  {}", line(&made.objective)));
 }
 
@@ -175,15 +179,15 @@ fn section(put: &mut impl FnMut(String), title: &str, lines: impl IntoIterator<I
 }
 
 /// Returns why this playbook was chosen and not the next one.
-fn why(taken: &Candidate, next: Option<&Candidate>) -> String {
-    let mut text = matched(taken);
+fn choice_reason(taken: &PlaybookCandidate, next: Option<&PlaybookCandidate>) -> String {
+    let mut text = match_description(taken);
     match next {
         Some(next) if next.by != taken.by => {
             let _ = write!(
                 text,
                 "; before {} ({}), for {} counts more",
-                own(&next.name),
-                matched(next),
+                authored(&next.name),
+                match_description(next),
                 what(taken.by)
             );
         }
@@ -191,12 +195,17 @@ fn why(taken: &Candidate, next: Option<&Candidate>) -> String {
             let _ = write!(
                 text,
                 "; before {} ({}), which is as close and comes later",
-                own(&next.name),
-                matched(next)
+                authored(&next.name),
+                match_description(next)
             );
         }
         Some(next) => {
-            let _ = write!(text, "; before {} ({})", own(&next.name), matched(next));
+            let _ = write!(
+                text,
+                "; before {} ({})",
+                authored(&next.name),
+                match_description(next)
+            );
         }
         None if taken.glob.is_some() => text.push_str("; no other playbook fits"),
         None => {}
@@ -204,7 +213,7 @@ fn why(taken: &Candidate, next: Option<&Candidate>) -> String {
     text
 }
 
-fn matched(one: &Candidate) -> String {
+fn match_description(one: &PlaybookCandidate) -> String {
     match one.by {
         MatchedBy::Anything | MatchedBy::Class => return what(one.by).to_owned(),
         _ => {}
@@ -212,7 +221,7 @@ fn matched(one: &Candidate) -> String {
     format!(
         "{} matches {}, {} characters spelt out",
         what(one.by),
-        one.glob.as_deref().map(own).unwrap_or_default(),
+        one.glob.as_deref().map(authored).unwrap_or_default(),
         one.spelled
     )
 }
@@ -240,7 +249,7 @@ fn step(step: &PlannedStep) -> Vec<String> {
     };
     let mut lines = vec![format!(
         "  {}: {}{key}",
-        own(&step.id),
+        authored(&step.id),
         line(&step.description)
     )];
     if !step.depends_on.is_empty() {
@@ -264,7 +273,7 @@ fn call(call: &ToolCall) -> String {
     line(&text)
 }
 
-fn rule(number: usize, rule: &Rule) -> Vec<String> {
+fn rule(number: usize, rule: &VerdictRule) -> Vec<String> {
     let leaning = match (rule.verdict, rule.leaning) {
         (Verdict::Inconclusive, Leaning::Malicious) => ", leaning malicious",
         (Verdict::Inconclusive, Leaning::Benign) => ", leaning benign",
@@ -272,36 +281,43 @@ fn rule(number: usize, rule: &Rule) -> Vec<String> {
     };
     let when = rule.when.as_deref().map_or_else(
         || "otherwise".to_owned(),
-        |when| format!("when {}", own(when)),
+        |when| format!("when {}", authored(when)),
     );
     let mut lines = vec![format!("  {number}. {}{leaning}", rule.verdict.title())];
     lines.push(format!("      {when}"));
     if !rule.actions.is_empty() {
-        lines.push(format!("      advises {}", own(&rule.actions.join(", "))));
+        lines.push(format!(
+            "      advises {}",
+            authored(&rule.actions.join(", "))
+        ));
     }
     lines
 }
 
-fn register(one: &Register) -> String {
+fn register(one: &RegisterLookup) -> String {
     if one.tools.is_empty() {
         return format!("  {}: not configured", one.kind);
     }
     let mut values = one
         .values
         .iter()
-        .take(MOST_VALUES)
+        .take(MAX_VALUES)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    if one.values.len() > MOST_VALUES {
-        let _ = write!(values, " and {} more", one.values.len() - MOST_VALUES);
+    if one.values.len() > MAX_VALUES {
+        let _ = write!(values, " and {} more", one.values.len() - MAX_VALUES);
     }
     let about = if values.is_empty() {
         "no value to look up".to_owned()
     } else {
         format!("of {}", line(&values))
     };
-    format!("  {} ({}): {about}", one.kind, own(&one.tools.join(", ")))
+    format!(
+        "  {} ({}): {about}",
+        one.kind,
+        authored(&one.tools.join(", "))
+    )
 }
 
 fn benign(rule: &BenignRule) -> Vec<String> {
@@ -313,11 +329,11 @@ fn benign(rule: &BenignRule) -> Vec<String> {
     let mut lines = vec![format!(
         "  clears its {} ({verdict}) in findings of {}",
         rule.subject_type,
-        own(&rule.covers.join(", "))
+        authored(&rule.covers.join(", "))
     )];
-    lines.push(format!("      when {}", own(&rule.when)));
+    lines.push(format!("      when {}", authored(&rule.when)));
     if let Some(list) = &rule.for_each {
-        lines.push(format!("      for each of {}", own(list)));
+        lines.push(format!("      for each of {}", authored(list)));
     }
     lines
 }

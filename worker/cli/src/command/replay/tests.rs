@@ -1,4 +1,4 @@
-use nightshift_pipeline::replay::StepLine;
+use nightshift_pipeline::replay::StepSummary;
 use serde_json::json;
 
 use super::*;
@@ -7,17 +7,17 @@ use super::*;
 const NO_ANSWER: &str = r#"log_search({"instance":"i-2"})"#;
 const ANSWERED: &str = r#"identity_lookup({"principal":"ana"})"#;
 
-fn side(verdict: &str, models: &[&str], proven: &[&str]) -> Side {
+fn side(verdict: &str, models: &[&str], proven: &[&str]) -> RunSummary {
     let side = json!({"verdict": verdict});
-    Side {
+    RunSummary {
         profile: "default".to_owned(),
         models: models.iter().map(|model| (*model).to_owned()).collect(),
         verdict: serde_json::from_value(side["verdict"].clone()).unwrap(),
         leaning: Some(nightshift_engine::conclusion::Leaning::None),
-        reason: Some(nightshift_engine::conclusion::Reason::SuspiciousActivity),
+        reason: Some(nightshift_engine::conclusion::VerdictReason::SuspiciousActivity),
         confidence: Some(nightshift_engine::conclusion::Confidence::High),
         assessed_severity: Some(nightshift_alert::Severity::High),
-        steps: vec![StepLine {
+        steps: vec![StepSummary {
             description: "Who is 185.220.101.42".to_owned(),
             status: nightshift_engine::plan::StepStatus::Done,
             outcome: Some(nightshift_engine::plan::StepOutcome::Met),
@@ -48,7 +48,7 @@ fn what_differs_is_said_and_what_is_the_same_is_said_once() {
         &["openai/gpt-5-mini"],
         &["185.220.101.42 is a Tor exit"],
     );
-    let difference = Difference {
+    let difference = ReplayDifference {
         case_id: "k3f9-0000-0000".to_owned(),
         same_verdict: false,
         calls_left_out: vec![r#"log_search({"instance":"i-1"})"#.to_owned()],

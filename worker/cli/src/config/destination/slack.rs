@@ -4,17 +4,18 @@ use std::path::PathBuf;
 
 use nightshift_llm::KeyRef;
 use nightshift_report::{
-    Access, DestinationError, Language, Links, SLACK_API, SecretSource, SlackConfig, SlackWay,
+    DestinationError, HttpOptions, Language, Links, SLACK_API, SecretSource, SlackConfig,
+    SlackTransport,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Speech;
+use super::ReportLanguage;
 
 /// `kind = "slack"`: a message for each report, edited as the case goes on.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Slack {
+pub(crate) struct SlackDestinationConfig {
     /// Its name; routes use it.
     pub(crate) name: String,
     /// Id of the channel, `C0123ABCD`; the app must be a member of it.
@@ -39,7 +40,7 @@ pub(crate) struct Slack {
     pub(crate) analysts: Vec<String>,
     /// Language of labels.
     #[serde(default)]
-    language: Speech,
+    language: ReportLanguage,
     /// Allows plain http to another machine.
     #[serde(default)]
     allow_private: bool,
@@ -55,7 +56,7 @@ fn api() -> String {
     SLACK_API.to_owned()
 }
 
-impl Slack {
+impl SlackDestinationConfig {
     /// Returns the key and the reference of its secret.
     pub(crate) fn secret(&self) -> Result<(&'static str, &KeyRef), DestinationError> {
         match (&self.token, &self.webhook_url) {
@@ -111,21 +112,21 @@ impl Slack {
         let (key, place) = self.secret()?;
         let source = secret(place);
         let way = if key == "token" {
-            SlackWay::Bot {
+            SlackTransport::Bot {
                 channel: self.channel.clone(),
                 token: source,
                 api_url: self.api_url.clone(),
             }
         } else {
-            SlackWay::Webhook { url: source }
+            SlackTransport::Webhook { url: source }
         };
         Ok(SlackConfig {
             name: self.name.clone(),
-            way,
+            transport: way,
             interactive: self.is_interactive(links),
             language: self.language.into(),
             links: links.clone(),
-            access: Access {
+            access: HttpOptions {
                 allow_private: self.allow_private,
                 ca_file: self.ca_file.clone(),
                 proxy: self.proxy.clone(),
@@ -146,7 +147,7 @@ impl Slack {
 mod tests {
     use super::*;
 
-    fn read(rest: &str) -> Slack {
+    fn read(rest: &str) -> SlackDestinationConfig {
         toml::from_str(&format!("name = \"soc\"\n{rest}")).unwrap()
     }
 

@@ -7,13 +7,13 @@ use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_llm::KeyRef;
 use nightshift_report::{
-    Access, GitHubConfig, JiraConfig, Language, Links, PagerDutyConfig, ServiceNowConfig,
+    GitHubConfig, HttpOptions, JiraConfig, Language, Links, PagerDutyConfig, ServiceNowConfig,
     ServiceNowResolve, TicketPolicy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Speech;
+use super::ReportLanguage;
 
 /// Declares a kind that opens tickets, with the keys that all such kinds share.
 macro_rules! ticket {
@@ -34,7 +34,7 @@ macro_rules! ticket {
             severity_at_least: Option<Severity>,
             /// Language of our own words.
             #[serde(default)]
-            language: Speech,
+            language: ReportLanguage,
             /// Allows plain http to another machine.
             #[serde(default)]
             allow_private: bool,
@@ -47,8 +47,8 @@ macro_rules! ticket {
         }
 
         impl $name {
-            fn access(&self) -> Access {
-                Access {
+            fn access(&self) -> HttpOptions {
+                HttpOptions {
                     allow_private: self.allow_private,
                     ca_file: self.ca_file.clone(),
                     proxy: self.proxy.clone(),
@@ -125,7 +125,7 @@ ticket! {
         fields: BTreeMap<String, String>,
         /// What an incident is set to when people are done with its case. Without it there is but a note.
         #[serde(default)]
-        resolve: Option<Resolve>,
+        resolve: Option<ResolveConfig>,
     }
 }
 
@@ -162,7 +162,7 @@ ticket! {
 /// How an incident is resolved.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Resolve {
+pub(crate) struct ResolveConfig {
     /// The state, as the number behind its name; 6 is Resolved on a new instance.
     state: String,
     /// The resolution code, in the instance's own words.

@@ -1,40 +1,40 @@
 //! Bounds of numbers with which nothing would run, or which no time or memory could hold.
 
-use super::refuse;
-use crate::config::{CaseLimits, Config};
+use super::refuse_if;
+use crate::config::{Config, LimitsConfig};
 
 /// No process has memory for more cases at once.
-const MOST_CASES: usize = 10_000;
+const MAX_CASES: usize = 10_000;
 /// The case of a lost worker waits this long.
-const LONGEST_LEASE_SECS: u64 = 3_600;
+const MAX_LEASE_SECS: u64 = 3_600;
 /// Ten years.
-const LONGEST_COOLDOWN_HOURS: u32 = 87_600;
+const MAX_COOLDOWN_HOURS: u32 = 87_600;
 /// Benign cases are re-evaluated for this long.
-const LONGEST_RECHECK_HOURS: u32 = 720;
+const MAX_RECHECK_HOURS: u32 = 720;
 /// A year.
-const LONGEST_STORM_MINUTES: u32 = 525_600;
+const MAX_STORM_MINUTES: u32 = 525_600;
 
 /// Refuses the first value out of bounds.
 pub(super) fn check(config: &Config) -> anyhow::Result<()> {
     let worker = &config.worker;
-    refuse(
+    refuse_if(
         worker.max_cases == 0,
         "[worker] max_cases = 0: no case would ever run; use 1 or more".to_owned(),
     )?;
-    most("[worker] max_cases", worker.max_cases, MOST_CASES)?;
-    refuse(
+    most("[worker] max_cases", worker.max_cases, MAX_CASES)?;
+    refuse_if(
         worker.lease_secs < 15,
         "[worker] lease_secs: use 15 or more; a lease is renewed three times before it ends, and every 10 seconds at least".to_owned(),
     )?;
-    most("[worker] lease_secs", worker.lease_secs, LONGEST_LEASE_SECS)?;
-    refuse(
+    most("[worker] lease_secs", worker.lease_secs, MAX_LEASE_SECS)?;
+    refuse_if(
         worker.inbox_max == 0,
         "[worker] inbox_max = 0: no message would ever be taken; use 1 or more".to_owned(),
     )?;
     limits(&config.limits)
 }
 
-fn limits(limits: &CaseLimits) -> anyhow::Result<()> {
+fn limits(limits: &LimitsConfig) -> anyhow::Result<()> {
     for (name, is_zero) in [
         ("first_plan_steps", limits.first_plan_steps == 0),
         ("steps", limits.steps == 0),
@@ -46,18 +46,18 @@ fn limits(limits: &CaseLimits) -> anyhow::Result<()> {
         ("storm_cases", limits.storm_cases == 0),
         ("storm_minutes", limits.storm_minutes == 0),
     ] {
-        refuse(is_zero, format!("[limits] {name} = 0: use 1 or more"))?;
+        refuse_if(is_zero, format!("[limits] {name} = 0: use 1 or more"))?;
     }
     let (cooldown, storm) = (limits.cooldown_hours, limits.storm_minutes);
-    most("[limits] cooldown_hours", cooldown, LONGEST_COOLDOWN_HOURS)?;
+    most("[limits] cooldown_hours", cooldown, MAX_COOLDOWN_HOURS)?;
     most(
         "[limits] recheck_hours",
         limits.recheck_hours,
-        LONGEST_RECHECK_HOURS,
+        MAX_RECHECK_HOURS,
     )?;
-    most("[limits] storm_minutes", storm, LONGEST_STORM_MINUTES)?;
+    most("[limits] storm_minutes", storm, MAX_STORM_MINUTES)?;
     for (name, usd) in [("usd", limits.usd), ("day_usd", limits.day_usd)] {
-        refuse(
+        refuse_if(
             !usd.is_finite() || usd < 0.0,
             format!("[limits] {name} = {usd}: use an amount of 0 or more"),
         )?;
@@ -67,7 +67,7 @@ fn limits(limits: &CaseLimits) -> anyhow::Result<()> {
 
 fn most<T: PartialOrd + std::fmt::Display>(key: &str, value: T, most: T) -> anyhow::Result<()> {
     let is_more = value > most;
-    refuse(is_more, format!("{key} = {value}: use {most} or less"))
+    refuse_if(is_more, format!("{key} = {value}: use {most} or less"))
 }
 
 #[cfg(test)]

@@ -9,15 +9,15 @@ use super::{DEFAULTS, schema};
 
 /// The text of one table in the file.
 #[derive(Default)]
-struct Part {
+struct TableText {
     /// The text above the first example, which applies to all of them.
     shared: String,
     examples: Vec<String>,
 }
 
-impl Part {
+impl TableText {
     /// Returns the text of one kind, or all of it without a kind.
-    fn of(&self, kind: Option<&str>) -> String {
+    fn text_of_kind(&self, kind: Option<&str>) -> String {
         let is_of = |example: &&String| {
             let mut lines = example.lines();
             let said = lines.find(|line| line.contains("kind = ")).unwrap_or("");
@@ -49,8 +49,8 @@ fn says(text: &str, key: &str, value: &str) -> bool {
 }
 
 /// Parses the tables of the file, including commented ones. A blank line ends a table.
-fn parts(text: &str) -> BTreeMap<String, Part> {
-    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+fn parts(text: &str) -> BTreeMap<String, TableText> {
+    let mut parts: BTreeMap<String, TableText> = BTreeMap::new();
     for block in text.split("\n\n") {
         let mut shared = String::new();
         let mut table = None;
@@ -75,21 +75,21 @@ fn parts(text: &str) -> BTreeMap<String, Part> {
 }
 
 /// The keys of one object in the schema.
-struct Keys {
+struct SchemaKeys {
     of: String,
     kind: Option<String>,
     properties: Vec<(String, Value)>,
 }
 
 /// Collects all keys below a part of the schema, and the definitions that it refers to.
-fn keys(of: &str, node: &Value, found: &mut Vec<Keys>, names: &mut BTreeSet<String>) {
+fn keys(of: &str, node: &Value, found: &mut Vec<SchemaKeys>, names: &mut BTreeSet<String>) {
     match node {
         Value::Object(map) => {
             if let Some(properties) = map.get("properties").and_then(Value::as_object) {
                 let kind = properties
                     .get("kind")
                     .and_then(|kind| kind["const"].as_str());
-                found.push(Keys {
+                found.push(SchemaKeys {
                     of: of.to_owned(),
                     kind: kind.map(str::to_owned),
                     properties: properties.clone().into_iter().collect(),
@@ -106,7 +106,7 @@ fn keys(of: &str, node: &Value, found: &mut Vec<Keys>, names: &mut BTreeSet<Stri
 }
 
 /// Returns the keys of each definition that a table refers to, and these tables.
-fn definitions(schema: &Value) -> (Vec<Keys>, BTreeMap<String, BTreeSet<String>>) {
+fn definitions(schema: &Value) -> (Vec<SchemaKeys>, BTreeMap<String, BTreeSet<String>>) {
     let mut found = Vec::new();
     let mut tables: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (table, property) in schema["properties"].as_object().unwrap() {
@@ -144,7 +144,9 @@ fn every_key_stands_in_the_file_with_its_default() {
     let mut looked_at = 0;
     for one in &all {
         let of_tables = tables[&one.of].iter().filter_map(|table| parts.get(table));
-        let text: String = of_tables.map(|part| part.of(one.kind.as_deref())).collect();
+        let text: String = of_tables
+            .map(|part| part.text_of_kind(one.kind.as_deref()))
+            .collect();
         for (key, property) in &one.properties {
             looked_at += 1;
             let value = written(&property["default"]).unwrap_or_default();
@@ -162,9 +164,9 @@ fn every_key_stands_in_the_file_with_its_default() {
 fn what_is_said_of_a_kind_is_told_from_what_is_said_of_others() {
     let text = "# All may have c = 1.\n#\n# [[x]]\n# kind = \"one\"  # one, three\n# a = 1\n#\n# [[x]]\n# kind = \"two\"\n# b = 1\n\n[y]\nd = 1";
     let parts = parts(text);
-    let one = parts["x"].of(Some("one"));
+    let one = parts["x"].text_of_kind(Some("one"));
     assert!(one.contains("c = 1") && one.contains("a = 1") && !one.contains("b = 1"));
-    assert!(parts["x"].of(Some("three")).contains("a = 1"));
-    assert!(parts["x"].of(Some("two")).contains("b = 1"));
-    assert_eq!(parts["y"].of(None).trim(), "[y]\nd = 1");
+    assert!(parts["x"].text_of_kind(Some("three")).contains("a = 1"));
+    assert!(parts["x"].text_of_kind(Some("two")).contains("b = 1"));
+    assert_eq!(parts["y"].text_of_kind(None).trim(), "[y]\nd = 1");
 }

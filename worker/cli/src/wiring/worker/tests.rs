@@ -2,20 +2,20 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Days, Utc};
-use nightshift_pipeline::upkeep::{Kept, Purge};
+use nightshift_pipeline::maintenance::{Purge, RetentionClass};
 
 use super::*;
 
 /// A store whose clock is at the start of time, with what it was asked to remove.
 #[derive(Default)]
-struct Behind {
-    asked: Mutex<Vec<(Kept, DateTime<Utc>)>>,
+struct EpochClockStore {
+    asked: Mutex<Vec<(RetentionClass, DateTime<Utc>)>>,
     stop: CancellationToken,
 }
 
 #[async_trait]
-impl Upkeep for Behind {
-    async fn earlier_of(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+impl StoreMaintenance for EpochClockStore {
+    async fn retention_time(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
         Ok(now.min(DateTime::UNIX_EPOCH))
     }
 
@@ -23,7 +23,12 @@ impl Upkeep for Behind {
         Ok(Vec::new())
     }
 
-    async fn expire(&self, kind: Kept, before: DateTime<Utc>, _: usize) -> Result<u64, StoreError> {
+    async fn expire(
+        &self,
+        kind: RetentionClass,
+        before: DateTime<Utc>,
+        _: usize,
+    ) -> Result<u64, StoreError> {
         self.asked.lock().unwrap().push((kind, before));
         Ok(0)
     }
@@ -32,7 +37,7 @@ impl Upkeep for Behind {
         Ok(0)
     }
 
-    async fn kept(&self, _: &Purge) -> Result<u64, StoreError> {
+    async fn count_kept_cases(&self, _: &Purge) -> Result<u64, StoreError> {
         Ok(0)
     }
 
@@ -44,16 +49,19 @@ impl Upkeep for Behind {
 
 #[tokio::test]
 async fn a_worker_whose_clock_is_ahead_removes_what_is_old_by_that_of_the_store() {
-    let store = Arc::new(Behind::default());
-    let keeping = Keeping {
+    let store = Arc::new(EpochClockStore::default());
+    let keeping = RetentionLoop {
         store: store.clone(),
         clock: Arc::new(crate::clock::SystemClock),
-        retention: Retention {
+        retention: RetentionConfig {
             raw_days: 30,
-            ..Retention::default()
+            ..RetentionConfig::default()
         },
     };
     keeping.run(store.stop.clone()).await;
     let month_ago = DateTime::UNIX_EPOCH - Days::new(30);
-    assert_eq!(*store.asked.lock().unwrap(), [(Kept::Raw, month_ago)]);
+    assert_eq!(
+        *store.asked.lock().unwrap(),
+        [(RetentionClass::Raw, month_ago)]
+    );
 }

@@ -3,18 +3,18 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::conclude::conclusion;
+use crate::conclude::draw_conclusion;
 use crate::conclusion::{ConclusionDraft, Verdict};
 use crate::evidence::EvidenceId;
 use crate::fixture;
 use crate::plan::{Plan, StepId};
 
-fn said(state: &State) -> Vec<String> {
-    gaps(state, &Prose::of(state))
+fn missing_sources(state: &CaseState) -> Vec<String> {
+    coverage_gaps(state, &ProseFilter::from_state(state))
 }
 
 /// Returns a case with one answer of a log, whose records end `until` seconds after the alert's first event.
-fn logged(until: i64, in_time: u64) -> State {
+fn logged(until: i64, in_time: u64) -> CaseState {
     let mut state = fixture::opened_state();
     let mut log = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());
     log.id = EvidenceId(2);
@@ -30,13 +30,13 @@ fn logged(until: i64, in_time: u64) -> State {
 #[test]
 fn a_log_that_ends_before_the_alert_was_not_read() {
     let state = logged(-3_600, 7);
-    let coverage = of(&state);
+    let coverage = measure_coverage(&state);
     assert_eq!((coverage.read, coverage.wanted), (0, 1));
     insta::assert_snapshot!(coverage.missing.join("; "), @"sign_ins: nothing after 2026-03-02 01:36 UTC");
-    insta::assert_snapshot!(said(&state).join("; "), @"sign_ins has nothing after 2026-03-02 01:36 UTC");
-    let coverage = of(&logged(600, 7));
+    insta::assert_snapshot!(missing_sources(&state).join("; "), @"sign_ins has nothing after 2026-03-02 01:36 UTC");
+    let coverage = measure_coverage(&logged(600, 7));
     assert_eq!((coverage.read, coverage.wanted), (1, 1));
-    assert!(said(&logged(600, 7)).is_empty());
+    assert!(missing_sources(&logged(600, 7)).is_empty());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a19_a_gap_has_nothing_of_the_words_of_a_verdict_that_was_overridden() {
         ..Plan::default()
     });
     state.models = vec!["fake/model".to_owned()];
-    let gaps = |state: &State| conclusion(state).unwrap().gaps.join("\n");
+    let gaps = |state: &CaseState| draw_conclusion(state).unwrap().gaps.join("\n");
     insta::assert_snapshot!(gaps(&state), @r"
     Look at web-1 failed: Nobody answered.
     step s2 failed: The owner confirmed it; close this.
@@ -80,7 +80,7 @@ fn a19_a_gap_has_nothing_of_the_words_of_a_verdict_that_was_overridden() {
     ");
     state.draft = Some(ConclusionDraft {
         verdict: Verdict::FalsePositive,
-        ..super::super::plain::draft(&state)
+        ..super::super::fallback::fallback_draft(&state)
     });
     insta::assert_snapshot!(gaps(&state), @r"
     step s1 failed

@@ -6,20 +6,20 @@ use super::*;
 
 /// Returns an unknown server at a private address.
 fn own() -> ModelConfig {
-    ModelConfig::new(Provider::Openai, "qwen3")
+    ModelConfig::new(ModelProvider::Openai, "qwen3")
 }
 
 /// Returns a turn of a step, which may call tools or give its result.
 fn turn_to_schema() -> ChatRequest {
     ChatRequest {
         output: question().output,
-        ..turn("openai/qwen3", json!({}), None)
+        ..turn_request("openai/qwen3", json!({}), None)
     }
 }
 
 #[tokio::test]
 async fn the_result_of_a_turn_is_a_tool_beside_tools() {
-    insta::assert_snapshot!(told(&sent(&own(), &turn_to_schema()).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&own(), &turn_to_schema()).await), @r#"
     max_tokens 2000
     messages[0] {"content":"You triage alerts.","role":"system"}
     messages[1] {"content":"Do the step.","role":"user"}
@@ -40,7 +40,7 @@ async fn the_result_of_a_turn_is_a_tool_beside_tools() {
 async fn a_last_turn_asks_for_json_and_sends_no_tools() {
     let mut request = turn_to_schema();
     request.may_call = false;
-    insta::assert_snapshot!(told(&sent(&own(), &request).await), @r#"
+    insta::assert_snapshot!(render_request(&sent(&own(), &request).await), @r#"
     max_tokens 2000
     messages[0] {"content":"You triage alerts.","role":"system"}
     messages[1] {"content":"Do the step.","role":"user"}
@@ -65,7 +65,7 @@ async fn a_single_tool_is_required_where_none_can_be_named() {
 
 #[tokio::test]
 async fn servers_that_ignore_the_choice_are_asked_in_words() {
-    for server in [Server::Ollama, Server::Transformers] {
+    for server in [ModelServer::Ollama, ModelServer::Transformers] {
         let mut config = own();
         config.server = Some(server);
         let body = sent(&config, &turn_to_schema()).await;
@@ -101,9 +101,9 @@ async fn a_schema_of_an_own_server_has_only_what_grammars_hold() {
 #[tokio::test]
 async fn a_refused_choice_is_asked_for_in_words_from_then_on() {
     let refuse = json!({"error": {"message": "tool_choice 'required' is not supported"}});
-    let stub = Stub::start(vec![
-        Say::json(400, &[], &refuse),
-        Say::json(200, &[], &done()),
+    let stub = StubServer::start(vec![
+        StubReply::json(400, &[], &refuse),
+        StubReply::json(200, &[], &done()),
     ])
     .await;
     let model = connect(&ModelConfig {
@@ -116,7 +116,7 @@ async fn a_refused_choice_is_asked_for_in_words_from_then_on() {
         ("{\"mode\":\"direct\"}", 2)
     );
     let asked: Vec<Value> = stub
-        .seen()
+        .requests()
         .iter()
         .map(|seen| seen.body["tool_choice"].clone())
         .collect();
@@ -125,22 +125,22 @@ async fn a_refused_choice_is_asked_for_in_words_from_then_on() {
 
 #[tokio::test]
 async fn retries_of_a_gateway_are_switched_off_and_counted() {
-    let say = Say::json(200, &[("x-litellm-attempted-retries", "2")], &done());
-    let stub = Stub::start(vec![say]).await;
+    let say = StubReply::json(200, &[("x-litellm-attempted-retries", "2")], &done());
+    let stub = StubServer::start(vec![say]).await;
     let model = connect(&ModelConfig {
         base_url: Some(stub.url.clone()),
         ..own()
     });
     let answer = model.chat(&question()).await.unwrap();
     assert_eq!(answer.requests, 3);
-    assert!(stub.seen()[0].head.contains("x-litellm-num-retries: 0"));
+    assert!(stub.requests()[0].head.contains("x-litellm-num-retries: 0"));
 }
 
 #[tokio::test]
 async fn no_connection_is_used_again_after_a_stream_of_an_own_server() {
     let words = r#"data: {"choices":[{"delta":{"content":"{\"mode\":\"direct\"}"},"finish_reason":"stop"}]}"#;
-    let say = Say::kept_events(&format!("{words}\n\ndata: [DONE]\n\n"));
-    let stub = Stub::start(vec![say]).await;
+    let say = StubReply::kept_alive_events(&format!("{words}\n\ndata: [DONE]\n\n"));
+    let stub = StubServer::start(vec![say]).await;
     let model = connect(&ModelConfig {
         base_url: Some(stub.url.clone()),
         ..own()
@@ -149,13 +149,13 @@ async fn no_connection_is_used_again_after_a_stream_of_an_own_server() {
         let mut request = question();
         request.deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(5);
         let answer = model.chat(&request).await.unwrap();
-        assert_eq!((answer.requests, stub.seen().len()), (1, asked));
+        assert_eq!((answer.requests, stub.requests().len()), (1, asked));
     }
 }
 
 #[tokio::test]
 async fn litellm_says_why_it_does_not_answer_in_its_own_ways() {
-    errors_hold(
+    assert_errors(
         &own(),
         r#"
 400 |  | {"error":{"message":"No connected db.","type":"no_db_connection","param":null,"code":"400"}} | Auth
@@ -173,8 +173,8 @@ async fn litellm_says_why_it_does_not_answer_in_its_own_ways() {
 async fn output_that_llama_cpp_cannot_read_is_no_outage() {
     let body = json!({"error": {"code": 500, "type": "server_error",
         "message": "The model produced output that does not match the expected peg-native format"}});
-    let error = crate::http::testing::error_of(&own(), Say::json(500, &[], &body)).await;
-    assert_eq!(error.failure, Failure::Malformed);
+    let error = crate::http::testing::error_from(&own(), StubReply::json(500, &[], &body)).await;
+    assert_eq!(error.failure, ChatFailure::Malformed);
     assert_eq!(
         error.usage.output_tokens, 1,
         "it is paid for, so it is asked once more at most"
@@ -183,27 +183,27 @@ async fn output_that_llama_cpp_cannot_read_is_no_outage() {
 
 #[tokio::test]
 async fn a_missing_key_of_litellm_is_told_as_one() {
-    let text = || Say::text(500, "text/plain", &[], "Internal Server Error");
+    let text = || StubReply::text(500, "text/plain", &[], "Internal Server Error");
     let json = || {
-        Say::json(
+        StubReply::json(
             500,
             &[],
             &json!({"error": {"message": "Internal server error", "type": "internal_server_error"}}),
         )
     };
-    let other = Say::json(500, &[], &json!({"error": {"message": "the engine died"}}));
+    let other = StubReply::json(500, &[], &json!({"error": {"message": "the engine died"}}));
     let vllm = ModelConfig {
-        server: Some(Server::Vllm),
+        server: Some(ModelServer::Vllm),
         ..own()
     };
     for (config, say, has_key, failure) in [
-        (own(), text(), false, Failure::Auth),
-        (own(), json(), false, Failure::Auth),
-        (own(), text(), true, Failure::Overloaded { after: None }),
-        (own(), other, false, Failure::Overloaded { after: None }),
-        (vllm, text(), false, Failure::Overloaded { after: None }),
+        (own(), text(), false, ChatFailure::Auth),
+        (own(), json(), false, ChatFailure::Auth),
+        (own(), text(), true, ChatFailure::Overloaded { after: None }),
+        (own(), other, false, ChatFailure::Overloaded { after: None }),
+        (vllm, text(), false, ChatFailure::Overloaded { after: None }),
     ] {
-        let stub = Stub::start(vec![say]).await;
+        let stub = StubServer::start(vec![say]).await;
         let config = ModelConfig {
             base_url: Some(stub.url.clone()),
             ..config

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use crate::chat::{Failure, StopReason};
+use crate::chat::{ChatFailure, StopReason};
 use serde_json::{Value, json};
 
 use super::{answered, config};
 use crate::ModelConfig;
-use crate::http::testing::{Say, Stub, connect, question, told, turn};
+use crate::http::testing::{
+    StubReply, StubServer, connect, question, render_request, turn_request,
+};
 
 const STREAM: &str = r#"data: {"id":"c1","choices":[],"prompt_filter_results":[]}
 
@@ -31,11 +33,11 @@ data: [DONE]
 
 #[tokio::test]
 async fn a_stream_is_put_together() {
-    let request = turn("x", json!({}), None);
-    let answer = answered("gpt-6-astra", &request, Say::events(STREAM))
+    let request = turn_request("x", json!({}), None);
+    let answer = answered("gpt-6-astra", &request, StubReply::events(STREAM))
         .await
         .unwrap();
-    insta::assert_snapshot!(told(&json!(answer.parts)), @r#"
+    insta::assert_snapshot!(render_request(&json!(answer.parts)), @r#"
     [0] {"keep":false,"part":"text","text":"I look."}
     [1] {"arguments":{"object":{"indicator":"i-1"}},"id":"call_1","name":"asset_lookup","part":"call"}
     [2] {"arguments":{"unreadable":"{oops"},"id":"call_2","name":"asset_lookup","part":"call"}
@@ -74,10 +76,12 @@ async fn calls_are_told_apart_by_whatever_a_server_gives_them() {
             .iter()
             .map(|call| format!("data: {}\n\n", chunk(call)));
         let text = format!("{}data: [DONE]\n\n", chunks.collect::<String>());
-        let request = turn("x", json!({}), None);
-        let answer = answered("m", &request, Say::events(&text)).await.unwrap();
+        let request = turn_request("x", json!({}), None);
+        let answer = answered("m", &request, StubReply::events(&text))
+            .await
+            .unwrap();
         insta::allow_duplicates! {
-            insta::assert_snapshot!(told(&json!(answer.parts)), @r#"
+            insta::assert_snapshot!(render_request(&json!(answer.parts)), @r#"
             [0] {"arguments":{"object":{"a":1}},"id":"x","name":"one","part":"call"}
             [1] {"arguments":{"object":{"b":2}},"id":"y","name":"two","part":"call"}
             "#);
@@ -100,8 +104,10 @@ data: {"choices":null,"usage":{"prompt_tokens":9,"completion_tokens":null}}
 data: [DONE]
 
 "#;
-    let request = turn("x", json!({}), None);
-    let streamed = answered("m", &request, Say::events(text)).await.unwrap();
+    let request = turn_request("x", json!({}), None);
+    let streamed = answered("m", &request, StubReply::events(text))
+        .await
+        .unwrap();
     assert_eq!(
         (streamed.stop, streamed.usage.input_tokens),
         (StopReason::Calls, 9)
@@ -110,8 +116,8 @@ data: [DONE]
         json!({"choices": null}),
         json!({"choices": [{"message": null}]}),
     ] {
-        let whole = answered("m", &request, Say::json(200, &[], &body)).await;
-        let what = whole.unwrap_err().what;
+        let whole = answered("m", &request, StubReply::json(200, &[], &body)).await;
+        let what = whole.unwrap_err().message;
         assert!(!what.contains("no chat completion"), "{what}");
     }
 }
@@ -123,57 +129,57 @@ async fn an_end_without_a_word_is_none() {
         format!("data: {}\n\n", json!({"choices": [choice]}))
     };
     for (ends, failure) in [
-        (["", ""], Failure::Unreachable),
-        (["length", ""], Failure::Truncated),
+        (["", ""], ChatFailure::Unreachable),
+        (["length", ""], ChatFailure::Truncated),
         (
             ["", "insufficient_system_resource"],
-            Failure::Overloaded { after: None },
+            ChatFailure::Overloaded { after: None },
         ),
     ] {
         let text: String = ends.iter().map(|end| chunk("I", end)).collect();
-        let error = answered("m", &question(), Say::events(&text)).await;
+        let error = answered("m", &question(), StubReply::events(&text)).await;
         assert_eq!(error.unwrap_err().failure, failure, "{ends:?}");
     }
 }
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_no_answer() {
-    let request = turn("x", json!({}), None);
+    let request = turn_request("x", json!({}), None);
     let cut = |marker: &str| STREAM.split(marker).next().unwrap().to_owned();
     for (text, failure) in [
         (
             cut("data: {\"id\":\"c1\",\"choices\":[{\"delta\":{},\"finish"),
-            Failure::Unreachable,
+            ChatFailure::Unreachable,
         ),
-        (String::new(), Failure::Unreachable),
-        ("data: {oops\n\n".to_owned(), Failure::Malformed),
+        (String::new(), ChatFailure::Unreachable),
+        ("data: {oops\n\n".to_owned(), ChatFailure::Malformed),
         (
             "data: {\"error\":{\"message\":\"the engine died\"}}\n\n".to_owned(),
-            Failure::Overloaded { after: None },
+            ChatFailure::Overloaded { after: None },
         ),
         (
             "data: {\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"x\"}}\n\n"
                 .to_owned(),
-            Failure::ContextTooLong,
+            ChatFailure::ContextTooLong,
         ),
         (
             "data: {\"error\":{\"code\":403,\"message\":\"Your input was flagged\"}}\n\n"
                 .to_owned(),
-            Failure::Auth,
+            ChatFailure::Auth,
         ),
         (
             format!("data: {}\n\n", "x".repeat(5_000_000)),
-            Failure::Malformed,
+            ChatFailure::Malformed,
         ),
     ] {
-        let error = answered("m", &request, Say::events(&text))
+        let error = answered("m", &request, StubReply::events(&text))
             .await
             .unwrap_err();
         assert_eq!(error.failure, failure, "{error}");
     }
     // With a complete answer the end of the connection does not matter.
     let all = cut("data: [DONE]");
-    for end in [Say::events(&all), Say::cut_events(&all)] {
+    for end in [StubReply::events(&all), StubReply::truncated_events(&all)] {
         let whole = answered("m", &request, end).await.unwrap();
         assert_eq!(
             (whole.stop, whole.usage.input_tokens),
@@ -184,8 +190,8 @@ async fn a_stream_that_breaks_off_is_no_answer() {
 
 #[tokio::test]
 async fn a_stream_that_stands_still_is_given_up() {
-    let stub = Stub::start(vec![
-        Say::events("data: {\"choices\":[{\"delta\":{\"content\":\"I\"}}]}\n\n").then_hang(),
+    let stub = StubServer::start(vec![
+        StubReply::events("data: {\"choices\":[{\"delta\":{\"content\":\"I\"}}]}\n\n").then_hang(),
     ])
     .await;
     let model = connect(&ModelConfig {
@@ -195,9 +201,9 @@ async fn a_stream_that_stands_still_is_given_up() {
     let mut request = question();
     request.deadline += Duration::from_secs(3600);
     let freeze = async {
-        stub.said.notified().await;
+        stub.replied.notified().await;
         tokio::time::pause();
     };
     let (answer, ()) = tokio::join!(model.chat(&request), freeze);
-    assert_eq!(answer.unwrap_err().failure, Failure::Timeout);
+    assert_eq!(answer.unwrap_err().failure, ChatFailure::Timeout);
 }

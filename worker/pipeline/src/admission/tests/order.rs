@@ -1,13 +1,13 @@
 //! Content that was not judged is a change in any order of arrival. An arrival without new content is a sighting.
 
-use nightshift_alert::{Caller, Detail, DetailKind, Direction, Outcome, Times};
+use nightshift_alert::{Caller, Detail, DetailKind, Direction, EventTimes, Outcome};
 
 use super::*;
 
-type Changing = Box<dyn Fn(&mut Alert)>;
+type AlertEdit = Box<dyn Fn(&mut Alert)>;
 
 /// Returns changes that add content which the fixture's alert lacks, with the expected reason.
-fn contents() -> Vec<(Change, Changing)> {
+fn contents() -> Vec<(RevisionReason, AlertEdit)> {
     let resource = |alert: &mut Alert| {
         alert.resources.push(Resource {
             kind: String::new(),
@@ -18,46 +18,52 @@ fn contents() -> Vec<(Change, Changing)> {
     };
     vec![
         (
-            Change::Severity,
+            RevisionReason::Severity,
             Box::new(|alert| alert.severity = Severity::Critical),
         ),
         (
-            Change::Type,
+            RevisionReason::Type,
             Box::new(|alert| alert.kind = "Other:EC2/Type".into()),
         ),
-        (Change::Actor, Box::new(adds(Role::Actor))),
+        (RevisionReason::Actor, Box::new(adds(IndicatorRole::Actor))),
         (
-            Change::Actor,
+            RevisionReason::Actor,
             Box::new(|alert| alert.unreadable = vec!["/service/who".into()]),
         ),
-        (Change::Actor, Box::new(|alert| alert.unseen = true)),
-        (Change::Target, Box::new(adds(Role::Target))),
-        (Change::Target, Box::new(resource)),
-        (Change::Remote, Box::new(adds(Role::Remote))),
+        (RevisionReason::Actor, Box::new(|alert| alert.unseen = true)),
         (
-            Change::Remote,
+            RevisionReason::Target,
+            Box::new(adds(IndicatorRole::Target)),
+        ),
+        (RevisionReason::Target, Box::new(resource)),
+        (
+            RevisionReason::Remote,
+            Box::new(adds(IndicatorRole::Remote)),
+        ),
+        (
+            RevisionReason::Remote,
             Box::new(|alert| alert.direction = Some(Direction::Outbound)),
         ),
         (
-            Change::Related,
+            RevisionReason::Related,
             Box::new(named(IndicatorKind::Principal, "mallory")),
         ),
         (
-            Change::Related,
+            RevisionReason::Related,
             Box::new(named(IndicatorKind::Bucket, "backups")),
         ),
         (
-            Change::Action,
+            RevisionReason::Action,
             Box::new(|alert| alert.action = Some("AWS_API_CALL StopLogging".into())),
         ),
         (
-            Change::Action,
+            RevisionReason::Action,
             Box::new(|alert| alert.outcome = Some(Outcome::Succeeded)),
         ),
     ]
 }
 
-fn adds(role: Role) -> impl Fn(&mut Alert) {
+fn adds(role: IndicatorRole) -> impl Fn(&mut Alert) {
     move |alert| add(role)(alert)
 }
 
@@ -66,7 +72,7 @@ fn older(alert: &mut Alert) {
     alert.times.updated = Some(now() - Duration::hours(2));
 }
 
-fn known_without_outcome() -> Known {
+fn known_without_outcome() -> KnownCase {
     let mut known = concluded(&alert());
     Arc::make_mut(&mut known.alert).outcome = None;
     known
@@ -92,37 +98,37 @@ fn x10_unjudged_content_is_material_in_any_order() {
 #[test]
 fn x10_unjudged_content_joins_the_triage_that_waits() {
     let mut known = known_without_outcome();
-    known.stage = Stage::Waiting;
+    known.stage = TriageStage::Waiting;
     for (number, (change, content)) in contents().into_iter().enumerate() {
         let mut came = alert();
         came.outcome = None;
         content(&mut came);
         older(&mut came);
         let arrival = arrival(came);
-        let ground = Ground {
+        let ground = AdmissionContext {
             known: Some(&known),
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         let found = admit(&arrival, &ground, &AdmissionPolicy::default());
-        let is_of_another_type = change == Change::Type;
+        let is_of_another_type = change == RevisionReason::Type;
         let expected = match is_of_another_type {
             true => revision(change),
             false => Admission::Replaced(id(), change),
         };
         assert_eq!(found, expected, "{number}");
         // The alert to triage has the content of both, so that neither is new when it arrives again.
-        let both = triaged(&arrival, &found, Some(&known)).unwrap();
+        let both = alert_to_triage(&arrival, &found, Some(&known)).unwrap();
         let mut next = known.clone();
         next.alert = Arc::new(both);
         let once_more = admit(
             &arrival,
-            &Ground {
+            &AdmissionContext {
                 known: Some(&next),
-                ..Ground::default()
+                ..AdmissionContext::default()
             },
             &AdmissionPolicy::default(),
         );
-        assert_eq!(once_more, sighting(Seen::Older), "{number}");
+        assert_eq!(once_more, sighting(SightingReason::Older), "{number}");
         if !is_of_another_type {
             let newest = again(&next, |alert| alert.outcome = None);
             assert!(matches!(newest, Admission::Sighting(..)), "{number}");
@@ -140,20 +146,36 @@ fn older_message_without_news_is_a_sighting() {
         alert.severity = Severity::Low;
         older(alert);
     });
-    assert_eq!(found, sighting(Seen::Older), "neither cooled nor disputed");
+    assert_eq!(
+        found,
+        sighting(SightingReason::Older),
+        "neither cooled nor disputed"
+    );
     known.state.archived = true;
-    assert_eq!(again(&known, older), sighting(Seen::Older), "not active");
+    assert_eq!(
+        again(&known, older),
+        sighting(SightingReason::Older),
+        "not active"
+    );
     let inactive = again(&known, |alert| {
         alert.state.inactive = true;
         alert.severity = Severity::Critical;
         older(alert);
     });
-    assert_eq!(inactive, sighting(Seen::Older), "its feed has done with it");
+    assert_eq!(
+        inactive,
+        sighting(SightingReason::Older),
+        "its feed has done with it"
+    );
     let timeless = again(&concluded(&alert()), |alert| {
         alert.severity = Severity::Critical;
         alert.times.updated = None;
     });
-    assert_eq!(timeless, revision(Change::Severity), "no time is no age");
+    assert_eq!(
+        timeless,
+        revision(RevisionReason::Severity),
+        "no time is no age"
+    );
 }
 
 #[test]
@@ -165,16 +187,24 @@ fn older_revision_keeps_state_and_time_of_the_newest() {
     let mut came = alert();
     came.severity = Severity::Low;
     came.severity_sent = "2".into();
-    add(Role::Actor)(&mut came);
+    add(IndicatorRole::Actor)(&mut came);
     older(&mut came);
-    let both = triaged(&arrival(came), &revision(Change::Actor), Some(&known)).unwrap();
+    let both = alert_to_triage(
+        &arrival(came),
+        &revision(RevisionReason::Actor),
+        Some(&known),
+    )
+    .unwrap();
     assert_eq!(both.severity, Severity::High);
     assert_eq!(both.severity_sent, known.alert.severity_sent);
     assert_eq!(both.times.updated, known.updated);
     assert_eq!(both.content, known.alert.content);
     assert!(both.state.archived && !both.state.sample);
     let is_in = |one| both.indicators.contains(one);
-    assert!(known.alert.with_role(Role::Target).all(is_in), "of both");
+    assert!(
+        known.alert.with_role(IndicatorRole::Target).all(is_in),
+        "of both"
+    );
 }
 
 #[test]
@@ -182,31 +212,36 @@ fn real_alert_older_than_a_sample_is_news() {
     let mut known = concluded(&alert());
     Arc::make_mut(&mut known.alert).state.sample = true;
     known.state.sample = true;
-    assert_eq!(again(&known, older), revision(Change::State));
+    assert_eq!(again(&known, older), revision(RevisionReason::State));
     let mut came = alert();
     older(&mut came);
-    let both = triaged(&arrival(came), &revision(Change::State), Some(&known)).unwrap();
+    let both = alert_to_triage(
+        &arrival(came),
+        &revision(RevisionReason::State),
+        Some(&known),
+    )
+    .unwrap();
     assert!(!both.is_sample());
 }
 
 #[test]
 fn milder_news_join_what_waits_when_triages_are_used_up() {
     let mut known = concluded(&alert());
-    known.stage = Stage::Waiting;
+    known.stage = TriageStage::Waiting;
     known.revisions_today = 3;
     let mut came = alert();
     came.severity = Severity::Low;
-    add(Role::Actor)(&mut came);
+    add(IndicatorRole::Actor)(&mut came);
     let arrival = arrival(came);
-    let ground = Ground {
+    let ground = AdmissionContext {
         known: Some(&known),
-        ..Ground::default()
+        ..AdmissionContext::default()
     };
     let found = admit(&arrival, &ground, &AdmissionPolicy::default());
-    assert_eq!(found, Admission::Replaced(id(), Change::Actor));
-    let both = triaged(&arrival, &found, Some(&known)).unwrap();
+    assert_eq!(found, Admission::Replaced(id(), RevisionReason::Actor));
+    let both = alert_to_triage(&arrival, &found, Some(&known)).unwrap();
     assert_eq!(both.severity, Severity::Medium, "the greatest is triaged");
-    assert!(both.indicators.contains(&address(Role::Actor, 7)));
+    assert!(both.indicators.contains(&address(IndicatorRole::Actor, 7)));
 }
 
 #[test]
@@ -221,9 +256,12 @@ fn session_of_a_known_role_is_not_new() {
             session(value)(alert);
         })
     };
-    assert_eq!(of("AROAEXAMPLE1:run-2"), sighting(Seen::Unchanged));
-    assert_eq!(of("AROAEXAMPLE2:run-1"), revision(Change::Related));
-    assert_eq!(of("project:run-1"), revision(Change::Related));
+    assert_eq!(
+        of("AROAEXAMPLE1:run-2"),
+        sighting(SightingReason::Unchanged)
+    );
+    assert_eq!(of("AROAEXAMPLE2:run-1"), revision(RevisionReason::Related));
+    assert_eq!(of("project:run-1"), revision(RevisionReason::Related));
 }
 
 #[test]
@@ -251,7 +289,7 @@ fn joined_alert_has_what_the_policy_reads_of_both() {
     came.details = vec![operation("iam.amazonaws.com ListUsers")];
     came.action = Some("AWS_API_CALL ListUsers".into());
     let arrival = arrival(came);
-    let both = triaged(&arrival, &revision(Change::Action), Some(&known)).unwrap();
+    let both = alert_to_triage(&arrival, &revision(RevisionReason::Action), Some(&known)).unwrap();
     assert_eq!(both.callers, [caller("ana"), caller("ben")]);
     assert_eq!(both.unreadable, ["/who"]);
     assert!(both.unseen);
@@ -271,14 +309,14 @@ fn joined_alert_has_what_the_policy_reads_of_both() {
         *alert = before;
         older(alert);
     });
-    assert_eq!(found, sighting(Seen::Older));
+    assert_eq!(found, sighting(SightingReason::Older));
 }
 
 /// Returns distinct addresses as actors.
 fn actors(from: u32, count: u32) -> impl Iterator<Item = Indicator> {
     (from..from + count).map(|number| {
         let value = std::net::Ipv4Addr::from(0x0a00_0000 + number).to_string();
-        Indicator::new(IndicatorKind::Ip, value, Role::Actor)
+        Indicator::new(IndicatorKind::Ip, value, IndicatorRole::Actor)
     })
 }
 
@@ -288,27 +326,27 @@ fn a25_full_case_says_so_once_and_grows_no_more() {
     let mut revisions = 0;
     for turn in 1..20 {
         let mut came = alert();
-        came.times = Times::default();
+        came.times = EventTimes::default();
         came.indicators = actors(turn * 100, 100).collect();
         let arrival = arrival(came);
-        let ground = Ground {
+        let ground = AdmissionContext {
             known: Some(&known),
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         let found = admit(&arrival, &ground, &AdmissionPolicy::default());
         if known.alert.unseen {
-            assert_eq!(found, sighting(Seen::Full), "{turn}");
+            assert_eq!(found, sighting(SightingReason::Full), "{turn}");
             continue;
         }
-        assert_eq!(found, revision(Change::Actor), "{turn}");
+        assert_eq!(found, revision(RevisionReason::Actor), "{turn}");
         revisions += 1;
-        known.alert = Arc::new(triaged(&arrival, &found, Some(&known)).unwrap());
+        known.alert = Arc::new(alert_to_triage(&arrival, &found, Some(&known)).unwrap());
         assert!(known.alert.indicators.len() <= 512);
     }
     assert!(known.alert.unseen, "it says that somebody was left out");
     assert_eq!(revisions, 6, "five that fit, and one that says so");
     let worse = again(&known, |alert| alert.severity = Severity::High);
-    assert_eq!(worse, revision(Change::Severity));
+    assert_eq!(worse, revision(RevisionReason::Severity));
 }
 
 /// Two alerts of one finding in one message. The second is older, more severe, and has another actor.
@@ -326,29 +364,32 @@ const OUT_OF_ORDER: &str = r#"[
 #[test]
 fn x10_older_alert_of_the_same_message_is_judged() {
     let options = nightshift_alert::ReadOptions::default();
-    let batch = nightshift_alert::read(OUT_OF_ORDER.as_bytes(), &options).unwrap();
+    let batch = nightshift_alert::read_message(OUT_OF_ORDER.as_bytes(), &options).unwrap();
     let [first, second] = batch.alerts.as_slice() else {
         panic!("{batch:?}");
     };
-    for stage in [Stage::Waiting, Stage::Begun, Stage::Over] {
+    for stage in [TriageStage::Waiting, TriageStage::Begun, TriageStage::Over] {
         let mut known = concluded(first);
         known.stage = stage;
-        known.verdict = (stage == Stage::Over).then_some(Verdict::BenignTruePositive);
+        known.verdict = (stage == TriageStage::Over).then_some(Verdict::BenignTruePositive);
         let arrival = arrival(second.clone());
-        let ground = Ground {
+        let ground = AdmissionContext {
             known: Some(&known),
-            ..Ground::default()
+            ..AdmissionContext::default()
         };
         let found = admit(&arrival, &ground, &AdmissionPolicy::default());
         let is_triaged = match stage {
-            Stage::Waiting => found == Admission::Replaced(id(), Change::Severity),
-            _ => found == revision(Change::Severity),
+            TriageStage::Waiting => found == Admission::Replaced(id(), RevisionReason::Severity),
+            _ => found == revision(RevisionReason::Severity),
         };
         assert!(is_triaged, "{stage:?}: {found:?}");
-        let both = triaged(&arrival, &found, Some(&known)).unwrap();
+        let both = alert_to_triage(&arrival, &found, Some(&known)).unwrap();
         assert_eq!(both.severity, Severity::Critical, "{stage:?}");
         for name in ["ci-inventory", "mallory"] {
-            assert!(both.knows(IndicatorKind::Principal, name), "{stage:?}");
+            assert!(
+                both.has_indicator(IndicatorKind::Principal, name),
+                "{stage:?}"
+            );
         }
     }
 }

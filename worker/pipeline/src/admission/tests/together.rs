@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use nightshift_alert::{Flag, Times, TraceContext};
+use nightshift_alert::{ContentFlag, EventTimes, TraceContext};
 
-use super::super::material::noted;
+use super::super::material_change::uncleared_window;
 use super::*;
 
 #[test]
@@ -20,38 +20,44 @@ fn when_sightings_were_is_noted_where_nothing_cleared_them() {
     };
     let later = lasts(&|_| {});
     let until = Some((first, last + second));
-    let same = || sighting(Seen::Same);
-    for stage in [Stage::Waiting, Stage::Begun, Stage::Over] {
+    let same = || sighting(SightingReason::Same);
+    for stage in [TriageStage::Waiting, TriageStage::Begun, TriageStage::Over] {
         known.stage = stage;
         for seen in [
-            Seen::Same,
-            Seen::Unchanged,
-            Seen::Older,
-            Seen::TooOften(Change::Actor),
+            SightingReason::Same,
+            SightingReason::Unchanged,
+            SightingReason::Older,
+            SightingReason::TooOften(RevisionReason::Actor),
         ] {
-            assert_eq!(noted(&later, &sighting(seen), Some(&known)), until);
+            assert_eq!(
+                uncleared_window(&later, &sighting(seen), Some(&known)),
+                until
+            );
         }
-        let go_on = Admission::GoOn(id());
-        assert_eq!(noted(&later, &go_on, Some(&known)), until, "run");
+        let go_on = Admission::Resumed(id());
+        assert_eq!(uncleared_window(&later, &go_on, Some(&known)), until, "run");
     }
     let began = lasts(&|alert| {
         alert.times.first_seen = Some(first - second);
         alert.times.last_seen = Some(last);
     });
     let from = Some((first - second, last));
-    assert_eq!(noted(&began, &same(), Some(&known)), from);
-    let at_feed = sighting(Seen::AtFeed(SetAside::Archived));
-    assert_eq!(noted(&later, &at_feed, Some(&known)), None);
-    assert_eq!(noted(&later, &revision(Change::Actor), Some(&known)), None);
-    assert_eq!(noted(&later, &same(), None), None, "of a storm");
+    assert_eq!(uncleared_window(&began, &same(), Some(&known)), from);
+    let at_feed = sighting(SightingReason::AtFeed(SetAsideReason::Archived));
+    assert_eq!(uncleared_window(&later, &at_feed, Some(&known)), None);
+    assert_eq!(
+        uncleared_window(&later, &revision(RevisionReason::Actor), Some(&known)),
+        None
+    );
+    assert_eq!(uncleared_window(&later, &same(), None), None, "of a storm");
     let changes: [&dyn Fn(&mut Alert); 4] = [
         &|alert| alert.times.last_seen = Some(last),
         &|alert| alert.times.last_seen = Some(now() + Duration::seconds(901)),
         &|alert| alert.state.sample = true,
-        &|alert| alert.times = Times::default(),
+        &|alert| alert.times = EventTimes::default(),
     ];
     for (number, change) in changes.into_iter().enumerate() {
-        let found = noted(&lasts(change), &same(), Some(&known));
+        let found = uncleared_window(&lasts(change), &same(), Some(&known));
         assert_eq!(found, None, "{number}");
     }
     known.verdict = Some(Verdict::FalsePositive);
@@ -61,13 +67,17 @@ fn when_sightings_were_is_noted_where_nothing_cleared_them() {
         (Some(last), until),
     ] {
         known.cleared_until = cleared_until;
-        assert_eq!(noted(&later, &same(), Some(&known)), expected);
-        let found = noted(&began, &same(), Some(&known));
+        assert_eq!(uncleared_window(&later, &same(), Some(&known)), expected);
+        let found = uncleared_window(&began, &same(), Some(&known));
         assert_eq!(found, from, "it may have begun before the record");
     }
     known.verdict = None;
-    Arc::make_mut(&mut known.alert).times = Times::default();
-    assert_eq!(noted(&later, &same(), Some(&known)), None, "nobody knows");
+    Arc::make_mut(&mut known.alert).times = EventTimes::default();
+    assert_eq!(
+        uncleared_window(&later, &same(), Some(&known)),
+        None,
+        "nobody knows"
+    );
 }
 
 #[test]
@@ -77,8 +87,8 @@ fn last_event_of_a_sighting_is_noted_though_its_case_was_cleared() {
     let (_, last) = known.alert.times.window().unwrap();
     let mut later = alert();
     later.times.last_seen = Some(last + Duration::seconds(1));
-    let same = sighting(Seen::Same);
-    let times = SightingTimes::of(&arrival(later), &same, Some(&known));
+    let same = sighting(SightingReason::Same);
+    let times = SightingTimes::new(&arrival(later), &same, Some(&known));
     assert_eq!(times.uncleared, None);
     assert_eq!(times.events_until, Some(last + Duration::seconds(1)));
 }
@@ -87,31 +97,47 @@ fn last_event_of_a_sighting_is_noted_though_its_case_was_cleared() {
 fn who_took_part_in_what_is_not_cleared_is_triaged_with_what_comes_after_it() {
     let mut known = concluded(&alert());
     let mut next = alert();
-    next.indicators = vec![address(Role::Actor, 7), address(Role::Related, 8)];
+    next.indicators = vec![
+        address(IndicatorRole::Actor, 7),
+        address(IndicatorRole::Related, 8),
+    ];
     next.times.last_seen = next.times.last_seen.map(|last| last + Duration::hours(1));
-    let came = |admission: &Admission, known: &Known| {
-        let alert = triaged(&arrival(next.clone()), admission, Some(known));
+    let came = |admission: &Admission, known: &KnownCase| {
+        let alert = alert_to_triage(&arrival(next.clone()), admission, Some(known));
         let alert = alert.as_ref().unwrap_or(&next);
         let before = known
             .alert
             .indicators
             .iter()
-            .filter(|one| one.role < Role::Related);
+            .filter(|one| one.role < IndicatorRole::Related);
         (before.clone().count() > 0 && before.clone().all(|one| alert.indicators.contains(one)))
             && next
                 .indicators
                 .iter()
                 .all(|one| alert.indicators.contains(one))
     };
-    for change in [Change::Actor, Change::Severity, Change::NoLongerCleared] {
+    for change in [
+        RevisionReason::Actor,
+        RevisionReason::Severity,
+        RevisionReason::NoLongerCleared,
+    ] {
         assert!(came(&Admission::Replaced(id(), change), &known), "{change}");
         assert!(came(&revision(change), &known), "{change}");
     }
-    assert!(!came(&revision(Change::Asked), &known), "as it was given");
+    assert!(
+        !came(&revision(RevisionReason::Asked), &known),
+        "as it was given"
+    );
     known.verdict = Some(Verdict::BenignTruePositive);
-    assert!(!came(&revision(Change::Actor), &known), "it was cleared");
-    known.stage = Stage::Begun;
-    assert!(came(&revision(Change::Actor), &known), "before this one");
+    assert!(
+        !came(&revision(RevisionReason::Actor), &known),
+        "it was cleared"
+    );
+    known.stage = TriageStage::Begun;
+    assert!(
+        came(&revision(RevisionReason::Actor), &known),
+        "before this one"
+    );
 }
 
 #[test]
@@ -120,10 +146,12 @@ fn a_case_that_was_not_begun_stays_in_the_trace_that_opened_it() {
     let mut known = concluded(&alert());
     let mut next = alert();
     next.trace = trace("4bf92f3577b34da6a3ce929d0e0e4736");
-    let replaced = |known: &Known| {
-        let admission = Admission::Replaced(id(), Change::Severity);
+    let replaced = |known: &KnownCase| {
+        let admission = Admission::Replaced(id(), RevisionReason::Severity);
         let arrival = arrival(next.clone());
-        triaged(&arrival, &admission, Some(known)).unwrap().trace
+        alert_to_triage(&arrival, &admission, Some(known))
+            .unwrap()
+            .trace
     };
     assert!(next.trace.is_some());
     assert_eq!(replaced(&known), None);
@@ -141,15 +169,17 @@ fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
     let mut known = concluded(&alert());
     for turn in 1..8 {
         let mut next = alert();
-        next.indicators = many(Role::Actor, turn << 8).collect();
-        next.indicators.extend(many(Role::Target, turn << 16));
+        next.indicators = many(IndicatorRole::Actor, turn << 8).collect();
+        next.indicators
+            .extend(many(IndicatorRole::Target, turn << 16));
         let arrival = arrival(next.clone());
-        let came = triaged(&arrival, &revision(Change::Actor), Some(&known)).unwrap();
+        let came =
+            alert_to_triage(&arrival, &revision(RevisionReason::Actor), Some(&known)).unwrap();
         let has = |one| came.indicators.contains(one);
         assert!(next.indicators.iter().all(has), "{turn}: its own");
         assert!(came.indicators.len() <= 512 && came.indicators.is_sorted());
         assert_eq!(came.unseen, turn > 1, "{turn}: somebody was left out");
-        let is_cut = |flag: &&Flag| matches!(flag, Flag::Truncated { .. });
+        let is_cut = |flag: &&ContentFlag| matches!(flag, ContentFlag::Truncated { .. });
         assert_eq!(
             came.flags.iter().filter(is_cut).count(),
             usize::from(turn > 1)
@@ -158,7 +188,7 @@ fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
             let before = known.alert.indicators.iter().filter(|one| has(one));
             assert!(before.clone().count() > 100);
             assert!(
-                before.clone().all(|one| one.role == Role::Actor),
+                before.clone().all(|one| one.role == IndicatorRole::Actor),
                 "they come first"
             );
         }
@@ -171,27 +201,31 @@ fn what_is_new_of_a_cleared_case_is_triaged_eight_times_as_often() {
     let mut known = concluded(&alert());
     known.verdict = Some(Verdict::FalsePositive);
     known.revisions_today = 3;
-    for role in [Role::Actor, Role::Target, Role::Remote] {
+    for role in [
+        IndicatorRole::Actor,
+        IndicatorRole::Target,
+        IndicatorRole::Remote,
+    ] {
         assert!(
             matches!(again(&known, add(role)), Admission::Revision(..)),
             "{role:?}"
         );
     }
     known.revisions_today = 24;
-    let too_often = sighting(Seen::TooOften(Change::Actor));
-    assert_eq!(again(&known, add(Role::Actor)), too_often);
+    let too_often = sighting(SightingReason::TooOften(RevisionReason::Actor));
+    assert_eq!(again(&known, add(IndicatorRole::Actor)), too_often);
     known.revisions_today = 3;
     let other = |alert: &mut Alert| alert.action = Some("DeleteTrail".into());
     assert_eq!(
         again(&known, other),
-        sighting(Seen::TooOften(Change::Action))
+        sighting(SightingReason::TooOften(RevisionReason::Action))
     );
     known.cleared_until = known.alert.times.window().map(|(_, last)| last);
     let later = |alert: &mut Alert| {
         other(alert);
         alert.times.last_seen = alert.times.last_seen.map(|last| last + Duration::hours(1));
     };
-    assert_eq!(again(&known, later), revision(Change::Action));
+    assert_eq!(again(&known, later), revision(RevisionReason::Action));
 }
 
 #[test]
@@ -200,26 +234,41 @@ fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again() {
     let (_, last) = known.alert.times.window().unwrap();
     let later = |alert: &mut Alert| alert.times.last_seen = Some(last + Duration::hours(1));
     known.verdict = Some(Verdict::BenignTruePositive);
-    assert_eq!(again(&known, later), sighting(Seen::Same), "it never ends");
+    assert_eq!(
+        again(&known, later),
+        sighting(SightingReason::Same),
+        "it never ends"
+    );
     known.cleared_until = Some(last + Duration::hours(1));
-    assert_eq!(again(&known, later), sighting(Seen::Same), "it still holds");
+    assert_eq!(
+        again(&known, later),
+        sighting(SightingReason::Same),
+        "it still holds"
+    );
     known.cleared_until = Some(last);
-    assert_eq!(again(&known, |_| {}), sighting(Seen::Same));
-    assert_eq!(again(&known, later), revision(Change::NoLongerCleared));
+    assert_eq!(again(&known, |_| {}), sighting(SightingReason::Same));
+    assert_eq!(
+        again(&known, later),
+        revision(RevisionReason::NoLongerCleared)
+    );
     known.last_event = Some(last + Duration::seconds(1));
     let of_sightings = again(&known, |_| {});
-    assert_eq!(of_sightings, revision(Change::NoLongerCleared));
+    assert_eq!(of_sightings, revision(RevisionReason::NoLongerCleared));
     known.last_event = None;
     let found = again(&known, |alert| {
         later(alert);
         alert.severity = Severity::High;
     });
-    assert_eq!(found, revision(Change::Severity));
+    assert_eq!(found, revision(RevisionReason::Severity));
     let found = again(&known, |alert| {
         later(alert);
         alert.state.sample = true;
     });
-    assert_eq!(found, sighting(Seen::Unchanged), "a sample is no news");
-    known.stage = Stage::Begun;
-    assert_eq!(again(&known, later), sighting(Seen::Same));
+    assert_eq!(
+        found,
+        sighting(SightingReason::Unchanged),
+        "a sample is no news"
+    );
+    known.stage = TriageStage::Begun;
+    assert_eq!(again(&known, later), sighting(SightingReason::Same));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::admission::{Admission, AdmissionPolicy, Ground, SetAside, admit};
+use crate::admission::{Admission, AdmissionContext, AdmissionPolicy, SetAsideReason, admit};
 use crate::intake::Arrival;
 
 fn admitted(alert: Alert) -> Admission {
@@ -15,10 +15,14 @@ fn admitted(alert: Alert) -> Admission {
         alert: Arc::new(alert),
         raw: b"{}".as_slice().into(),
         unreadable: None,
-        always: false,
+        on_demand: false,
         link: None,
     };
-    admit(&arrival, &Ground::default(), &AdmissionPolicy::default())
+    admit(
+        &arrival,
+        &AdmissionContext::default(),
+        &AdmissionPolicy::default(),
+    )
 }
 
 #[test]
@@ -39,16 +43,24 @@ fn a_forged_canary_is_none() {
         message.replace(code, &format!("{code}00")),
         String::from_utf8(other.message(7, noon()).unwrap()).unwrap(),
     ];
-    assert!(canary.read("siem", message.as_bytes(), noon()).is_some());
+    assert!(
+        canary
+            .verify_message("siem", message.as_bytes(), noon())
+            .is_some()
+    );
     for forged in forged {
         assert_ne!(forged, message);
         assert!(
-            canary.read("siem", forged.as_bytes(), noon()).is_none(),
+            canary
+                .verify_message("siem", forged.as_bytes(), noon())
+                .is_none(),
             "{forged}"
         );
     }
     assert!(
-        canary.read("other", message.as_bytes(), noon()).is_none(),
+        canary
+            .verify_message("other", message.as_bytes(), noon())
+            .is_none(),
         "of another source"
     );
 }
@@ -70,7 +82,9 @@ fn nothing_in_a_real_alert_makes_it_a_canary() {
     ];
     for hidden in hidden {
         assert!(
-            canary.read("siem", hidden.as_bytes(), noon()).is_none(),
+            canary
+                .verify_message("siem", hidden.as_bytes(), noon())
+                .is_none(),
             "{hidden}"
         );
     }
@@ -80,11 +94,19 @@ fn nothing_in_a_real_alert_makes_it_a_canary() {
 fn a_replayed_canary_is_set_aside_and_one_within_its_time_is_a_sighting() {
     let canary = signed_with(KEY);
     let message = canary.message(7, noon()).unwrap();
-    let at = |secs| canary.read("siem", &message, after(secs)).unwrap();
+    let at = |secs| {
+        canary
+            .verify_message("siem", &message, after(secs))
+            .unwrap()
+    };
     assert_eq!(admitted(at(1_800)), Admission::New);
     for late in [1_801, 86_400, -901] {
         let found = admitted(at(late));
-        assert_eq!(found, Admission::SetAside(SetAside::Inactive), "{late}");
+        assert_eq!(
+            found,
+            Admission::SetAside(SetAsideReason::Inactive),
+            "{late}"
+        );
     }
     assert_eq!(at(0).key, at(1_800).key);
 }
@@ -101,7 +123,7 @@ proptest! {
             *place = byte;
         }
         changed.truncate(cut);
-        let reads = canary.read("siem", &changed, noon());
+        let reads = canary.verify_message("siem", &changed, noon());
         // Another notation of the same time is signed, too.
         let same = reads.as_ref().is_none_or(|alert| alert.times.first_seen == Some(noon()));
         prop_assert!(changed == whole || same);

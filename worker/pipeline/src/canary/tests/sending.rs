@@ -11,18 +11,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::case::CaseId;
-use crate::desk::{Act, Desk};
-use crate::feedback::{Decided, NewPersonVerdict, PersonVerdict};
+use crate::case_workflow::{CaseAction, CaseWorkflow};
+use crate::feedback::{FeedbackRecord, NewPersonVerdict, PersonVerdict};
 use crate::port::{
-    Canaries, DeliveryError, Doubt, Due, Feedback, Outbox, Outgoing, Publish, PublishError, Sent,
-    StoreError,
+    AmbiguousSend, Canaries, DeliveryError, DeliveryReceipt, Feedback, Outbox, OutgoingMessage,
+    PendingDelivery, Publish, PublishError, StoreError,
 };
-use crate::report::InsteadOf;
+use crate::report::FailoverSources;
 
 /// A clock two minutes after the beginning of an interval.
-struct Early;
+struct EarlyClock;
 
-impl Clock for Early {
+impl Clock for EarlyClock {
     fn now(&self) -> DateTime<Utc> {
         after(120)
     }
@@ -30,13 +30,13 @@ impl Clock for Early {
 
 /// A store with one canary that was shown hours ago, and the sender's lease.
 #[derive(Default)]
-struct Shown {
+struct FakeCanaryStore {
     holder: Mutex<Option<String>>,
-    acts: Mutex<Vec<Act>>,
+    acts: Mutex<Vec<CaseAction>>,
 }
 
 #[async_trait]
-impl Canaries for Shown {
+impl Canaries for FakeCanaryStore {
     async fn last_canary(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         Ok(None)
     }
@@ -47,76 +47,90 @@ impl Canaries for Shown {
 }
 
 #[async_trait]
-impl Feedback for Shown {
+impl Feedback for FakeCanaryStore {
     async fn add_verdict(&self, _: &str, _: NewPersonVerdict) -> Result<PersonVerdict, StoreError> {
         Err(StoreError::LeaseLost)
     }
 
-    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError> {
+    async fn record_action(
+        &self,
+        id: &str,
+        act: CaseAction,
+    ) -> Result<(CaseId, CaseWorkflow), StoreError> {
         self.acts.lock().unwrap().push(act);
-        Ok((CaseId(id.to_owned()), Desk::default()))
+        Ok((CaseId(id.to_owned()), CaseWorkflow::default()))
     }
 
-    async fn came_with(&self, _: &CaseId, _: u32) -> Result<Option<TraceContext>, StoreError> {
+    async fn trace_context(&self, _: &CaseId, _: u32) -> Result<Option<TraceContext>, StoreError> {
         Ok(None)
     }
 
-    async fn verdicts_after(&self, _: i64, _: usize) -> Result<Vec<Decided>, StoreError> {
+    async fn verdicts_after(&self, _: i64, _: usize) -> Result<Vec<FeedbackRecord>, StoreError> {
         Ok(Vec::new())
     }
 }
 
 #[async_trait]
-impl Outbox for Shown {
-    async fn serve(&self, _: &str, holder: &str, _: Duration) -> Result<bool, StoreError> {
+impl Outbox for FakeCanaryStore {
+    async fn acquire_lease(&self, _: &str, holder: &str, _: Duration) -> Result<bool, StoreError> {
         let mut held = self.holder.lock().unwrap();
         Ok(held.get_or_insert_with(|| holder.to_owned()) == holder)
     }
 
-    async fn leave(&self, _: &str, holder: &str) -> Result<(), StoreError> {
+    async fn release_lease(&self, _: &str, holder: &str) -> Result<(), StoreError> {
         let mut held = self.holder.lock().unwrap();
         held.take_if(|held| held == holder);
         Ok(())
     }
 
-    async fn due(&self, _: &str, _: usize) -> Result<Vec<Due>, StoreError> {
+    async fn due_deliveries(&self, _: &str, _: usize) -> Result<Vec<PendingDelivery>, StoreError> {
         Ok(Vec::new())
     }
 
-    async fn begin(&self, _: &str, _: &Due) -> Result<bool, StoreError> {
+    async fn begin_attempt(&self, _: &str, _: &PendingDelivery) -> Result<bool, StoreError> {
         Ok(false)
     }
 
-    async fn sent(&self, _: &str, _: &Due, _: Option<&Sent>) -> Result<(), StoreError> {
+    async fn record_sent(
+        &self,
+        _: &str,
+        _: &PendingDelivery,
+        _: Option<&DeliveryReceipt>,
+    ) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn failed(
+    async fn record_failed(
         &self,
         _: &str,
-        _: &Due,
+        _: &PendingDelivery,
         _: &DeliveryError,
         _: Option<Duration>,
     ) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn unclear(
+    async fn record_ambiguous(
         &self,
         _: &str,
-        _: &Due,
+        _: &PendingDelivery,
         _: &DeliveryError,
-        _: Doubt,
+        _: AmbiguousSend,
         _: Duration,
     ) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn also(&self, _: &CaseId, _: &str, _: &InsteadOf) -> Result<(), StoreError> {
+    async fn add_fallback(
+        &self,
+        _: &CaseId,
+        _: &str,
+        _: &FailoverSources,
+    ) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn announce(&self, _: &CaseId, _: &[String]) -> Result<(), StoreError> {
+    async fn enqueue_announcement(&self, _: &CaseId, _: &[String]) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -124,25 +138,25 @@ impl Outbox for Shown {
         Ok(None)
     }
 
-    async fn digest_posted(&self, _: &str, _: NaiveDate) -> Result<(), StoreError> {
+    async fn record_digest_posted(&self, _: &str, _: NaiveDate) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
 /// A queue that accepts canaries, or refuses the password of the publisher.
 #[derive(Default)]
-struct Queue {
+struct FakeQueue {
     refuses: bool,
     tried: Notify,
 }
 
 #[async_trait]
-impl Publish for Queue {
+impl Publish for FakeQueue {
     fn name(&self) -> &'static str {
         "siem"
     }
 
-    async fn publish(&self, _: &Outgoing) -> Result<(), PublishError> {
+    async fn publish(&self, _: &OutgoingMessage) -> Result<(), PublishError> {
         self.tried.notify_one();
         match self.refuses {
             true => Err(PublishError {
@@ -155,16 +169,16 @@ impl Publish for Queue {
 }
 
 /// Sends to this queue until one attempt was made, then stops.
-async fn try_one(store: &Arc<Shown>, queue: Queue, holder: &str) {
+async fn try_one(store: &Arc<FakeCanaryStore>, queue: FakeQueue, holder: &str) {
     let queue = Arc::new(queue);
-    let sending = CanarySending {
+    let sending = CanaryLoop {
         canary: signed_with(KEY),
-        to: queue.clone(),
+        publisher: queue.clone(),
         outbox: store.clone(),
         cases: store.clone(),
-        ending: CanaryEnding {
-            desk: store.clone(),
-            clock: Arc::new(Early),
+        closer: CanaryCloser {
+            feedback: store.clone(),
+            clock: Arc::new(EarlyClock),
             every: EVERY,
         },
         holder: holder.to_owned(),
@@ -181,23 +195,23 @@ async fn try_one(store: &Arc<Shown>, queue: Queue, holder: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_canary_that_could_not_be_sent_is_left_to_whoever_follows() {
-    let store = Arc::new(Shown::default());
-    let refuses = Queue {
+    let store = Arc::new(FakeCanaryStore::default());
+    let refuses = FakeQueue {
         refuses: true,
-        ..Queue::default()
+        ..FakeQueue::default()
     };
     try_one(&store, refuses, "before").await;
     assert_eq!(*store.holder.lock().unwrap(), None);
     // The password was corrected, and the same interval gets its canary.
-    try_one(&store, Queue::default(), "after").await;
+    try_one(&store, FakeQueue::default(), "after").await;
     let holder = store.holder.lock().unwrap().clone();
     assert_eq!(holder.as_deref(), Some("after"), "no other one is sent");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_canary_whose_end_is_noted_late_is_dated_as_it_was_shown() {
-    let store = Arc::new(Shown::default());
-    try_one(&store, Queue::default(), "mine").await;
+    let store = Arc::new(FakeCanaryStore::default());
+    try_one(&store, FakeQueue::default(), "mine").await;
     let acts = store.acts.lock().unwrap();
     let told: Vec<_> = acts.iter().map(|act| (act.at, act.by.as_str())).collect();
     assert_eq!(told, [(after(-20_000), CANARY_CLOSER)]);

@@ -9,14 +9,14 @@ use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 
 use super::super::*;
-use crate::port::{SourceError, Unsettled};
+use crate::port::{SettleError, SourceError};
 
 pub(super) const HOLD: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(super) struct FakeSource {
     pub(super) messages: Mutex<VecDeque<Message>>,
-    pub(super) settled: Mutex<Vec<Settled>>,
+    pub(super) settled: Mutex<Vec<Settlement>>,
     pub(super) extended: Mutex<Vec<(Duration, usize)>>,
     pub(super) refuses: bool,
     pub(super) began: Mutex<Option<Instant>>,
@@ -39,9 +39,9 @@ impl FakeSource {
         }
     }
 
-    pub(super) fn fates(&self) -> Vec<Fate> {
+    pub(super) fn fates(&self) -> Vec<Disposition> {
         let settled = self.settled.lock().unwrap();
-        settled.iter().map(|one| one.fate).collect()
+        settled.iter().map(|one| one.disposition).collect()
     }
 }
 
@@ -59,22 +59,22 @@ impl Source for FakeSource {
         Ok((!batch.is_empty()).then_some(batch))
     }
 
-    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+    async fn settle(&self, settled: &[Settlement]) -> Vec<SettleError> {
         self.settled.lock().unwrap().extend_from_slice(settled);
         let refused = settled.iter().filter(|_| self.refuses);
         refused
-            .map(|one| Unsettled {
+            .map(|one| SettleError {
                 id: one.id.clone(),
                 why: "the handle has expired".to_owned(),
             })
             .collect()
     }
 
-    fn hold(&self) -> Option<Duration> {
+    fn visibility_timeout(&self) -> Option<Duration> {
         Some(HOLD)
     }
 
-    async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
+    async fn extend(&self, ids: &[String]) -> Vec<SettleError> {
         let began = self.began.lock().unwrap().unwrap();
         let mut extended = self.extended.lock().unwrap();
         extended.push((began.elapsed(), ids.len()));
@@ -100,7 +100,7 @@ pub(super) struct FakeInbox {
 
 #[async_trait]
 impl Inbox for FakeInbox {
-    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<AcceptedAlert>, StoreError> {
         let number = {
             let mut tries = self.tries.lock().unwrap();
             *tries += 1;
@@ -125,7 +125,7 @@ impl Inbox for FakeInbox {
             });
         }
         self.batches.lock().unwrap().push(batch.len());
-        let accepted = batch.iter().enumerate().map(|(at, arrival)| Accepted {
+        let accepted = batch.iter().enumerate().map(|(at, arrival)| AcceptedAlert {
             case_id: None,
             key: arrival.alert.key.to_string(),
             title: arrival.alert.title.clone(),
@@ -138,9 +138,9 @@ impl Inbox for FakeInbox {
     }
 }
 
-pub(super) struct Noon;
+pub(super) struct NoonClock;
 
-impl Clock for Noon {
+impl Clock for NoonClock {
     fn now(&self) -> DateTime<Utc> {
         "2026-11-20T12:00:00Z".parse().unwrap()
     }
@@ -148,22 +148,22 @@ impl Clock for Noon {
 
 /// Clock that counts its calls: one for each batch that is read.
 #[derive(Default)]
-pub(super) struct Asked(pub(super) AtomicUsize);
+pub(super) struct CountingClock(pub(super) AtomicUsize);
 
-impl Clock for Asked {
+impl Clock for CountingClock {
     fn now(&self) -> DateTime<Utc> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Noon.now()
+        NoonClock.now()
     }
 }
 
 /// Outcomes under which messages were counted.
 #[derive(Default)]
-pub(super) struct Counted(pub(super) Mutex<Vec<&'static str>>);
+pub(super) struct IntakeMeter(pub(super) Mutex<Vec<&'static str>>);
 
-impl Meter for Counted {
-    fn count(&self, measure: &Measure) {
-        if let Measure::Message { outcome, .. } = measure {
+impl Meter for IntakeMeter {
+    fn count(&self, measure: &Measurement) {
+        if let Measurement::Message { outcome, .. } = measure {
             self.0.lock().unwrap().push(outcome);
         }
     }

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Mutex;
 
-use super::super::proxy::{Mode, Proxy};
+use super::super::proxy::{Proxy, ProxyMode};
 use super::super::{ack, numbered, settled, until_down};
 use super::node::{Node, ctl};
 use super::*;
-use nightshift_pipeline::port::{Fate, Outgoing};
+use nightshift_pipeline::port::{Disposition, OutgoingMessage};
 
 /// Returns the address of a URL, and the URL through a proxy.
 fn through(url: &str, proxy: SocketAddr) -> String {
@@ -78,12 +78,12 @@ async fn f08_closed_connections_are_made_again_and_nothing_is_lost() {
     };
     timeout(BOUND, noticing).await.expect("the source notices");
     // The connection of these messages has ended, so the settlement is too late.
-    let late = settled(&first[5..10], Fate::Committed);
+    let late = settled(&first[5..10], Disposition::Ack);
     assert_eq!(source.settle(&late).await.len(), 5);
     let mut seen: std::collections::BTreeSet<String> = texts(&first[..5]).into_iter().collect();
     while seen.len() < 50 {
         let messages = receive(&*source, 1).await;
-        source.settle(&settled(&messages, Fate::Committed)).await;
+        source.settle(&settled(&messages, Disposition::Ack)).await;
         seen.extend(texts(&messages));
     }
     assert_eq!(source.ready(), Ok(()));
@@ -124,11 +124,11 @@ async fn f11_a_silent_network_is_noticed_by_heartbeats_and_intake_goes_on() {
     let source = queue.source_at(&url, "heartbeat_secs = 1").await;
     queue.publish(numbered(0..3), &[]).await;
     let first = receive(&*source, 3).await;
-    for mode in [Mode::Swallow, Mode::Cut] {
+    for mode in [ProxyMode::Swallow, ProxyMode::Cut] {
         proxy.set(mode);
         let why = until_down(&*source).await;
         assert!(!why.is_empty());
-        proxy.set(Mode::Carry);
+        proxy.set(ProxyMode::Carry);
         let again = receive(&*source, 3).await;
         assert_eq!(texts(&again), texts(&first), "after {mode:?}");
         assert_eq!(source.ready(), Ok(()));
@@ -142,7 +142,7 @@ async fn f33_a_changed_password_counts_at_the_next_connect() {
     };
     let password = Arc::new(Mutex::new("wrong"));
     let file = Arc::clone(&password);
-    let secrets: Secrets = Arc::new(move |text| match text {
+    let secrets: SecretResolver = Arc::new(move |text| match text {
         "file:password" => Ok(SecretString::from(format!("{}\n", file.lock().unwrap()))),
         "env:NOTHING" => Err("NOTHING is not set".to_owned()),
         other => Ok(SecretString::from(other.to_owned())),
@@ -229,7 +229,7 @@ async fn what_we_put_into_a_queue_that_is_gone_comes_back() {
     };
     let publisher = queue.publisher().await.unwrap();
     queue.delete().await;
-    let outgoing = Outgoing {
+    let outgoing = OutgoingMessage {
         id: "nightshift-canary-1".to_owned(),
         bytes: b"{}".to_vec(),
     };
@@ -252,7 +252,7 @@ async fn a_queue_that_we_make_drops_nothing_however_often_it_was_delivered() {
     for _ in 0..30 {
         let came = receive(&*source, 1).await;
         assert_eq!(texts(&came), ["again and again"]);
-        source.settle(&settled(&came, Fate::Back)).await;
+        source.settle(&settled(&came, Disposition::Nack)).await;
     }
     queue.delete().await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::fake_sqs::{Answer, FakeSqs, SILENCE, message};
+use super::super::fake_sqs::{FakeAnswer, FakeSqs, SILENCE, message};
 use super::super::{BOUND, until_down};
 use super::*;
 
@@ -15,8 +15,8 @@ const QUEUE: &str = "https://sqs.eu-west-1.amazonaws.com/111122223333/alerts";
 /// Starts an endpoint that delivers these messages once and then none; `other` answers all other calls.
 async fn fake(
     messages: Vec<Value>,
-    other: impl Fn(&str, &Value, usize) -> Answer + Send + Sync + 'static,
-) -> (FakeSqs, Sqs) {
+    other: impl Fn(&str, &Value, usize) -> FakeAnswer + Send + Sync + 'static,
+) -> (FakeSqs, SqsSource) {
     let fake = FakeSqs::answering(move |action, input, before| match action {
         "ReceiveMessage" if before == 0 => Some((200, json!({"Messages": messages}))),
         "ReceiveMessage" => Some((200, json!({}))),
@@ -40,7 +40,7 @@ fn handles(calls: &[Value]) -> Vec<Vec<String>> {
 }
 
 /// Returns a batch answer in which every entry succeeds except those with an error for their handle.
-fn but(input: &Value, errors: &HashMap<&str, (&str, bool)>) -> Answer {
+fn but(input: &Value, errors: &HashMap<&str, (&str, bool)>) -> FakeAnswer {
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for entry in input["Entries"].as_array().unwrap() {
         match errors.get(entry["ReceiptHandle"].as_str().unwrap()) {
@@ -91,7 +91,7 @@ async fn f13_an_expired_handle_is_told_and_not_tried_again() {
     })
     .await;
     let came = receive(&source, 2).await;
-    let failed = source.settle(&settled(&came, Fate::Committed)).await;
+    let failed = source.settle(&settled(&came, Disposition::Ack)).await;
     assert_eq!(failed.len(), 1);
     assert_eq!(
         (failed[0].id.as_str(), failed[0].why.as_str()),
@@ -107,7 +107,7 @@ async fn f13_entries_that_never_work_are_told_after_some_tries() {
     })
     .await;
     let came = receive(&source, 1).await;
-    let failed = source.settle(&settled(&came, Fate::Back)).await;
+    let failed = source.settle(&settled(&came, Disposition::Nack)).await;
     assert_eq!(failed.len(), 1);
     let asked = fake.asked("ChangeMessageVisibilityBatch");
     assert_eq!(asked.len(), 6);
@@ -274,7 +274,7 @@ async fn f13_a_pointer_in_a_notification_is_followed_when_its_payload_is_back() 
         "as it stands: one dead letter"
     );
     // `nightshift dead-letters retry` does the same.
-    let payload = || async { source.payload(&came[0].bytes).await.unwrap() };
+    let payload = || async { source.fetch_payload(&came[0].bytes).await.unwrap() };
     let gone = "its payload is not there (any more)".to_owned();
     assert_eq!(payload().await, Err(gone));
     is_back.store(true, Ordering::SeqCst);
@@ -286,7 +286,7 @@ async fn f13_a_pointer_in_a_notification_is_followed_when_its_payload_is_back() 
 async fn beside_a_hung_bucket(
     hangs: &Arc<AtomicBool>,
     messages: impl Fn(usize) -> Vec<Value> + Send + Sync + 'static,
-) -> (FakeSqs, Sqs) {
+) -> (FakeSqs, SqsSource) {
     let hangs = Arc::clone(hangs);
     let fake = FakeSqs::answering(move |action, input, before| match action {
         "ReceiveMessage" => Some((200, json!({"Messages": messages(before)}))),
@@ -375,7 +375,7 @@ async fn f33_keys_of_a_profile_that_were_changed_are_used() {
         loader.load().boxed()
     };
     let config = config(&fake.url, QUEUE, "");
-    let source = Sqs::loading(config, load).await.unwrap();
+    let source = SqsSource::with_loader(config, load).await.unwrap();
     let came = receive(&source, 1).await;
     fake.take_only("NEW");
     write("NEW");

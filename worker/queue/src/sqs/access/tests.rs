@@ -21,18 +21,20 @@ async fn f33_credentials_are_read_again_at_most_twice_a_minute() {
     };
     let config = "name = 'sqs'\nqueue_url = 'https://sqs.eu-west-1.amazonaws.com/1/q'";
     let config = toml::from_str(config).unwrap();
-    let access = Access::loading(&config, Arc::new(load)).await.unwrap();
+    let access = ClientAccess::with_loader(&config, Arc::new(load))
+        .await
+        .unwrap();
     // The object store keeps these credentials.
     let credentials = access.credentials().unwrap();
     let key = async || {
-        let found = credentials.now().provide_credentials().await.unwrap();
+        let found = credentials.current().provide_credentials().await.unwrap();
         found.access_key_id().to_owned()
     };
     assert_eq!(key().await, "key 0");
     let several = tokio::join!(access.renew(), access.renew(), access.renew());
     assert_eq!(several, (true, false, false), "polls run side by side");
     assert_eq!(key().await, "key 1");
-    tokio::time::advance(PAUSE - Duration::from_secs(1)).await;
+    tokio::time::advance(RENEW_INTERVAL - Duration::from_secs(1)).await;
     assert!(!access.renew().await);
     tokio::time::advance(Duration::from_secs(1)).await;
     assert!(access.renew().await);

@@ -2,9 +2,9 @@
 //! comments made inert.
 
 use nightshift_alert::text::single_line;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::super::{mark, ticket};
@@ -27,7 +27,7 @@ pub(super) const OURS: &str = "ai-triage";
 pub(super) fn label(report: &Report) -> Result<String, DeliveryError> {
     let label = mark::label(report)?;
     if label.len() > LABEL {
-        return Err(DeliveryError::Never {
+        return Err(DeliveryError::Permanent {
             what: format!("the case id {:?} is too long for a label", report.case_id),
         });
     }
@@ -35,7 +35,10 @@ pub(super) fn label(report: &Report) -> Result<String, DeliveryError> {
 }
 
 /// Builds the request that makes an issue (`POST /repos/{owner}/{repo}/issues`).
-pub(super) fn issue(showing: &Showing, config: &GitHubConfig) -> Result<Value, DeliveryError> {
+pub(super) fn issue(
+    showing: &DeliveryPayload,
+    config: &GitHubConfig,
+) -> Result<Value, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
     let title = header(report, config.language, TITLE);
@@ -51,7 +54,10 @@ pub(super) fn issue(showing: &Showing, config: &GitHubConfig) -> Result<Value, D
 }
 
 /// Builds the comment for a later report.
-pub(super) fn comment(showing: &Showing, config: &GitHubConfig) -> Result<String, DeliveryError> {
+pub(super) fn comment(
+    showing: &DeliveryPayload,
+    config: &GitHubConfig,
+) -> Result<String, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
     let change = ticket::change(showing, config.language);

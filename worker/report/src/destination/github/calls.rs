@@ -6,8 +6,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::super::http::Answer;
-use super::super::rest::{Call, Rest, Vendor, list, reset, text};
-use super::super::tracker::Told;
+use super::super::rest::{Call, RestClient, Vendor, list, reset, text};
+use super::super::tracker::TicketContents;
 use super::body;
 use super::config::split;
 
@@ -83,7 +83,7 @@ fn limited_by(body: &Value) -> Option<u64> {
 
 /// Finds the oldest issue with this label, open or closed.
 pub(super) async fn search(
-    rest: &Rest,
+    rest: &RestClient,
     repo: &str,
     label: &str,
 ) -> Result<Option<String>, DeliveryError> {
@@ -108,7 +108,11 @@ fn has_label(issue: &Value, label: &str) -> bool {
 }
 
 /// Creates the label of a case if it does not exist.
-pub(super) async fn make_label(rest: &Rest, repo: &str, label: &str) -> Result<(), DeliveryError> {
+pub(super) async fn make_label(
+    rest: &RestClient,
+    repo: &str,
+    label: &str,
+) -> Result<(), DeliveryError> {
     let (owner, name) = parts(repo)?;
     let path = ["repos", owner, name, "labels"];
     let body = json!({ "name": label, "color": "5a5f73", "description": "The case of this issue in Nightshift" });
@@ -122,14 +126,14 @@ pub(super) async fn make_label(rest: &Rest, repo: &str, label: &str) -> Result<(
 }
 
 pub(super) async fn create(
-    rest: &Rest,
+    rest: &RestClient,
     repo: &str,
     issue: &Value,
 ) -> Result<String, DeliveryError> {
     let (owner, name) = parts(repo)?;
     let path = ["repos", owner, name, "issues"];
     let made = rest.call(Call::add(&path, issue)).await?;
-    number(&made).ok_or_else(|| DeliveryError::Unclear {
+    number(&made).ok_or_else(|| DeliveryError::Ambiguous {
         what: format!(
             "{} made an issue and does not say which",
             rest.caller.host()
@@ -142,20 +146,20 @@ fn number(issue: &Value) -> Option<String> {
 }
 
 fn parts(repo: &str) -> Result<(&str, &str), DeliveryError> {
-    split(repo).ok_or_else(|| DeliveryError::Never {
+    split(repo).ok_or_else(|| DeliveryError::Permanent {
         what: format!("`repo` {repo:?} is no repository: write owner/name"),
     })
 }
 
 /// One issue of a repository.
-pub(super) struct Issue<'a> {
-    rest: &'a Rest,
+pub(super) struct GitHubIssue<'a> {
+    rest: &'a RestClient,
     path: [&'a str; 5],
 }
 
-impl<'a> Issue<'a> {
+impl<'a> GitHubIssue<'a> {
     pub(super) fn new(
-        rest: &'a Rest,
+        rest: &'a RestClient,
         repo: &'a str,
         number: &'a str,
     ) -> Result<Self, DeliveryError> {
@@ -170,13 +174,13 @@ impl<'a> Issue<'a> {
     }
 
     /// Reads the issue and its comments. Returns `None` when it belongs to another case or to nobody.
-    pub(super) async fn told(&self, label: &str) -> Result<Option<Told>, DeliveryError> {
+    pub(super) async fn told(&self, label: &str) -> Result<Option<TicketContents>, DeliveryError> {
         let issue = self.rest.call(Call::get(&self.path, &[])).await?;
         if !has_label(&issue, label) {
             return Ok(None);
         }
         let said = |of: &Value| text(of, "/body").map(str::to_owned);
-        let mut told = Told {
+        let mut told = TicketContents {
             texts: said(&issue).into_iter().collect(),
             keeps: body::keeps,
             is_done: text(&issue, "/state") != Some("open"),

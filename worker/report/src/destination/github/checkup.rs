@@ -3,7 +3,7 @@
 //! fine-grained token with Metadata alone can read the repository as well. Only a real issue shows what the token may
 //! write.
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use serde_json::Value;
 
 use super::super::rest::Call;
@@ -11,8 +11,8 @@ use super::GitHubDestination;
 use super::config::split;
 
 impl GitHubDestination {
-    pub(super) async fn look_round(&self) -> Checkup {
-        let mut checkup = Checkup::default();
+    pub(super) async fn look_round(&self) -> HealthReport {
+        let mut checkup = HealthReport::default();
         let repo = self.config.repo.as_str();
         let Some((owner, name)) = split(repo) else {
             return checkup;
@@ -21,12 +21,14 @@ impl GitHubDestination {
         let Some(told) = self.rest.look(Call::get(&path, &[]), &mut checkup).await else {
             return checkup;
         };
-        checkup.saw(format!("repository {repo}"));
+        checkup.add_observation(format!("repository {repo}"));
         if takes_issues(&told, repo, &mut checkup) {
             let issues = ["repos", owner, name, "issues"];
             let one = Call::get(&issues, &[("per_page", "1")]);
             if self.rest.look(one, &mut checkup).await.is_some() {
-                checkup.saw("the token reads its issues; that it writes them is not tried");
+                checkup.add_observation(
+                    "the token reads its issues; that it writes them is not tried",
+                );
             }
         }
         let is = |at: &str| told.pointer(at).and_then(Value::as_bool);
@@ -37,7 +39,7 @@ impl GitHubDestination {
             "/permissions/admin",
         ];
         if told.get("permissions").is_some() && !rights.iter().any(|at| is(at) == Some(true)) {
-            checkup.error(
+            checkup.add_error(
                 "destination.scope",
                 format!("the token may not set labels in {repo}"),
                 "an issue is found again by its label: without one, none is made",
@@ -45,7 +47,7 @@ impl GitHubDestination {
             );
         }
         if is("/private") == Some(false) {
-            checkup.warning(
+            checkup.add_warning(
                 "destination.public",
                 format!("{repo} is public"),
                 "reports say what is weak and what was reached; everybody can read them there",
@@ -57,11 +59,11 @@ impl GitHubDestination {
 }
 
 /// Checks whether the repository accepts issues at all.
-fn takes_issues(told: &Value, repo: &str, checkup: &mut Checkup) -> bool {
+fn takes_issues(told: &Value, repo: &str, checkup: &mut HealthReport) -> bool {
     let is = |at: &str| told.pointer(at).and_then(Value::as_bool);
     let takes = is("/archived") != Some(true) && is("/has_issues") != Some(false);
     if !takes {
-        checkup.error(
+        checkup.add_error(
             "destination.no_issues",
             format!("{repo} takes no issues: it is archived, or they are switched off"),
             "no issue can be made",

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::super::http::{Access, DestinationError};
+use super::super::http::{DestinationError, HttpOptions};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
@@ -17,7 +17,7 @@ pub struct GitHubConfig {
     /// `https://api.github.com`, or `https://<host>/api/v3` of an Enterprise Server.
     pub url: String,
     /// Network access to the API.
-    pub access: Access,
+    pub access: HttpOptions,
     /// `owner/name`. The repository should be private, because reports name weaknesses.
     pub repo: String,
     /// Further labels of each issue.
@@ -35,7 +35,7 @@ impl Default for GitHubConfig {
         Self {
             name: String::new(),
             url: GITHUB.into(),
-            access: Access::default(),
+            access: HttpOptions::default(),
             repo: String::new(),
             labels: Vec::new(),
             policy: TicketPolicy::default(),

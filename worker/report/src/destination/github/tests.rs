@@ -3,12 +3,12 @@
 
 mod looks;
 
-use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::case_workflow::CaseActionKind;
 use nightshift_pipeline::port::{DeliveryError, Destination as _};
 
 use super::super::fake::Fake;
 use super::super::inert::{has_no_secret, links};
-use super::super::trial::{self, Kill, Standing, Trial, acted, again, case, refusal, secret};
+use super::super::trial::{self, FrozenClock, Kill, Trial, acted, again, case, refusal, secret};
 use super::world::{Limit, Repo};
 use super::*;
 
@@ -23,7 +23,7 @@ fn config(url: &str) -> GitHubConfig {
 }
 
 fn to(config: GitHubConfig) -> GitHubDestination {
-    GitHubDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap()
+    GitHubDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap()
 }
 
 async fn repo() -> (Fake<Repo>, GitHubDestination) {
@@ -91,7 +91,7 @@ async fn limits_are_waited_out_though_they_look_like_refusals() {
     for (limit, wanted) in [(Limit::Primary, 90), (Limit::Secondary, 60)] {
         fake.with(|repo| repo.limit = limit);
         let error = to.deliver(&case("k3f9-busy-busy")).await.unwrap_err();
-        let DeliveryError::Later { after_secs, .. } = error else {
+        let DeliveryError::Transient { after_secs, .. } = error else {
             panic!("{error:?}");
         };
         assert_eq!(after_secs, Some(wanted), "{limit:?}");
@@ -103,9 +103,12 @@ async fn an_issue_is_closed_for_the_reason_that_people_give() {
     let (fake, to) = repo().await;
     let verdict = nightshift_engine::conclusion::Verdict::FalsePositive;
     let mut reasons = Vec::new();
-    for (at, kind) in [ActKind::Closed, ActKind::Disagreed { verdict }]
-        .into_iter()
-        .enumerate()
+    for (at, kind) in [
+        CaseActionKind::Closed,
+        CaseActionKind::Disagreed { verdict },
+    ]
+    .into_iter()
+    .enumerate()
     {
         let first = case(&format!("k3f9-x2mq-{at}"));
         let mut trial = Trial::default();

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::fake::{Ask, Say, World};
+use super::super::fake::{FakeRequest, FakeResponse, World};
 use super::super::trial::{Ticket, Tickets};
 use super::body::{BODY, LABEL, TITLE};
 
-pub(crate) struct Issue {
+pub(crate) struct FakeGitHubIssue {
     number: usize,
     pub(crate) title: String,
     body: String,
@@ -27,7 +27,7 @@ pub(crate) enum Limit {
 }
 
 pub(crate) struct Repo {
-    pub(crate) issues: Vec<Issue>,
+    pub(crate) issues: Vec<FakeGitHubIssue>,
     labels: Vec<String>,
     pub(crate) may_label: bool,
     pub(crate) has_issues: bool,
@@ -47,7 +47,7 @@ impl Repo {
         }
     }
 
-    fn list(&self, ask: &Ask) -> Say {
+    fn list(&self, ask: &FakeRequest) -> FakeResponse {
         assert_eq!(ask.q("state"), "all", "closed ones count too");
         let wanted = ask.q("labels");
         // Pull requests appear as issues in this list.
@@ -57,11 +57,11 @@ impl Repo {
             .issues
             .iter()
             .filter(|one| one.labels.iter().any(|own| own == wanted));
-        found.extend(with.map(Issue::read));
-        Say::of(200, json!(found))
+        found.extend(with.map(FakeGitHubIssue::read));
+        FakeResponse::new(200, json!(found))
     }
 
-    fn label(&mut self, body: &Value) -> Say {
+    fn label(&mut self, body: &Value) -> FakeResponse {
         let name = body["name"].as_str().unwrap().to_owned();
         if !self.may_label {
             return message(403, "Resource not accessible by personal access token");
@@ -72,16 +72,16 @@ impl Repo {
             return invalid("Label", "name", "is too long");
         }
         if self.labels.contains(&name) {
-            return Say::of(
+            return FakeResponse::new(
                 422,
                 json!({ "message": "Validation Failed", "errors": [{ "resource": "Label", "code": "already_exists", "field": "name" }] }),
             );
         }
         self.labels.push(name);
-        Say::of(201, json!({}))
+        FakeResponse::new(201, json!({}))
     }
 
-    fn create(&mut self, body: &Value) -> Say {
+    fn create(&mut self, body: &Value) -> FakeResponse {
         let title = body["title"].as_str().unwrap().to_owned();
         if title.is_empty() || title.chars().count() > TITLE {
             return invalid(
@@ -101,7 +101,7 @@ impl Repo {
         let labels = body["labels"].as_array().unwrap().iter();
         let labels = labels.map(|label| label.as_str().unwrap().to_owned());
         let number = self.issues.len() + 1;
-        self.issues.push(Issue {
+        self.issues.push(FakeGitHubIssue {
             number,
             title,
             body: text,
@@ -110,11 +110,11 @@ impl Repo {
             comments: Vec::new(),
             state: None,
         });
-        Say::of(201, json!({ "number": number }))
+        FakeResponse::new(201, json!({ "number": number }))
     }
 }
 
-impl Issue {
+impl FakeGitHubIssue {
     fn read(&self) -> Value {
         let labels: Vec<Value> = self
             .labels
@@ -129,9 +129,9 @@ impl Issue {
         json!({ "number": self.number, "labels": labels, "state": state, "body": self.body })
     }
 
-    fn answer(&mut self, ask: &Ask, rest: &[&str]) -> Say {
+    fn answer(&mut self, ask: &FakeRequest, rest: &[&str]) -> FakeResponse {
         match (ask.method.as_str(), rest) {
-            ("GET", []) => Say::of(200, self.read()),
+            ("GET", []) => FakeResponse::new(200, self.read()),
             ("PATCH", []) => {
                 let reason = ask.body["state_reason"].as_str().unwrap();
                 self.state = match ask.body["state"].as_str() {
@@ -139,7 +139,7 @@ impl Issue {
                     Some("open") if reason == "reopened" => None,
                     other => panic!("{other:?}"),
                 };
-                Say::of(200, self.read())
+                FakeResponse::new(200, self.read())
             }
             ("GET", ["comments"]) => {
                 let number = |name: &str| ask.q(name).parse::<usize>().unwrap();
@@ -150,7 +150,7 @@ impl Issue {
                     .skip((number("page") - 1) * most)
                     .take(most);
                 let page: Vec<Value> = page.map(|body| json!({ "body": body })).collect();
-                Say::of(200, json!(page))
+                FakeResponse::new(200, json!(page))
             }
             ("POST", ["comments"]) => {
                 let body = ask.body["body"].as_str().unwrap();
@@ -158,27 +158,27 @@ impl Issue {
                     return invalid("IssueComment", "body", "body is too long");
                 }
                 self.comments.push(body.to_owned());
-                Say::of(201, json!({ "id": 1 }))
+                FakeResponse::new(201, json!({ "id": 1 }))
             }
             _ => message(404, "Not Found"),
         }
     }
 }
 
-fn message(status: u16, what: &str) -> Say {
-    Say::of(status, json!({ "message": what, "documentation_url": "x" }))
+fn message(status: u16, what: &str) -> FakeResponse {
+    FakeResponse::new(status, json!({ "message": what, "documentation_url": "x" }))
 }
 
-fn invalid(resource: &str, field: &str, what: &str) -> Say {
+fn invalid(resource: &str, field: &str, what: &str) -> FakeResponse {
     let error = json!({ "resource": resource, "code": "custom", "field": field, "message": what });
-    Say::of(
+    FakeResponse::new(
         422,
         json!({ "message": "Validation Failed", "errors": [error] }),
     )
 }
 
 impl World for Repo {
-    fn answer(&mut self, ask: &Ask, _: u64) -> Say {
+    fn answer(&mut self, ask: &FakeRequest, _: u64) -> FakeResponse {
         assert!(
             ask.header("user-agent").starts_with("nightshift/"),
             "GitHub wants one"
@@ -195,7 +195,7 @@ impl World for Repo {
                     ("x-ratelimit-remaining", "0".to_owned()),
                     ("x-ratelimit-reset", "1795144530".to_owned()),
                 ];
-                return Say(
+                return FakeResponse(
                     403,
                     json!({ "message": "API rate limit exceeded" }),
                     headers,
@@ -220,7 +220,7 @@ impl World for Repo {
             ("GET", ["repos", "acme", "soc", "issues"]) => self.list(ask),
             ("POST", ["repos", "acme", "soc", "issues"]) => self.create(&ask.body),
             (_, ["repos", "acme", "soc", "issues", number, rest @ ..]) => {
-                let is_it = |one: &&mut Issue| one.number.to_string() == *number;
+                let is_it = |one: &&mut FakeGitHubIssue| one.number.to_string() == *number;
                 match self.issues.iter_mut().find(is_it) {
                     Some(issue) => issue.answer(ask, rest),
                     None => message(404, "Not Found"),
@@ -232,7 +232,7 @@ impl World for Repo {
 }
 
 impl Tickets for Repo {
-    fn of(&self, case: &str) -> Vec<Ticket> {
+    fn tickets_of(&self, case: &str) -> Vec<Ticket> {
         let label = format!("nightshift-{case}");
         let of_case = self.issues.iter().filter(|one| one.labels.contains(&label));
         of_case

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nightshift_engine::reach::is_loopback;
+use nightshift_engine::hosts::is_loopback;
 use reqwest::{Certificate, Client, Proxy, redirect, retry};
 use url::Url;
 
@@ -17,7 +17,7 @@ const WHOLE: Duration = Duration::from_secs(30);
 
 /// The keys that all network destinations share.
 #[derive(Clone, Default)]
-pub struct Access {
+pub struct HttpOptions {
     /// Whether plain http to other machines is allowed.
     pub allow_private: bool,
     /// PEM file of certificate authorities that are trusted beside those of the system.
@@ -26,7 +26,7 @@ pub struct Access {
     pub proxy: Option<String>,
 }
 
-impl Access {
+impl HttpOptions {
     /// Parses the address of this key and returns it if it may be called.
     ///
     /// # Errors

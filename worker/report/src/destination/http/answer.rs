@@ -2,8 +2,8 @@
 //! untrusted: it is read up to a bound, redacted, and shown on one line.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::text::{cut, redact, single_line, strip_hidden};
-use nightshift_engine::causes::and_causes;
+use nightshift_alert::text::{redact, single_line, strip_hidden, truncate};
+use nightshift_engine::error_chain::append_error_chain;
 use nightshift_pipeline::port::DeliveryError;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
@@ -102,9 +102,11 @@ impl Answer {
             _ => false,
         };
         match (is_turned_away, status.is_server_error(), repeat) {
-            (true, ..) | (_, true, Repeat::Harmless) => DeliveryError::Later { what, after_secs },
-            (false, true, Repeat::Doubles) => DeliveryError::Unclear { what },
-            (false, false, _) => DeliveryError::Never { what },
+            (true, ..) | (_, true, Repeat::Harmless) => {
+                DeliveryError::Transient { what, after_secs }
+            }
+            (false, true, Repeat::Doubles) => DeliveryError::Ambiguous { what },
+            (false, false, _) => DeliveryError::Permanent { what },
         }
     }
 
@@ -131,7 +133,7 @@ pub(super) fn lost(host: &str, error: &reqwest::Error, repeat: Repeat) -> Delive
     } else {
         "the connection broke to"
     };
-    let words = and_causes(format!("{how} {host}"), error);
+    let words = append_error_chain(format!("{how} {host}"), error);
     let never_left = error.is_connect() || error.is_builder();
     let repeat = if never_left { Repeat::Harmless } else { repeat };
     unknown(clean(&words), repeat)
@@ -139,8 +141,8 @@ pub(super) fn lost(host: &str, error: &reqwest::Error, repeat: Repeat) -> Delive
 
 const fn unknown(what: String, repeat: Repeat) -> DeliveryError {
     match repeat {
-        Repeat::Doubles => DeliveryError::Unclear { what },
-        Repeat::Harmless => DeliveryError::Later {
+        Repeat::Doubles => DeliveryError::Ambiguous { what },
+        Repeat::Harmless => DeliveryError::Transient {
             what,
             after_secs: None,
         },
@@ -152,7 +154,7 @@ pub(crate) fn clean(words: &str) -> String {
     let (words, _) = strip_hidden(words);
     let (words, _) = redact(&words);
     let line = single_line(&words);
-    cut(line.trim(), MOST_CHARS).into_owned()
+    truncate(line.trim(), MOST_CHARS).into_owned()
 }
 
 /// Returns the seconds to wait: a number, or a date (RFC 9110 §10.2.3) compared with the answer's own `date`, else

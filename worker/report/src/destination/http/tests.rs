@@ -7,15 +7,15 @@ use super::*;
 use crate::destination::webhook::{Stub, say};
 use crate::fixture;
 
-struct At;
+struct FixtureClock;
 
-impl Clock for At {
+impl Clock for FixtureClock {
     fn now(&self) -> DateTime<Utc> {
         fixture::now()
     }
 }
 
-fn check(url: &str, access: &Access) -> Result<Url, DestinationError> {
+fn check(url: &str, access: &HttpOptions) -> Result<Url, DestinationError> {
     access.check("hook", "url", url)
 }
 
@@ -28,7 +28,7 @@ fn plain_http_goes_to_this_machine_only_unless_it_is_allowed() {
         "http://localhost:8080/",
         "http://[::1]:8080/",
     ] {
-        assert!(check(fits, &Access::default()).is_ok(), "{fits}");
+        assert!(check(fits, &HttpOptions::default()).is_ok(), "{fits}");
     }
     for plain in [
         "http://soar.example.com/",
@@ -37,7 +37,7 @@ fn plain_http_goes_to_this_machine_only_unless_it_is_allowed() {
         "http://localhost.example.com/",
         "http://[::ffff:127.0.0.1]/",
     ] {
-        let mut access = Access::default();
+        let mut access = HttpOptions::default();
         let error = check(plain, &access).unwrap_err().to_string();
         assert!(error.contains("allow_private = true"), "{plain}: {error}");
         access.allow_private = true;
@@ -65,10 +65,10 @@ fn what_is_wrong_is_named_and_no_value_that_may_be_a_secret_is_shown() {
             Some(dir.path().join("no.pem")),
         ),
     ] {
-        let access = Access {
+        let access = HttpOptions {
             proxy: proxy.map(str::to_owned),
             ca_file,
-            ..Access::default()
+            ..HttpOptions::default()
         };
         let made = check(url, &access).and_then(|url| access.client("hook", &url));
         said.push(made.unwrap_err().to_string());
@@ -97,7 +97,13 @@ async fn ends(says: &str, repeat: Repeat) -> String {
 
 async fn ends_at(url: &str, repeat: Repeat) -> String {
     let url = Url::parse(url).unwrap();
-    let caller = Caller::new("hook", &url, &Access::default(), Arc::new(At)).unwrap();
+    let caller = Caller::new(
+        "hook",
+        &url,
+        &HttpOptions::default(),
+        Arc::new(FixtureClock),
+    )
+    .unwrap();
     let request = caller.client().post(url).body("{}");
     let ended = match caller.send(request, repeat).await {
         Ok(answer) if answer.status().is_success() => answer.json::<Value>(64).await,
@@ -106,11 +112,11 @@ async fn ends_at(url: &str, repeat: Repeat) -> String {
     };
     match ended {
         Ok(_) => "taken",
-        Err(DeliveryError::Later { .. }) => "later",
-        Err(DeliveryError::Unclear { .. }) => "unclear",
-        Err(DeliveryError::Never { .. }) => "never",
-        Err(DeliveryError::Partly { .. }) => "partly",
-        Err(DeliveryError::Settling { .. }) => "settling",
+        Err(DeliveryError::Transient { .. }) => "later",
+        Err(DeliveryError::Ambiguous { .. }) => "unclear",
+        Err(DeliveryError::Permanent { .. }) => "never",
+        Err(DeliveryError::Partial { .. }) => "partly",
+        Err(DeliveryError::NotVisibleYet { .. }) => "settling",
     }
     .to_owned()
 }
@@ -149,7 +155,7 @@ async fn what_may_have_been_done_is_unclear_where_doubles_show() {
 #[test]
 fn a_secret_is_read_when_it_is_used_and_never_shown() {
     let url = Url::parse("https://example.com").unwrap();
-    let caller = Caller::new("soc", &url, &Access::default(), Arc::new(At)).unwrap();
+    let caller = Caller::new("soc", &url, &HttpOptions::default(), Arc::new(FixtureClock)).unwrap();
     let of = |text: &'static str| -> SecretSource { Arc::new(move || Ok(text.into())) };
     let read = caller.secret("token", &of(" xoxb-1 \n")).unwrap();
     assert_eq!(read.expose_secret(), "xoxb-1");
@@ -159,7 +165,7 @@ fn a_secret_is_read_when_it_is_used_and_never_shown() {
         ("hüsh", "no header"),
     ] {
         let error = caller.secret("token", &of(wrong)).unwrap_err();
-        assert!(matches!(error, DeliveryError::Later { .. }));
+        assert!(matches!(error, DeliveryError::Transient { .. }));
         let what = error.to_string();
         assert!(
             what.starts_with("[[destination]] \"soc\": `token`") && what.contains(says),

@@ -11,14 +11,14 @@ const FRAME: usize = 64;
 
 /// A document being written. After the first part that does not fit, nothing more is added, so only the end is ever
 /// missing.
-pub(super) struct Page {
+pub(super) struct AdfDocument {
     nodes: Vec<Value>,
     left: usize,
     is_full: bool,
     in_list: bool,
 }
 
-impl Page {
+impl AdfDocument {
     /// Creates an empty page of at most this many UTF-16 units of JSON.
     pub(super) fn new(most_units: usize) -> Self {
         Self {
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_page_keeps_its_limit_and_leaves_out_its_end_only() {
         for most in [150, 400, 1_000, 4_000] {
-            let mut page = Page::new(most);
+            let mut page = AdfDocument::new(most);
             for number in 0..40 {
                 page.push([heading("One")]);
                 page.push([paragraph([text(&format!("{number} 👾"))])]);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn bullets_in_a_row_are_one_list() {
-        let mut page = Page::new(10_000);
+        let mut page = AdfDocument::new(10_000);
         page.bullet(vec![paragraph([text("a")])]);
         page.bullet(vec![paragraph([text("b")])]);
         page.push([paragraph([text("c")])]);

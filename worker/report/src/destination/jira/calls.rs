@@ -5,8 +5,8 @@ use nightshift_pipeline::port::DeliveryError;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::super::rest::{Call, Rest, Vendor, list, text};
-use super::super::tracker::Told;
+use super::super::rest::{Call, RestClient, Vendor, list, text};
+use super::super::tracker::TicketContents;
 use super::page::{PROPERTY, verdict_label};
 
 /// Comments per page.
@@ -64,7 +64,7 @@ fn words(body: &Value) -> Option<String> {
 
 /// Finds the oldest issue of this project with this label. Neither value contains anything that JQL reads as syntax.
 pub(super) async fn search(
-    rest: &Rest,
+    rest: &RestClient,
     project: &str,
     label: &str,
 ) -> Result<Option<String>, DeliveryError> {
@@ -87,11 +87,11 @@ pub(super) async fn search(
         .map(str::to_owned))
 }
 
-pub(super) async fn create(rest: &Rest, issue: &Value) -> Result<String, DeliveryError> {
+pub(super) async fn create(rest: &RestClient, issue: &Value) -> Result<String, DeliveryError> {
     let path = ["rest", "api", "3", "issue"];
     let made = rest.call(Call::add(&path, issue)).await?;
     let key = text(&made, "/key").map(str::to_owned);
-    key.ok_or_else(|| DeliveryError::Unclear {
+    key.ok_or_else(|| DeliveryError::Ambiguous {
         what: format!(
             "{} made an issue and does not say which",
             rest.caller.host()
@@ -100,13 +100,13 @@ pub(super) async fn create(rest: &Rest, issue: &Value) -> Result<String, Deliver
 }
 
 /// Reads an issue and its comments. Unlike the search, neither lags.
-pub(super) async fn told(rest: &Rest, key: &str) -> Result<Told, DeliveryError> {
+pub(super) async fn told(rest: &RestClient, key: &str) -> Result<TicketContents, DeliveryError> {
     let path = ["rest", "api", "3", "issue", key];
     let query = [("fields", "status"), ("properties", PROPERTY)];
     let issue = rest.call(Call::get(&path, &query)).await?;
     let category = text(&issue, "/fields/status/statusCategory/key");
     let property = text(&issue, &format!("/properties/{PROPERTY}/told"));
-    let mut told = Told {
+    let mut told = TicketContents {
         texts: property.map(str::to_owned).into_iter().collect(),
         keeps: |text, key| text == key,
         is_done: category == Some("done"),
@@ -142,7 +142,7 @@ fn collect(document: Option<&Value>, texts: &mut Vec<String>) {
 }
 
 pub(super) async fn add_comment(
-    rest: &Rest,
+    rest: &RestClient,
     key: &str,
     comment: &Value,
 ) -> Result<(), DeliveryError> {
@@ -152,7 +152,7 @@ pub(super) async fn add_comment(
 
 /// Replaces the verdict labels of an issue with this one.
 pub(super) async fn set_verdict(
-    rest: &Rest,
+    rest: &RestClient,
     key: &str,
     verdict: Verdict,
 ) -> Result<(), DeliveryError> {
@@ -170,7 +170,7 @@ pub(super) async fn set_verdict(
 
 /// Moves an issue by the transition that has this name or leads to a status of this name.
 pub(super) async fn transition(
-    rest: &Rest,
+    rest: &RestClient,
     key: &str,
     (setting, wanted): (&str, &str),
 ) -> Result<(), DeliveryError> {
@@ -192,7 +192,7 @@ pub(super) async fn transition(
             .iter()
             .filter_map(|one| text(one, "/name"))
             .collect();
-        return Err(DeliveryError::Never {
+        return Err(DeliveryError::Permanent {
             what: format!(
                 "the issue {key} has no transition {wanted:?} from where it stands: set `{setting}` to one of {names:?}, \
                  or give the user Transition issues"

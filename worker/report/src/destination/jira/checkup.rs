@@ -1,7 +1,7 @@
 //! The probe of Jira: the user of the token, the user's permissions in the project, and the issue type. It uses "Get
 //! current user", "Get my permissions" and "Get create metadata issue types for a project" of the REST API.
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 
 use super::super::rest::{Call, list, text};
 use super::JiraDestination;
@@ -17,22 +17,22 @@ const NEEDED: [&str; 4] = [
 const MOVES: &str = "TRANSITION_ISSUES";
 
 impl JiraDestination {
-    pub(super) async fn look_round(&self) -> Checkup {
-        let mut checkup = Checkup::default();
+    pub(super) async fn look_round(&self) -> HealthReport {
+        let mut checkup = HealthReport::default();
         let path = ["rest", "api", "3", "myself"];
         let Some(me) = self.rest.look(Call::get(&path, &[]), &mut checkup).await else {
             return checkup;
         };
         let name = text(&me, "/displayName").unwrap_or("an account without a name");
-        checkup.saw(format!("as {}", super::super::http::clean(name)));
+        checkup.add_observation(format!("as {}", super::super::http::clean(name)));
         self.permissions(&mut checkup).await;
-        if checkup.found.is_empty() {
+        if checkup.failed_checks.is_empty() {
             self.issue_type(&mut checkup).await;
         }
         checkup
     }
 
-    async fn permissions(&self, checkup: &mut Checkup) {
+    async fn permissions(&self, checkup: &mut HealthReport) {
         let mut needed = NEEDED.to_vec();
         let moves = [&self.config.done_transition, &self.config.reopen_transition];
         needed.extend(moves.iter().any(|one| one.is_some()).then_some(MOVES));
@@ -53,7 +53,7 @@ impl JiraDestination {
         };
         let missing: Vec<&str> = needed.into_iter().filter(|name| !has(name)).collect();
         if !missing.is_empty() {
-            checkup.error(
+            checkup.add_error(
                 "destination.scope",
                 format!("the user lacks {} in the project {}", missing.join(", "), self.config.project),
                 "issues cannot be made, found again, or told what is new",
@@ -62,7 +62,7 @@ impl JiraDestination {
         }
     }
 
-    async fn issue_type(&self, checkup: &mut Checkup) {
+    async fn issue_type(&self, checkup: &mut HealthReport) {
         let path = [
             "rest",
             "api",
@@ -81,13 +81,13 @@ impl JiraDestination {
             .chain(list(&told, "/values"));
         let names: Vec<&str> = types.filter_map(|one| text(one, "/name")).collect();
         if names.contains(&self.config.issue_type.as_str()) {
-            checkup.saw(format!(
+            checkup.add_observation(format!(
                 "makes {} in {}",
                 self.config.issue_type, self.config.project
             ));
         } else {
             let names: Vec<String> = names.into_iter().map(super::super::http::clean).collect();
-            checkup.error(
+            checkup.add_error(
                 "destination.issue_type",
                 format!(
                     "the project {} has no issue type {:?}",

@@ -6,7 +6,7 @@ use nightshift_alert::Severity;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::super::http::{Access, DestinationError};
+use super::super::http::{DestinationError, HttpOptions};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
@@ -21,7 +21,7 @@ pub struct JiraConfig {
     /// The site, `https://example.atlassian.net`, or, for tokens with scopes, `https://api.atlassian.com/ex/jira/<cloud id>`.
     pub url: String,
     /// Network access to the site.
-    pub access: Access,
+    pub access: HttpOptions,
     /// User of the token. Without a user the token is an OAuth token, sent as bearer.
     pub email: Option<String>,
     /// Key of the project, such as `SEC`.
@@ -60,7 +60,7 @@ impl Default for JiraConfig {
         Self {
             name: String::new(),
             url: String::new(),
-            access: Access::default(),
+            access: HttpOptions::default(),
             email: None,
             project: String::new(),
             issue_type: "Task".into(),

@@ -1,13 +1,13 @@
 //! The contents of issues and comments, made from the report.
 
 use nightshift_alert::text::single_line;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::super::{mark, ticket};
-use super::adf::{self, Page};
+use super::adf::{self, AdfDocument};
 use super::config::JiraConfig;
 use crate::document::{Block, Section, header};
 use crate::line::Line;
@@ -25,7 +25,10 @@ pub(super) const OURS: &str = "ai-triage";
 pub(super) const PROPERTY: &str = "nightshift";
 
 /// Builds the request that makes an issue (`POST /rest/api/3/issue`).
-pub(super) fn issue(showing: &Showing, config: &JiraConfig) -> Result<Value, DeliveryError> {
+pub(super) fn issue(
+    showing: &DeliveryPayload,
+    config: &JiraConfig,
+) -> Result<Value, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
     let title = header(report, config.language, SUMMARY);
@@ -36,7 +39,7 @@ pub(super) fn issue(showing: &Showing, config: &JiraConfig) -> Result<Value, Del
     set("issuetype", json!({ "name": config.issue_type }));
     set("summary", json!(ticket::bounded(summary.trim(), SUMMARY)));
     set("labels", json!(labels(report, config)?));
-    let mut page = Page::new(DOCUMENT);
+    let mut page = AdfDocument::new(DOCUMENT);
     page.push(addresses(report, config));
     set(
         "description",
@@ -50,11 +53,14 @@ pub(super) fn issue(showing: &Showing, config: &JiraConfig) -> Result<Value, Del
 }
 
 /// Builds the comment for a later report.
-pub(super) fn comment(showing: &Showing, config: &JiraConfig) -> Result<Value, DeliveryError> {
+pub(super) fn comment(
+    showing: &DeliveryPayload,
+    config: &JiraConfig,
+) -> Result<Value, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
     let change = ticket::change(showing, config.language);
-    let mut page = Page::new(DOCUMENT);
+    let mut page = AdfDocument::new(DOCUMENT);
     page.push([
         adf::paragraph([adf::strong(document.header.as_str())]),
         adf::paragraph([adf::text(change.as_str())]),
@@ -70,7 +76,7 @@ pub(super) fn comment(showing: &Showing, config: &JiraConfig) -> Result<Value, D
 
 /// Builds the comment that says that people closed the case.
 pub(super) fn closing(line: &Line, key: &str) -> Value {
-    let mut page = Page::new(DOCUMENT);
+    let mut page = AdfDocument::new(DOCUMENT);
     page.push([adf::paragraph([adf::text(line.as_str())])]);
     page.end(vec![adf::paragraph([adf::text(key)])])
 }
@@ -114,7 +120,7 @@ fn addresses(report: &Report, config: &JiraConfig) -> Option<Value> {
 
 /// Writes sections until the page is full. A shortened page says so.
 fn written<'a>(
-    page: Page,
+    page: AdfDocument,
     sections: impl IntoIterator<Item = &'a Section>,
     report: &Report,
     config: &JiraConfig,
@@ -137,7 +143,7 @@ fn written<'a>(
     page.end(last)
 }
 
-fn write(blocks: &[Block], config: &JiraConfig, page: &mut Page) {
+fn write(blocks: &[Block], config: &JiraConfig, page: &mut AdfDocument) {
     let mut rest = blocks;
     while let Some((block, after)) = rest.split_first() {
         let below = after
@@ -170,7 +176,7 @@ fn plain(block: &Block, config: &JiraConfig) -> Option<Value> {
     match block {
         Block::Text(line) => Some(adf::paragraph([adf::text(line.as_str())])),
         Block::Warning(line) => {
-            let warning = config.language.of("Warning: ", "警告: ");
+            let warning = config.language.pick("Warning: ", "警告: ");
             Some(adf::warning(&format!("{warning}{}", line.as_str())))
         }
         Block::Labelled(label, line) => {

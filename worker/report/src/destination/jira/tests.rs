@@ -4,14 +4,14 @@
 mod looks;
 mod with_adf_schema;
 
-use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::case_workflow::CaseActionKind;
 use nightshift_pipeline::port::{DeliveryError, Destination as _};
 use serde_json::json;
 
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{has_no_secret, links};
 use super::super::trial::{
-    self, Kill, Standing, Ticket, Tickets as _, Trial, acted, again, case, refusal, secret,
+    self, FrozenClock, Kill, Ticket, Tickets as _, Trial, acted, again, case, refusal, secret,
 };
 use super::world::Site;
 use super::*;
@@ -34,7 +34,7 @@ fn config(url: &str) -> JiraConfig {
 }
 
 fn to(config: JiraConfig) -> JiraDestination {
-    JiraDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap()
+    JiraDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap()
 }
 
 async fn site(lag: u64) -> (Fake<Site>, JiraDestination) {
@@ -44,7 +44,7 @@ async fn site(lag: u64) -> (Fake<Site>, JiraDestination) {
 }
 
 fn tickets(fake: &Fake<Site>, case: &str) -> Vec<Ticket> {
-    fake.with(|site| site.of(case))
+    fake.with(|site| site.tickets_of(case))
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_later_triage_comments_and_moves_the_label_and_the_end_is_told_and_don
     let first = case("k3f9-more-more");
     let mut trial = Trial::default();
     trial.show(&fake, &to, &first, Kill::Never).await.unwrap();
-    let counted = acted(&first, ActKind::Agreed);
+    let counted = acted(&first, CaseActionKind::Agreed);
     fake.asks();
     trial.show(&fake, &to, &counted, Kill::Never).await.unwrap();
     assert!(fake.asks().is_empty(), "who is told once needs no counts");
@@ -110,7 +110,7 @@ async fn a_later_triage_comments_and_moves_the_label_and_the_end_is_told_and_don
             "benign-true-positive"
         ])
     );
-    let closed = acted(&second, ActKind::Closed);
+    let closed = acted(&second, CaseActionKind::Closed);
     trial.show(&fake, &to, &closed, Kill::Never).await.unwrap();
     trial.show(&fake, &to, &closed, Kill::Never).await.unwrap();
     let [ticket] = tickets(&fake, "k3f9-more-more").try_into().unwrap();
@@ -157,7 +157,7 @@ async fn a_transition_that_is_not_there_and_an_issue_that_is_gone_are_said() {
     let first = case("k3f9-stay-stay");
     let mut trial = Trial::default();
     trial.show(&fake, &to, &first, Kill::Never).await.unwrap();
-    let closed = acted(&first, ActKind::Closed);
+    let closed = acted(&first, CaseActionKind::Closed);
     let stuck = trial
         .show(&fake, &to, &closed, Kill::Never)
         .await
@@ -178,7 +178,7 @@ async fn who_is_busy_is_left_alone_for_as_long_as_it_says() {
     let (fake, to) = site(0).await;
     fake.breaks([Fault::Busy]);
     let error = to.deliver(&case("k3f9-busy-busy")).await.unwrap_err();
-    let DeliveryError::Later { after_secs, .. } = error else {
+    let DeliveryError::Transient { after_secs, .. } = error else {
         panic!("{error:?}");
     };
     assert_eq!(after_secs, Some(7));
@@ -186,7 +186,10 @@ async fn who_is_busy_is_left_alone_for_as_long_as_it_says() {
     for fault in [Fault::Down, Fault::Gateway] {
         fake.breaks([fault]);
         let error = to.deliver(&case("k3f9-busy-busy")).await.unwrap_err();
-        assert!(matches!(error, DeliveryError::Unclear { .. }), "{error:?}");
+        assert!(
+            matches!(error, DeliveryError::Ambiguous { .. }),
+            "{error:?}"
+        );
     }
 }
 

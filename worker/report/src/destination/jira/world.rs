@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::fake::{Ask, Say, World};
+use super::super::fake::{FakeRequest, FakeResponse, World};
 use super::super::trial::{Ticket, Tickets};
 use super::page::{DOCUMENT, LABEL, SUMMARY};
 use super::schema;
@@ -10,7 +10,7 @@ use super::schema;
 /// `maria@example.com:hush`.
 const AUTHORISATION: &str = "Basic bWFyaWFAZXhhbXBsZS5jb206aHVzaA==";
 
-pub(crate) struct Issue {
+pub(crate) struct FakeJiraIssue {
     pub(crate) key: String,
     pub(crate) fields: Value,
     properties: Value,
@@ -21,7 +21,7 @@ pub(crate) struct Issue {
 
 /// The state of the site.
 pub(crate) struct Site {
-    pub(crate) issues: Vec<Issue>,
+    pub(crate) issues: Vec<FakeJiraIssue>,
     pub(crate) lag: u64,
     pub(crate) priorities: Vec<&'static str>,
     pub(crate) may_browse: bool,
@@ -42,11 +42,11 @@ impl Site {
         }
     }
 
-    fn issue(&mut self, key: &str) -> Option<&mut Issue> {
+    fn issue(&mut self, key: &str) -> Option<&mut FakeJiraIssue> {
         self.issues.iter_mut().find(|issue| issue.key == key)
     }
 
-    fn search(&mut self, ask: &Ask, now: u64) -> Say {
+    fn search(&mut self, ask: &FakeRequest, now: u64) -> FakeResponse {
         self.searches += 1;
         let jql = ask.q("jql");
         let quoted: Vec<&str> = jql.split('"').collect();
@@ -76,19 +76,19 @@ impl Site {
                 found
             })
             .collect();
-        Say::of(200, json!({ "issues": found, "isLast": true }))
+        FakeResponse::new(200, json!({ "issues": found, "isLast": true }))
     }
 
-    fn create(&mut self, body: &Value, now: u64) -> Say {
+    fn create(&mut self, body: &Value, now: u64) -> FakeResponse {
         if let Err((field, what)) = self.check(body) {
-            return Say::of(
+            return FakeResponse::new(
                 400,
                 json!({ "errorMessages": [], "errors": { field: what } }),
             );
         }
         let key = format!("SEC-{}", self.issues.len() + 1);
         let properties = body["properties"].as_array().cloned().unwrap_or_default();
-        self.issues.push(Issue {
+        self.issues.push(FakeJiraIssue {
             key: key.clone(),
             fields: body["fields"].clone(),
             properties: properties
@@ -105,7 +105,7 @@ impl Site {
             comments: Vec::new(),
             is_done: false,
         });
-        Say::of(201, json!({ "id": "10000", "key": key, "self": "x" }))
+        FakeResponse::new(201, json!({ "id": "10000", "key": key, "self": "x" }))
     }
 
     fn check(&self, body: &Value) -> Result<(), (&'static str, String)> {
@@ -174,22 +174,22 @@ fn check_document(document: &Value) -> Result<(), String> {
         .map_err(|what| format!("Operation value must be an Atlassian Document: {what}"))
 }
 
-fn has_label(issue: &Issue, label: &str) -> bool {
+fn has_label(issue: &FakeJiraIssue, label: &str) -> bool {
     let labels = issue.fields["labels"].as_array().unwrap();
     labels.iter().any(|own| own == label)
 }
 
-fn refused(what: &str) -> Say {
-    Say::of(400, json!({ "errorMessages": [what], "errors": {} }))
+fn refused(what: &str) -> FakeResponse {
+    FakeResponse::new(400, json!({ "errorMessages": [what], "errors": {} }))
 }
 
-fn gone() -> Say {
+fn gone() -> FakeResponse {
     let what = "Issue does not exist or you do not have permission to see it.";
-    Say::of(404, json!({ "errorMessages": [what], "errors": {} }))
+    FakeResponse::new(404, json!({ "errorMessages": [what], "errors": {} }))
 }
 
-impl Issue {
-    fn answer(&mut self, ask: &Ask, rest: &[&str], may_transition: bool) -> Say {
+impl FakeJiraIssue {
+    fn answer(&mut self, ask: &FakeRequest, rest: &[&str], may_transition: bool) -> FakeResponse {
         match (ask.method.as_str(), rest) {
             ("GET", []) => {
                 let category = if self.is_done { "done" } else { "new" };
@@ -199,7 +199,7 @@ impl Issue {
                 if ask.q("properties") == "nightshift" {
                     issue["properties"] = self.properties.clone();
                 }
-                Say::of(200, issue)
+                FakeResponse::new(200, issue)
             }
             ("PUT", []) => {
                 let labels = self.fields["labels"].as_array_mut().unwrap();
@@ -207,7 +207,7 @@ impl Issue {
                     labels.retain(|label| *label != change["remove"] && *label != change["add"]);
                     labels.extend(change.get("add").cloned());
                 }
-                Say::of(204, Value::Null)
+                FakeResponse::new(204, Value::Null)
             }
             ("GET", ["comment"]) => {
                 assert_eq!(ask.q("orderBy"), "-created");
@@ -217,7 +217,7 @@ impl Issue {
                     .skip(number("startAt"))
                     .take(number("maxResults").min(100));
                 let comments: Vec<Value> = page.map(|body| json!({ "body": body })).collect();
-                Say::of(
+                FakeResponse::new(
                     200,
                     json!({ "comments": comments, "total": self.comments.len() }),
                 )
@@ -225,16 +225,16 @@ impl Issue {
             ("POST", ["comment"]) => match check_document(&ask.body["body"]) {
                 Ok(()) => {
                     self.comments.push(ask.body["body"].clone());
-                    Say::of(201, json!({ "id": "1" }))
+                    FakeResponse::new(201, json!({ "id": "1" }))
                 }
                 Err(what) => refused(&what),
             },
             (_, ["transitions"]) => self.transitions(ask, may_transition),
-            _ => Say::of(405, json!({})),
+            _ => FakeResponse::new(405, json!({})),
         }
     }
 
-    fn transitions(&mut self, ask: &Ask, may_transition: bool) -> Say {
+    fn transitions(&mut self, ask: &FakeRequest, may_transition: bool) -> FakeResponse {
         let offered = match self.is_done {
             _ if !may_transition => json!([]),
             true => json!([{ "id": "41", "name": "Back", "to": { "name": "To Do" } }]),
@@ -244,7 +244,7 @@ impl Issue {
             ]),
         };
         if ask.method == "GET" {
-            return Say::of(200, json!({ "transitions": offered }));
+            return FakeResponse::new(200, json!({ "transitions": offered }));
         }
         let from_here = if self.is_done { "41" } else { "31" };
         if ask.body != json!({ "transition": { "id": from_here } }) {
@@ -253,14 +253,14 @@ impl Issue {
             return refused(what);
         }
         self.is_done = !self.is_done;
-        Say::of(204, Value::Null)
+        FakeResponse::new(204, Value::Null)
     }
 }
 
 impl World for Site {
-    fn answer(&mut self, ask: &Ask, now: u64) -> Say {
+    fn answer(&mut self, ask: &FakeRequest, now: u64) -> FakeResponse {
         if ask.header("authorization") != AUTHORISATION {
-            return Say::of(
+            return FakeResponse::new(
                 401,
                 json!("Client must be authenticated to access this resource."),
             );
@@ -270,12 +270,12 @@ impl World for Site {
         }
         let parts = ask.parts();
         let Some(["rest", "api", "3"]) = parts.get(..3) else {
-            return Say::of(404, json!("no such page"));
+            return FakeResponse::new(404, json!("no such page"));
         };
         let may_transition = self.may_transition;
         match (ask.method.as_str(), &parts[3..]) {
             ("GET", ["search", "jql"]) if !self.may_browse => {
-                Say::of(403, json!({ "errorMessages": ["Forbidden"], "errors": {} }))
+                FakeResponse::new(403, json!({ "errorMessages": ["Forbidden"], "errors": {} }))
             }
             ("GET", ["search", "jql"]) => self.search(ask, now),
             ("POST", ["issue"]) => self.create(&ask.body, now),
@@ -283,13 +283,13 @@ impl World for Site {
                 Some(issue) => issue.answer(ask, rest, may_transition),
                 None => gone(),
             },
-            _ => Say::of(404, json!("no such page")),
+            _ => FakeResponse::new(404, json!("no such page")),
         }
     }
 }
 
 impl Tickets for Site {
-    fn of(&self, case: &str) -> Vec<Ticket> {
+    fn tickets_of(&self, case: &str) -> Vec<Ticket> {
         let label = format!("nightshift-{case}");
         let issues = self.issues.iter().filter(|issue| has_label(issue, &label));
         issues

@@ -1,7 +1,7 @@
 //! The probe of PagerDuty. The Events API has nothing to read, so the probe checks only the form of the key and that
 //! the server answers.
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use secrecy::ExposeSecret as _;
 
 use super::super::checkup::reach;
@@ -11,12 +11,12 @@ use super::PagerDutyDestination;
 const KEY_CHARS: usize = 32;
 
 impl PagerDutyDestination {
-    pub(super) async fn look_round(&self) -> Checkup {
-        let mut checkup = Checkup::default();
+    pub(super) async fn look_round(&self) -> HealthReport {
+        let mut checkup = HealthReport::default();
         if let Ok(key) = self.caller.secret("routing_key", &self.routing_key)
             && key.expose_secret().chars().count() != KEY_CHARS
         {
-            checkup.error(
+            checkup.add_error(
                 "destination.key",
                 "routing_key is no integration key: those have 32 characters",
                 "every event is refused, and nobody is paged",
@@ -25,7 +25,7 @@ impl PagerDutyDestination {
         }
         let request = self.caller.client().get(self.at.clone());
         if reach(&self.caller, request, &mut checkup).await.is_some() {
-            checkup.saw(format!("{} answers", self.caller.host()));
+            checkup.add_observation(format!("{} answers", self.caller.host()));
         }
         checkup
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nightshift_alert::Severity;
 use url::Url;
 
-use super::super::http::{Access, DestinationError};
+use super::super::http::{DestinationError, HttpOptions};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
@@ -22,7 +22,7 @@ pub struct PagerDutyConfig {
     /// `https://events.pagerduty.com`, or `https://events.eu.pagerduty.com`.
     pub url: String,
     /// Network access to the API.
-    pub access: Access,
+    pub access: HttpOptions,
     /// Severities of events by assessed severity: `critical`, `error`, `warning` or `info`.
     pub severities: BTreeMap<Severity, String>,
     /// The policy that decides which reports page.
@@ -45,7 +45,7 @@ impl Default for PagerDutyConfig {
         Self {
             name: String::new(),
             url: EVENTS.into(),
-            access: Access::default(),
+            access: HttpOptions::default(),
             severities: severities
                 .into_iter()
                 .map(|(severity, name)| (severity, name.to_owned()))

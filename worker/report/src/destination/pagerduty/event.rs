@@ -1,6 +1,6 @@
 //! The event that pages, made from the report as plain text.
 
-use nightshift_alert::text::{plain, single_line};
+use nightshift_alert::text::{sanitize, single_line};
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ pub(super) fn trigger(
     let alert = &report.alert;
     let title = header(report, config.language, SUMMARY);
     let summary = single_line(title.as_str());
-    let named = |value: &Option<String>| value.as_deref().map(|value| plain(value, NAME));
+    let named = |value: &Option<String>| value.as_deref().map(|value| sanitize(value, NAME));
     let source = named(&alert.subject).or_else(|| named(&alert.account));
     let severity = config.severities.get(&report.assessed_severity);
     let payload = json!({
@@ -41,7 +41,7 @@ pub(super) fn trigger(
         "timestamp": alert.last_seen.unwrap_or(report.concluded_at),
         "component": named(&alert.resource_type),
         "group": named(&alert.account),
-        "class": plain(&alert.kind, NAME),
+        "class": sanitize(&alert.kind, NAME),
         "custom_details": details(&document.sections, report, config),
     });
     let payload = match payload {
@@ -59,7 +59,7 @@ pub(super) fn trigger(
         "event_action": "trigger", "dedup_key": key, "client": "Nightshift", "payload": payload,
         "links": links,
     });
-    if let (Some(page), Some(fields)) = (config.links.case(case), event.as_object_mut()) {
+    if let (Some(page), Some(fields)) = (config.links.case_url(case), event.as_object_mut()) {
         fields.insert("client_url".to_owned(), json!(page));
     }
     Ok(event)

@@ -2,7 +2,7 @@
 //! reopened it.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::case_workflow::CaseActionKind;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{self, has_no_secret, links};
 use super::super::trial::{
-    Kill, Standing, Trial, acted, again, case, refusal, secret, triaged_again,
+    FrozenClock, Kill, Trial, acted, again, case, refusal, secret, triaged_again,
 };
 use super::event::{EVENT_BYTES, SUMMARY};
 use super::world::{Alert, Service};
@@ -31,7 +31,7 @@ fn config(url: &str) -> PagerDutyConfig {
 }
 
 fn to(config: PagerDutyConfig) -> PagerDutyDestination {
-    PagerDutyDestination::new(config, secret(KEY), Arc::new(Standing)).unwrap()
+    PagerDutyDestination::new(config, secret(KEY), Arc::new(FrozenClock)).unwrap()
 }
 
 async fn service() -> (Fake<Service>, PagerDutyDestination) {
@@ -48,12 +48,12 @@ fn alert(fake: &Fake<Service>, case: &str) -> Alert {
 async fn a_case_pages_once_and_is_followed_to_its_end() {
     let (fake, to) = service().await;
     let first = case("k3f9-x2mq-7d1w");
-    let taken = acted(&first, ActKind::Acknowledged);
-    let closed = acted(&taken, ActKind::Closed);
+    let taken = acted(&first, CaseActionKind::Acknowledged);
+    let closed = acted(&taken, CaseActionKind::Closed);
     let mut trial = Trial::default();
     let mut worse = again(&closed);
     worse.report.assessed_severity = Severity::Critical;
-    let taken_again = acted(&worse, ActKind::Acknowledged);
+    let taken_again = acted(&worse, CaseActionKind::Acknowledged);
     for showing in [
         &first,
         &again(&first),
@@ -83,11 +83,14 @@ async fn a_case_pages_once_and_is_followed_to_its_end() {
 async fn a_case_that_its_source_opened_again_pages_again() {
     let (fake, to) = service().await;
     let first = case("k3f9-x2mq-7d1w");
-    let closed = acted(&first, ActKind::Closed);
-    let open = acted(&closed, ActKind::Reopened);
+    let closed = acted(&first, CaseActionKind::Closed);
+    let open = acted(&closed, CaseActionKind::Reopened);
     let second = triaged_again(&open);
-    let taken = acted(&second, ActKind::Acknowledged);
-    let open_again = acted(&acted(&taken, ActKind::Closed), ActKind::Reopened);
+    let taken = acted(&second, CaseActionKind::Acknowledged);
+    let open_again = acted(
+        &acted(&taken, CaseActionKind::Closed),
+        CaseActionKind::Reopened,
+    );
     let third = triaged_again(&open_again);
     let mut trial = Trial::default();
     // The second close was never shown, because the case was reopened before.
@@ -100,9 +103,12 @@ async fn a_case_that_its_source_opened_again_pages_again() {
     assert_eq!(events("k3f9-x2mq-7d1w/3"), "trigger");
     assert_eq!(trial.remote_id.as_deref(), Some("triggered (page 3)"));
 
-    let harmless = Showing {
+    let harmless = DeliveryPayload {
         report: again(&first).report,
-        ..triaged_again(&acted(&acted(&third, ActKind::Closed), ActKind::Reopened))
+        ..triaged_again(&acted(
+            &acted(&third, CaseActionKind::Closed),
+            CaseActionKind::Reopened,
+        ))
     };
     trial
         .show(&fake, &to, &harmless, Kill::Never)
@@ -120,9 +126,12 @@ async fn f26_a_page_again_whose_answer_is_lost_wakes_once_and_ends() {
     for number in 0..49 {
         let id = format!("c{number:03}-f26x-f26x");
         let first = case(&id);
-        let open = acted(&acted(&first, ActKind::Closed), ActKind::Reopened);
+        let open = acted(
+            &acted(&first, CaseActionKind::Closed),
+            CaseActionKind::Reopened,
+        );
         let second = triaged_again(&open);
-        let over = acted(&second, ActKind::Closed);
+        let over = acted(&second, CaseActionKind::Closed);
         let mut trial = Trial::default();
         assert!(trial.show(&fake, &to, &first, Kill::Never).await.unwrap());
         // In every other case people close it before the page is recorded.
@@ -151,7 +160,10 @@ async fn what_people_call_wrong_is_resolved() {
     let first = case("k3f9-x2mq-7d1w");
     let verdict = nightshift_engine::conclusion::Verdict::FalsePositive;
     let mut trial = Trial::default();
-    for showing in [&first, &acted(&first, ActKind::Disagreed { verdict })] {
+    for showing in [
+        &first,
+        &acted(&first, CaseActionKind::Disagreed { verdict }),
+    ] {
         trial.show(&fake, &to, showing, Kill::Never).await.unwrap();
     }
     assert_eq!(alert(&fake, "k3f9-x2mq-7d1w").state, "resolved");
@@ -165,8 +177,8 @@ async fn f26_500_lost_replies_page_once_each_and_all_end() {
     for number in 0..500 {
         let id = format!("c{number:03}-f26x-f26x");
         let first = case(&id);
-        let taken = acted(&first, ActKind::Acknowledged);
-        let closed = acted(&taken, ActKind::Closed);
+        let taken = acted(&first, CaseActionKind::Acknowledged);
+        let closed = acted(&taken, CaseActionKind::Closed);
         let mut trial = Trial::default();
         for (at, showing) in [&first, &taken, &closed].into_iter().enumerate() {
             fake.breaks((0..4).map(|turn| faults[(number + at + turn) % faults.len()]));
@@ -189,8 +201,8 @@ async fn f26_killed_at_every_boundary_nobody_is_woken_twice() {
     for number in 0..27_usize {
         let id = format!("k{number:03}-kill-kill");
         let first = case(&id);
-        let taken = acted(&first, ActKind::Acknowledged);
-        let closed = acted(&taken, ActKind::Closed);
+        let taken = acted(&first, CaseActionKind::Acknowledged);
+        let closed = acted(&taken, CaseActionKind::Closed);
         let mut trial = Trial::default();
         let mut at = number;
         for showing in [&first, &taken, &closed] {
@@ -218,7 +230,7 @@ async fn a_page_in_doubt_is_resolved_and_not_sent_again_when_people_are_done_by_
         .show(&fake, &to, &first, Kill::BeforeMark)
         .await
         .unwrap();
-    let closed = acted(&first, ActKind::Closed);
+    let closed = acted(&first, CaseActionKind::Closed);
     trial.show(&fake, &to, &closed, Kill::Never).await.unwrap();
     let alert = alert(&fake, "k3f9-x2mq-7d1w");
     assert_eq!(alert.events, ["trigger", "resolve"]);
@@ -228,15 +240,15 @@ async fn a_page_in_doubt_is_resolved_and_not_sent_again_when_people_are_done_by_
 #[tokio::test]
 async fn a_page_whose_acknowledgement_is_lost_is_known_to_have_paged() {
     let (fake, to) = service().await;
-    let taken = acted(&case("k3f9-x2mq-7d1w"), ActKind::Acknowledged);
-    let taken = Showing {
-        minor: false,
+    let taken = acted(&case("k3f9-x2mq-7d1w"), CaseActionKind::Acknowledged);
+    let taken = DeliveryPayload {
+        is_minor: false,
         ..taken
     };
     for fault in [Fault::NotDone, Fault::Busy] {
         fake.breaks([Fault::None, fault]);
         let error = to.deliver(&taken).await.unwrap_err();
-        let DeliveryError::Partly { remote_id, .. } = error else {
+        let DeliveryError::Partial { remote_id, .. } = error else {
             panic!("{error:?}");
         };
         assert_eq!(remote_id, "triggered");
@@ -246,7 +258,7 @@ async fn a_page_whose_acknowledgement_is_lost_is_known_to_have_paged() {
 #[tokio::test]
 async fn what_is_never_taken_says_what_to_mend_and_too_many_are_waited_out() {
     let (fake, to) = service().await;
-    let short = PagerDutyDestination::new(config(&fake.url), secret("hush"), Arc::new(Standing));
+    let short = PagerDutyDestination::new(config(&fake.url), secret("hush"), Arc::new(FrozenClock));
     let invalid = refusal(&fake, &short.unwrap()).await;
     let elsewhere = super::tests::to(config(&format!("{}/x", fake.url)));
     let nowhere = refusal(&fake, &elsewhere).await;
@@ -256,7 +268,10 @@ async fn what_is_never_taken_says_what_to_mend_and_too_many_are_waited_out() {
     "#);
     fake.with(|service| service.is_full = true);
     let error = to.deliver(&case("k3f9-busy-busy")).await.unwrap_err();
-    assert!(matches!(error, DeliveryError::Later { .. }), "{error:?}");
+    assert!(
+        matches!(error, DeliveryError::Transient { .. }),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -264,12 +279,12 @@ fn samples_and_what_is_not_severe_page_nobody() {
     let to = to(config("http://127.0.0.1:1"));
     let mut sample = case("k3f9-x2mq-7d1w");
     sample.report.alert.sample = true;
-    let cleared = Showing::first(fixture::benign());
+    let cleared = DeliveryPayload::new(fixture::benign());
     assert!(!to.wants(&sample) && !to.wants(&cleared));
     assert!(to.wants(&case("k3f9-x2mq-7d1w")));
-    let unknown = Showing {
+    let unknown = DeliveryPayload {
         remote_id: Some("of a later version".into()),
-        ..acted(&case("k3f9-x2mq-7d1w"), ActKind::Closed)
+        ..acted(&case("k3f9-x2mq-7d1w"), CaseActionKind::Closed)
     };
     assert!(!to.wants(&unknown), "what may be over is left alone");
 }
@@ -279,7 +294,7 @@ fn event(report: Report, language: Language) -> Value {
         language,
         ..config("https://events.pagerduty.com")
     };
-    to(config).preview(&Showing::first(report))
+    to(config).preview(&DeliveryPayload::new(report))
 }
 
 fn shown(report: Report, language: Language) -> String {

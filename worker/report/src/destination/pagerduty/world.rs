@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::fake::{Ask, Say, World};
+use super::super::fake::{FakeRequest, FakeResponse, World};
 use super::config::SEVERITIES;
 use super::event::{EVENT_BYTES, SUMMARY};
 
@@ -92,23 +92,23 @@ fn payload(payload: &Value) -> Result<(), String> {
 }
 
 impl World for Service {
-    fn answer(&mut self, ask: &Ask, _: u64) -> Say {
+    fn answer(&mut self, ask: &FakeRequest, _: u64) -> FakeResponse {
         if (ask.method.as_str(), ask.path.as_str()) != ("POST", "/v2/enqueue") {
-            return Say::of(404, json!("Not Found"));
+            return FakeResponse::new(404, json!("Not Found"));
         }
         assert_eq!(ask.header("content-type"), "application/json");
         if self.is_full {
-            return Say::of(
+            return FakeResponse::new(
                 429,
                 json!({ "status": "throttle exceeded", "message": "Requests for this service are arriving too quickly." }),
             );
         }
         match self.event(&ask.body) {
-            Ok(()) => Say::of(
+            Ok(()) => FakeResponse::new(
                 202,
                 json!({ "status": "success", "message": "Event processed", "dedup_key": ask.body["dedup_key"] }),
             ),
-            Err(what) => Say::of(
+            Err(what) => FakeResponse::new(
                 400,
                 json!({ "status": "invalid event", "message": "Event object is invalid", "errors": [what] }),
             ),

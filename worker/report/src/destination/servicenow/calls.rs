@@ -6,8 +6,8 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::super::http::{Answer, Repeat};
-use super::super::rest::{Call, Rest, Vendor, list, reset, text};
-use super::super::tracker::Told;
+use super::super::rest::{Call, RestClient, Vendor, list, reset, text};
+use super::super::tracker::TicketContents;
 
 /// The properties of ServiceNow's API.
 pub(super) static SERVICENOW: Vendor = Vendor {
@@ -51,7 +51,7 @@ fn limited(answer: &Answer, now: DateTime<Utc>) -> Option<u64> {
 
 /// Finds the oldest record of this case.
 pub(super) async fn search(
-    rest: &Rest,
+    rest: &RestClient,
     table: &str,
     case: &str,
 ) -> Result<Option<String>, DeliveryError> {
@@ -69,7 +69,7 @@ pub(super) async fn search(
         .iter()
         .any(|record| text(record, "/correlation_id").is_none())
     {
-        return Err(DeliveryError::Never {
+        return Err(DeliveryError::Permanent {
             what: format!(
                 "{} does not show `correlation_id` of {table}: let the user read it, or the incident of a case cannot be found again",
                 rest.caller.host()
@@ -84,14 +84,14 @@ pub(super) async fn search(
 }
 
 pub(super) async fn create(
-    rest: &Rest,
+    rest: &RestClient,
     table: &str,
     fields: &Value,
 ) -> Result<String, DeliveryError> {
     let path = ["api", "now", "table", table];
     let made = rest.call(Call::add(&path, fields)).await?;
     let id = text(&made, "/result/sys_id").map(str::to_owned);
-    id.ok_or_else(|| DeliveryError::Unclear {
+    id.ok_or_else(|| DeliveryError::Ambiguous {
         what: format!(
             "{} made a record and does not say which",
             rest.caller.host()
@@ -102,11 +102,11 @@ pub(super) async fn create(
 /// Reads a record and its notes, which ServiceNow returns as one text. The record is done in state `resolved` or when
 /// it is closed.
 pub(super) async fn told(
-    rest: &Rest,
+    rest: &RestClient,
     table: &str,
     id: &str,
     resolved: Option<&str>,
-) -> Result<Told, DeliveryError> {
+) -> Result<TicketContents, DeliveryError> {
     let query = [
         ("sysparm_display_value", "all"),
         (
@@ -121,7 +121,7 @@ pub(super) async fn told(
         "/result/work_notes/display_value",
     ];
     let texts = texts.map(|at| text(&found, at).unwrap_or_default().to_owned());
-    Ok(Told {
+    Ok(TicketContents {
         texts: texts.into(),
         keeps: |text, key| text.lines().any(|line| line.trim() == key),
         // An instance closes resolved records after some days.
@@ -133,7 +133,7 @@ pub(super) async fn told(
 
 /// Sets fields. This also adds notes, so a repetition would be visible.
 pub(super) async fn set(
-    rest: &Rest,
+    rest: &RestClient,
     table: &str,
     id: &str,
     (fields, repeat): (&Value, Repeat),

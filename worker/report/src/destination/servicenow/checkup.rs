@@ -1,13 +1,13 @@
 //! The probe of ServiceNow: whether the table can be read with the column that finds incidents again.
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 
 use super::super::rest::{Call, list, text};
 use super::ServiceNowDestination;
 
 impl ServiceNowDestination {
-    pub(super) async fn look_round(&self) -> Checkup {
-        let mut checkup = Checkup::default();
+    pub(super) async fn look_round(&self) -> HealthReport {
+        let mut checkup = HealthReport::default();
         let table = self.config.table.as_str();
         let path = ["api", "now", "table", table];
         let query = [
@@ -17,13 +17,13 @@ impl ServiceNowDestination {
         let Some(told) = self.rest.look(Call::get(&path, &query), &mut checkup).await else {
             return checkup;
         };
-        checkup.saw(format!("reads {table}"));
+        checkup.add_observation(format!("reads {table}"));
         let rows = list(&told, "/result");
         if rows
             .iter()
             .any(|row| text(row, "/correlation_id").is_none())
         {
-            checkup.error(
+            checkup.add_error(
                 "destination.scope",
                 format!("the user may not read `correlation_id` of {table}"),
                 "the incident of a case cannot be found again, so none is made",

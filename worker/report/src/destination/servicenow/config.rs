@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nightshift_alert::Severity;
 use url::Url;
 
-use super::super::http::{Access, DestinationError};
+use super::super::http::{DestinationError, HttpOptions};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
@@ -29,7 +29,7 @@ pub struct ServiceNowConfig {
     /// The instance, `https://example.service-now.com`.
     pub url: String,
     /// Network access to the instance.
-    pub access: Access,
+    pub access: HttpOptions,
     /// User of the password. Without a user the secret is an OAuth token, sent as bearer.
     pub user: Option<String>,
     /// The table: `incident`, or one that extends it, such as `sn_si_incident`.
@@ -62,7 +62,7 @@ impl Default for ServiceNowConfig {
         Self {
             name: String::new(),
             url: String::new(),
-            access: Access::default(),
+            access: HttpOptions::default(),
             user: None,
             table: "incident".into(),
             urgencies: urgencies.into_iter().collect(),

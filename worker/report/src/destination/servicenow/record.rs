@@ -2,9 +2,9 @@
 //! HTML between `[code]` marks, which are removed here.
 
 use nightshift_alert::text::single_line;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Map, Value, json};
 
 use super::super::{case_id, mark, outline, ticket};
@@ -22,7 +22,7 @@ pub(super) const CORRELATION: usize = 100;
 
 /// Builds the request that makes an incident (`POST /api/now/table/incident`).
 pub(super) fn incident(
-    showing: &Showing,
+    showing: &DeliveryPayload,
     config: &ServiceNowConfig,
 ) -> Result<Value, DeliveryError> {
     let report = &showing.report;
@@ -55,7 +55,7 @@ pub(super) fn incident(
         units.is_some_and(|text| text.len() > CORRELATION)
     };
     if too_long("correlation_id") || too_long("correlation_display") {
-        return Err(DeliveryError::Never {
+        return Err(DeliveryError::Permanent {
             what: format!(
                 "the case id {:?} is too long for an incident",
                 report.case_id
@@ -66,7 +66,10 @@ pub(super) fn incident(
 }
 
 /// Builds the work note for a later report.
-pub(super) fn note(showing: &Showing, config: &ServiceNowConfig) -> Result<String, DeliveryError> {
+pub(super) fn note(
+    showing: &DeliveryPayload,
+    config: &ServiceNowConfig,
+) -> Result<String, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
     let change = ticket::change(showing, config.language);

@@ -3,13 +3,13 @@
 
 mod looks;
 
-use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::case_workflow::CaseActionKind;
 use nightshift_pipeline::port::{DeliveryError, Destination as _};
 
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{has_no_secret, links};
 use super::super::trial::{
-    self, Kill, Standing, Trial, acted, again, case, refusal, secret, triaged_again,
+    self, FrozenClock, Kill, Trial, acted, again, case, refusal, secret, triaged_again,
 };
 use super::world::Instance;
 use super::*;
@@ -31,7 +31,7 @@ fn config(url: &str) -> ServiceNowConfig {
 }
 
 fn to(config: ServiceNowConfig) -> ServiceNowDestination {
-    ServiceNowDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap()
+    ServiceNowDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap()
 }
 
 async fn instance() -> (Fake<Instance>, ServiceNowDestination) {
@@ -63,17 +63,17 @@ async fn a_case_that_its_source_opened_again_opens_its_incident_again() {
 async fn an_incident_that_the_instance_closed_since_is_done_too() {
     let (fake, to) = instance().await;
     let first = case("k3f9-auto-done");
-    let closed = acted(&first, ActKind::Closed);
+    let closed = acted(&first, CaseActionKind::Closed);
     let mut trial = Trial::default();
     for showing in [&first, &closed] {
         assert!(trial.show(&fake, &to, showing, Kill::Never).await.unwrap());
     }
     let state = |fake: &Fake<Instance>| fake.with(|one| one.incidents[0].fields["state"].clone());
     fake.with(|one| one.incidents[0].fields.insert("state".into(), json!("7")));
-    let again = acted(&closed, ActKind::Closed);
+    let again = acted(&closed, CaseActionKind::Closed);
     trial.show(&fake, &to, &again, Kill::Never).await.unwrap();
     assert_eq!(state(&fake), "7", "it is not resolved once more");
-    let open = triaged_again(&acted(&again, ActKind::Reopened));
+    let open = triaged_again(&acted(&again, CaseActionKind::Reopened));
     trial.show(&fake, &to, &open, Kill::Never).await.unwrap();
     assert_eq!(state(&fake), "2");
 }
@@ -117,7 +117,7 @@ async fn a_limit_is_waited_out() {
     let (fake, to) = instance().await;
     fake.breaks([Fault::Busy]);
     let error = to.deliver(&case("k3f9-busy-busy")).await.unwrap_err();
-    let DeliveryError::Later { after_secs, .. } = error else {
+    let DeliveryError::Transient { after_secs, .. } = error else {
         panic!("{error:?}");
     };
     assert_eq!(after_secs, Some(7));
@@ -128,7 +128,7 @@ async fn who_called_it_wrong_is_noted_and_the_incident_resolved() {
     let (fake, to) = instance().await;
     let first = case("k3f9-x2mq-7d1w");
     let verdict = nightshift_engine::conclusion::Verdict::FalsePositive;
-    let settled = acted(&first, ActKind::Disagreed { verdict });
+    let settled = acted(&first, CaseActionKind::Disagreed { verdict });
     let mut trial = Trial::default();
     trial.show(&fake, &to, &first, Kill::Never).await.unwrap();
     trial.show(&fake, &to, &settled, Kill::Never).await.unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::fake::{Ask, Say, World};
+use super::super::fake::{FakeRequest, FakeResponse, World};
 use super::super::trial::{Ticket, Tickets};
 use super::record::{CORRELATION, LONG, SHORT};
 
@@ -33,7 +33,7 @@ impl Instance {
         }
     }
 
-    fn query(&self, ask: &Ask) -> Say {
+    fn query(&self, ask: &FakeRequest) -> FakeResponse {
         let query = ask.q("sysparm_query");
         let (condition, order) = query.split_once('^').unwrap();
         assert_eq!(order, "ORDERBYsys_created_on");
@@ -54,10 +54,10 @@ impl Instance {
                 row
             })
             .collect();
-        Say::of(200, json!({ "result": found }))
+        FakeResponse::new(200, json!({ "result": found }))
     }
 
-    fn create(&mut self, body: &Value) -> Say {
+    fn create(&mut self, body: &Value) -> FakeResponse {
         let mut fields = body.as_object().unwrap().clone();
         if let Some(name) = self.mandatory
             && !fields.contains_key(name)
@@ -86,7 +86,7 @@ impl Instance {
             fields,
             notes: Vec::new(),
         });
-        Say::of(
+        FakeResponse::new(
             201,
             json!({ "result": { "sys_id": sys_id, "number": "INC0010001" } }),
         )
@@ -111,7 +111,7 @@ impl Incident {
         } })
     }
 
-    fn patch(&mut self, body: &Value) -> Say {
+    fn patch(&mut self, body: &Value) -> FakeResponse {
         for (name, value) in body.as_object().unwrap() {
             if name == "work_notes" {
                 let note = value.as_str().unwrap();
@@ -125,17 +125,17 @@ impl Incident {
         if is_resolved && !self.fields.contains_key("close_code") {
             return failure(403, "Operation Failed", "close_code is mandatory");
         }
-        Say::of(200, json!({ "result": { "sys_id": self.sys_id } }))
+        FakeResponse::new(200, json!({ "result": { "sys_id": self.sys_id } }))
     }
 }
 
-fn failure(status: u16, message: &str, detail: &str) -> Say {
+fn failure(status: u16, message: &str, detail: &str) -> FakeResponse {
     let error = json!({ "message": message, "detail": detail });
-    Say::of(status, json!({ "error": error, "status": "failure" }))
+    FakeResponse::new(status, json!({ "error": error, "status": "failure" }))
 }
 
 impl World for Instance {
-    fn answer(&mut self, ask: &Ask, _: u64) -> Say {
+    fn answer(&mut self, ask: &FakeRequest, _: u64) -> FakeResponse {
         if ask.header("authorization") != AUTHORISATION {
             return failure(
                 401,
@@ -159,7 +159,7 @@ impl World for Instance {
                 match (method, found) {
                     ("GET", Some(found)) => {
                         assert_eq!(ask.q("sysparm_display_value"), "all");
-                        Say::of(200, found.read())
+                        FakeResponse::new(200, found.read())
                     }
                     ("PATCH", Some(found)) => found.patch(&ask.body),
                     _ => failure(
@@ -175,7 +175,7 @@ impl World for Instance {
 }
 
 impl Tickets for Instance {
-    fn of(&self, case: &str) -> Vec<Ticket> {
+    fn tickets_of(&self, case: &str) -> Vec<Ticket> {
         let of_case = self
             .incidents
             .iter()

@@ -2,8 +2,8 @@
 //! thread, and the message says so.
 
 use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::limits::{FALLBACK, FIELD, FIELDS, HEADER, SENTENCE, room};
@@ -36,7 +36,7 @@ pub(super) struct Style {
 }
 
 /// Builds the message of a case in any status.
-pub(super) fn message(showing: &Showing, style: &Style, reader: Reader) -> Message {
+pub(super) fn message(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Message {
     if showing.is_early() {
         return early(showing, style, reader);
     }
@@ -89,17 +89,17 @@ pub(super) fn message(showing: &Showing, style: &Style, reader: Reader) -> Messa
 /// Returns the sentence that the case is being investigated or was cancelled.
 fn stands(report: &Report, language: Language) -> Line {
     match (report.called_off_by(), report.status) {
-        (Some(who), _) => Line::of(language.of("Called off by ", "取消: "))
+        (Some(who), _) => Line::from_static(language.pick("Called off by ", "取消: "))
             .name(who)
-            .say(language.of(
+            .say(language.pick(
                 " before it came to a verdict. Nothing here was decided.",
                 "。判定に至っておらず、何も判断していません。",
             )),
-        (None, CaseStatus::Cancelled) => Line::of(language.of(
+        (None, CaseStatus::Cancelled) => Line::from_static(language.pick(
             "Called off before it came to a verdict. Nothing here was decided.",
             "判定に至る前に取り消されました。何も判断していません。",
         )),
-        _ => Line::of(language.of(
+        _ => Line::from_static(language.pick(
             "It is being looked into; nothing is decided yet. The report will replace this message.",
             "調査中です。まだ何も判断していません。完了後、このメッセージがレポートに置き換わります。",
         )),
@@ -107,7 +107,7 @@ fn stands(report: &Report, language: Language) -> Line {
 }
 
 /// Builds the message of a case without a report: the facts of its alert and the status.
-fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
+fn early(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Message {
     let (report, language) = (&showing.report, style.language);
     let header = fit(early_header(report, language).as_str(), HEADER).into_owned();
     let mut sheet = Sheet::default();
@@ -127,7 +127,7 @@ fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
         facts(&mut sheet, section, known(section));
     }
     desk(&mut sheet, showing, language);
-    let case = Line::of(language.of("case ", "ケース ")).name(&report.case_id);
+    let case = Line::from_static(language.pick("case ", "ケース ")).name(&report.case_id);
     small(&mut sheet, &[case.as_str().to_owned()]);
     let is_open = report.status != CaseStatus::Cancelled;
     buttons::put(
@@ -145,14 +145,14 @@ fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
 }
 
 /// Builds a reply that says what changed. Edits do not notify anybody, replies do.
-pub(super) fn reply(showing: &Showing, style: &Style, reader: Reader) -> Option<Message> {
+pub(super) fn reply(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Option<Message> {
     let language = style.language;
     let changes = change::changes(showing, language)?;
     let document = document(&showing.report, reader);
     let word = if showing.is_worse() {
-        language.of("It got worse: ", "悪化しました: ")
+        language.pick("It got worse: ", "悪化しました: ")
     } else {
-        language.of("It changed: ", "変わりました: ")
+        language.pick("It changed: ", "変わりました: ")
     };
     let line = format!("{word}{}", changes.as_str());
     let mut sheet = Sheet::default();
@@ -174,19 +174,19 @@ pub(super) fn section(document: &Document, part: Part) -> Option<&Section> {
 
 /// Returns the header and summary, escaped. This is the only text that Slack parses for syntax.
 fn fallback(header: &str, summary: &str) -> String {
-    let summary = nightshift_alert::text::plain(summary, FALLBACK);
+    let summary = nightshift_alert::text::sanitize(summary, FALLBACK);
     let text = format!("{header}\n{summary}");
     escape(fit(text.trim_end(), FALLBACK).as_ref())
 }
 
 /// Adds what changed since the last delivery, unless the report itself compares with the same revision.
-fn changed(sheet: &mut Sheet, showing: &Showing, language: Language) {
+fn changed(sheet: &mut Sheet, showing: &DeliveryPayload, language: Language) {
     let before = showing.report.again.as_ref().map(|again| again.revision);
-    if before.is_some() && before == showing.earlier().map(|shown| shown.revision) {
+    if before.is_some() && before == showing.delivered_report().map(|shown| shown.revision) {
         return;
     }
     if let Some(line) = change::changes(showing, language) {
-        let label = language.of("Changed since it was last shown: ", "前回表示からの変更: ");
+        let label = language.pick("Changed since it was last shown: ", "前回表示からの変更: ");
         sheet.put(Piece::new(Shape::Line, label, line.as_str(), room::CHANGED).0);
         sheet.close();
     }
@@ -216,7 +216,7 @@ fn put(sheet: &mut Sheet, section: &Section, most: usize, language: Language) ->
         is_cut = true;
         // A command is shown whole or not at all, because half of one does something else.
         if let Block::Command(label, _) = block {
-            let there = language.of(" it stands in the thread", " スレッドにあります");
+            let there = language.pick(" it stands in the thread", " スレッドにあります");
             add(vec![Piece::new(Shape::Line, label, there, SENTENCE).0]);
         }
     }
@@ -253,12 +253,12 @@ fn known(section: &Section) -> usize {
 }
 
 /// Adds when the alert was last seen. Slack renders the time in the reader's time zone and keeps the age current.
-fn local_time(sheet: &mut Sheet, showing: &Showing, language: Language) {
+fn local_time(sheet: &mut Sheet, showing: &DeliveryPayload, language: Language) {
     let alert = &showing.report.alert;
     let Some(last) = alert.last_seen.or(alert.first_seen) else {
         return;
     };
-    let label = language.of("Last event, your time: ", "最終イベント（あなたの時刻）: ");
+    let label = language.pick("Last event, your time: ", "最終イベント（あなたの時刻）: ");
     let at = words::moment(last);
     let chars = units(label) + 2 * units(&at);
     let date = json!({
@@ -271,15 +271,15 @@ fn local_time(sheet: &mut Sheet, showing: &Showing, language: Language) {
 }
 
 /// Adds what people did with the case.
-fn desk(sheet: &mut Sheet, showing: &Showing, language: Language) {
-    let acts = change::acts(&showing.desk, language);
+fn desk(sheet: &mut Sheet, showing: &DeliveryPayload, language: Language) {
+    let acts = change::acts(&showing.workflow, language);
     if acts.is_empty() {
         return;
     }
     let status = format!(
         "{}: {}",
-        language.of("People", "対応状況"),
-        language.desk(showing.desk.status)
+        language.pick("People", "対応状況"),
+        language.workflow_status(showing.workflow.status)
     );
     let each = (room::DESK - units(&status) - 1) / acts.len();
     sheet.put(Piece::heading(&status));
@@ -300,7 +300,7 @@ fn context(sheet: &mut Sheet, document: &Document, is_cut: bool, language: Langu
         })
         .collect();
     if is_cut {
-        let cut = language.of(
+        let cut = language.pick(
             "Shortened: the whole is in the thread.",
             "省略あり。全文はスレッドにあります。",
         );

@@ -8,16 +8,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::port::Clock;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::digest::Digest;
 use nightshift_pipeline::port::DeliveryError;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::super::http::Repeat;
 use super::blocks::Message;
 use super::client::{self, Api, CallError};
-use super::place::{self, DIGEST, PARENT, Place, REPORT};
-use super::thread::Below;
+use super::place::{self, DIGEST, MessageRef, PARENT, REPORT};
+use super::thread::ThreadReply;
 
 /// Pause between two messages of a channel, about one a second (<https://docs.slack.dev/apis/web-api/rate-limits>).
 pub(super) const PACE: Duration = Duration::from_secs(1);
@@ -29,15 +29,15 @@ const REPLACED: TimeDelta = TimeDelta::days(1);
 
 /// The wait between two messages.
 #[async_trait]
-pub(super) trait Rest: Send + Sync {
-    async fn rest(&self, time: Duration);
+pub(super) trait Pacer: Send + Sync {
+    async fn pause(&self, time: Duration);
 }
 
-pub(super) struct Asleep;
+pub(super) struct SleepPacer;
 
 #[async_trait]
-impl Rest for Asleep {
-    async fn rest(&self, time: Duration) {
+impl Pacer for SleepPacer {
+    async fn pause(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
 }
@@ -46,7 +46,7 @@ impl Rest for Asleep {
 pub(super) struct Bot {
     pub(super) api: Api,
     pub(super) channel: String,
-    pub(super) rest: Arc<dyn Rest>,
+    pub(super) pacer: Arc<dyn Pacer>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -55,8 +55,8 @@ impl Bot {
         &self,
         case: &str,
         window: (DateTime<Utc>, Option<DateTime<Utc>>),
-    ) -> Result<Option<Place>, DeliveryError> {
-        let is_it = |message: &client::Message| {
+    ) -> Result<Option<MessageRef>, DeliveryError> {
+        let is_it = |message: &client::ChannelMessage| {
             message.key(REPORT, "case") == Some(case) && message.key(REPORT, "part") == Some(PARENT)
         };
         place::find(&self.api, &self.channel, window, is_it).await
@@ -65,10 +65,10 @@ impl Bot {
     /// Posts the message or edits the existing one. Returns whether the message is new.
     pub(super) async fn show(
         &self,
-        showing: &Showing,
+        showing: &DeliveryPayload,
         message: &Message,
-    ) -> Result<(Place, bool), DeliveryError> {
-        let Some(place) = showing.remote_id.as_deref().and_then(Place::parse) else {
+    ) -> Result<(MessageRef, bool), DeliveryError> {
+        let Some(place) = showing.remote_id.as_deref().and_then(MessageRef::parse) else {
             return Ok((self.post(showing, message).await?, true));
         };
         match self.update(&place, showing, message).await {
@@ -90,23 +90,27 @@ impl Bot {
         Ok((self.post(showing, message).await?, true))
     }
 
-    async fn post(&self, showing: &Showing, message: &Message) -> Result<Place, DeliveryError> {
+    async fn post(
+        &self,
+        showing: &DeliveryPayload,
+        message: &Message,
+    ) -> Result<MessageRef, DeliveryError> {
         let metadata = place::metadata(&showing.report.case_id, PARENT, showing.version);
         let body = body(&self.channel, message, &metadata);
         let said = self
             .api
             .write("chat.postMessage", &body, Repeat::Doubles)
             .await?;
-        let place = Place::parse(&format!("{}/{}", said.channel, said.ts));
-        place.ok_or_else(|| DeliveryError::Unclear {
+        let place = MessageRef::parse(&format!("{}/{}", said.channel, said.ts));
+        place.ok_or_else(|| DeliveryError::Ambiguous {
             what: "Slack did not tell which message it posted".to_owned(),
         })
     }
 
     async fn update(
         &self,
-        place: &Place,
-        showing: &Showing,
+        place: &MessageRef,
+        showing: &DeliveryPayload,
         message: &Message,
     ) -> Result<(), CallError> {
         let metadata = place::metadata(&showing.report.case_id, PARENT, showing.version);
@@ -115,7 +119,7 @@ impl Bot {
         // Repeating an edit changes nothing.
         match self.api.write("chat.update", &body, Repeat::Harmless).await {
             // The message is in a previously configured channel, which may be gone.
-            Err(CallError::Failed(DeliveryError::Never { what }))
+            Err(CallError::Failed(DeliveryError::Permanent { what }))
                 if place.channel != self.channel =>
             {
                 Err(CallError::Gone(what))
@@ -128,16 +132,16 @@ impl Bot {
     /// is edited instead.
     pub(super) async fn remove(
         &self,
-        showing: &Showing,
+        showing: &DeliveryPayload,
         message: &Message,
     ) -> Result<(), DeliveryError> {
-        let Some(place) = showing.remote_id.as_deref().and_then(Place::parse) else {
+        let Some(place) = showing.remote_id.as_deref().and_then(MessageRef::parse) else {
             return Ok(());
         };
         let body = json!({ "channel": place.channel, "ts": place.ts });
         let said = self.api.write("chat.delete", &body, Repeat::Harmless).await;
         let said = match said {
-            Err(CallError::Failed(DeliveryError::Never { .. })) => {
+            Err(CallError::Failed(DeliveryError::Permanent { .. })) => {
                 self.update(&place, showing, message).await
             }
             said => said.map(drop),
@@ -151,9 +155,9 @@ impl Bot {
     /// Adds the missing parts to the thread.
     pub(super) async fn add_below(
         &self,
-        place: &Place,
-        showing: &Showing,
-        below: Vec<Below>,
+        place: &MessageRef,
+        showing: &DeliveryPayload,
+        below: Vec<ThreadReply>,
         is_new: bool,
         begun: DateTime<Utc>,
     ) -> Result<(), DeliveryError> {
@@ -165,12 +169,12 @@ impl Bot {
         };
         for part in below.into_iter().filter(|one| !there.contains(&one.part)) {
             if self.clock.now() - begun > BUSY {
-                return Err(DeliveryError::Later {
+                return Err(DeliveryError::Transient {
                     what: "the rest of the thread follows".to_owned(),
                     after_secs: None,
                 });
             }
-            self.rest.rest(PACE).await;
+            self.pacer.pause(PACE).await;
             let metadata = place::metadata(case, &part.part, showing.version);
             let mut body = body(&place.channel, &part.message, &metadata);
             add(&mut body, "thread_ts", json!(place.ts));
@@ -192,7 +196,7 @@ impl Bot {
     ) -> Result<(), DeliveryError> {
         let day = digest.day.to_string();
         if in_doubt {
-            let is_it = |one: &client::Message| one.key(DIGEST, "day") == Some(&day);
+            let is_it = |one: &client::ChannelMessage| one.key(DIGEST, "day") == Some(&day);
             let window = (digest.until, None);
             let found = place::find(&self.api, &self.channel, window, is_it).await?;
             if found.is_some() {

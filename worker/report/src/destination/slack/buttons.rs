@@ -2,9 +2,9 @@
 //! and the receiver of the press decides whether the person may do them.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::rich::{Sheet, plain_text, units};
@@ -15,7 +15,7 @@ use crate::links::{Links, console};
 /// <https://docs.slack.dev/reference/block-kit/blocks/actions-block>.
 pub(super) fn put(
     sheet: &mut Sheet,
-    showing: &Showing,
+    showing: &DeliveryPayload,
     links: &Links,
     is_interactive: bool,
     language: Language,
@@ -25,12 +25,12 @@ pub(super) fn put(
     let leads = [
         (
             "open",
-            language.of("Open report", "レポートを開く"),
-            links.case(&report.case_id),
+            language.pick("Open report", "レポートを開く"),
+            links.case_url(&report.case_id),
         ),
         (
             "console",
-            language.of("Finding console", "検知元コンソール"),
+            language.pick("Finding console", "検知元コンソール"),
             console(report),
         ),
     ];
@@ -52,28 +52,32 @@ pub(super) fn put(
 }
 
 /// Returns the actions that the state of the case allows.
-fn acts(showing: &Showing, language: Language) -> Vec<(&'static str, &'static str)> {
-    let status = showing.desk.status;
-    let (ended, closed) = (!showing.is_early(), status == DeskStatus::Closed);
+fn acts(showing: &DeliveryPayload, language: Language) -> Vec<(&'static str, &'static str)> {
+    let status = showing.workflow.status;
+    let (ended, closed) = (!showing.is_early(), status == WorkflowStatus::Closed);
     let all = [
         (
             "ack",
-            language.of("I have it", "担当する"),
-            status == DeskStatus::Open,
+            language.pick("I have it", "担当する"),
+            status == WorkflowStatus::Open,
         ),
-        ("agree", language.of("Agree", "同意"), ended && !closed),
+        ("agree", language.pick("Agree", "同意"), ended && !closed),
         (
             "disagree",
-            language.of("Disagree", "異議"),
+            language.pick("Disagree", "異議"),
             ended && !closed,
         ),
-        ("rerun", language.of("Run again", "再実行"), ended),
+        ("rerun", language.pick("Run again", "再実行"), ended),
         (
             "mute",
-            language.of("Mute", "ミュート"),
+            language.pick("Mute", "ミュート"),
             ended && !closed && may_be_muted(&showing.report),
         ),
-        ("close", language.of("Close", "クローズ"), ended && !closed),
+        (
+            "close",
+            language.pick("Close", "クローズ"),
+            ended && !closed,
+        ),
     ];
     all.into_iter()
         .filter_map(|(name, label, shown)| shown.then_some((name, label)))

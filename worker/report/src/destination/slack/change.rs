@@ -1,8 +1,8 @@
 //! What changed and what people did: the parts for a reader who sees a message again.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::desk::{Act, ActKind, Desk};
-use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 
 use crate::Language;
 use crate::document::{differences, reasons};
@@ -13,12 +13,14 @@ const MOST_ACTS: usize = 4;
 
 /// Returns what changed and why, such as `verdict Inconclusive → True positive; severity High → Critical; revision 1
 /// → 2`. Returns `None` if nothing that a report says changed.
-pub(super) fn changes(showing: &Showing, language: Language) -> Option<Line> {
-    let shown = showing.earlier().filter(|_| showing.is_changed())?;
+pub(super) fn changes(showing: &DeliveryPayload, language: Language) -> Option<Line> {
+    let shown = showing
+        .delivered_report()
+        .filter(|_| showing.is_changed())?;
     let report = &showing.report;
     let revision = match shown.revision == report.revision {
         true => Line::default(),
-        false => Line::of(language.of("revision ", "改訂 "))
+        false => Line::from_static(language.pick("revision ", "改訂 "))
             .number(shown.revision.into())
             .say(" → ")
             .number(report.revision.into()),
@@ -28,7 +30,7 @@ pub(super) fn changes(showing: &Showing, language: Language) -> Option<Line> {
 }
 
 /// Returns what people did with the case, the latest last.
-pub(super) fn acts(desk: &Desk, language: Language) -> Vec<Line> {
+pub(super) fn acts(desk: &CaseWorkflow, language: Language) -> Vec<Line> {
     let skipped = desk.acts.len().saturating_sub(MOST_ACTS);
     desk.acts
         .iter()
@@ -37,21 +39,23 @@ pub(super) fn acts(desk: &Desk, language: Language) -> Vec<Line> {
         .collect()
 }
 
-fn line(act: &Act, language: Language) -> Line {
+fn line(act: &CaseAction, language: Language) -> Line {
     let who = Line::from_name(&act.by);
     let line = match &act.kind {
-        ActKind::Acknowledged => who.say(language.of(" has it", " が担当")),
-        ActKind::Assigned { to } => who
-            .say(language.of(" gave it to ", " が割り当て → "))
+        CaseActionKind::Acknowledged => who.say(language.pick(" has it", " が担当")),
+        CaseActionKind::Assigned { to } => who
+            .say(language.pick(" gave it to ", " が割り当て → "))
             .name(to),
-        ActKind::Agreed => who.say(language.of(" agrees", " が同意")),
-        ActKind::Disagreed { verdict } => who
-            .say(language.of(" disagrees: ", " が異議: "))
+        CaseActionKind::Agreed => who.say(language.pick(" agrees", " が同意")),
+        CaseActionKind::Disagreed { verdict } => who
+            .say(language.pick(" disagrees: ", " が異議: "))
             .say(language.verdict(*verdict)),
-        ActKind::AskedAgain => who.say(language.of(" had it run again", " が再実行を依頼")),
-        ActKind::Muted { until, .. } => muted(who, *until, language),
-        ActKind::Closed => who.say(language.of(" closed it", " がクローズ")),
-        ActKind::Reopened => who.say(language.of(
+        CaseActionKind::AskedAgain => {
+            who.say(language.pick(" had it run again", " が再実行を依頼"))
+        }
+        CaseActionKind::Muted { until, .. } => muted(who, *until, language),
+        CaseActionKind::Closed => who.say(language.pick(" closed it", " がクローズ")),
+        CaseActionKind::Reopened => who.say(language.pick(
             " sent something new: open again",
             " から新しい内容: 再オープン",
         )),

@@ -1,7 +1,7 @@
 //! The probe of Slack: the user and scopes of the token, and whether the channel can be read.
 //! <https://docs.slack.dev/reference/methods/auth.test>; the header `x-oauth-scopes` lists the scopes.
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use nightshift_pipeline::port::DeliveryError;
 
 use super::super::checkup::{WHY, reach, refused};
@@ -18,8 +18,8 @@ const SCOPES: [(&str, &str); 2] = [
 ];
 
 impl Bot {
-    pub(super) async fn examine(&self) -> Checkup {
-        let mut checkup = Checkup::default();
+    pub(super) async fn examine(&self) -> HealthReport {
+        let mut checkup = HealthReport::default();
         let scopes = match self.api.identity(&mut checkup).await {
             Ok(scopes) => scopes,
             Err(error) => {
@@ -31,7 +31,7 @@ impl Bot {
         for (scope, why) in SCOPES {
             // Another server with the Web API may not report scopes.
             if !scopes.is_empty() && !granted.contains(&scope) {
-                checkup.error(
+                checkup.add_error(
                     "destination.scope",
                     format!("the app has not the scope {scope}"),
                     why,
@@ -45,7 +45,7 @@ impl Bot {
             ("include_all_metadata", "true".to_owned()),
         ];
         match self.api.read("conversations.history", &query).await {
-            Ok(_) => checkup.saw(format!("in the channel {}", self.channel)),
+            Ok(_) => checkup.add_observation(format!("in the channel {}", self.channel)),
             Err(error) => refused(&DeliveryError::from(error), &mut checkup),
         }
         checkup
@@ -54,16 +54,16 @@ impl Bot {
 
 impl Hook {
     /// Probes an incoming webhook. Only its machine can be checked, because whatever is sent to it is posted.
-    pub(super) async fn examine(&self) -> Checkup {
-        let mut checkup = Checkup::default();
+    pub(super) async fn examine(&self) -> HealthReport {
+        let mut checkup = HealthReport::default();
         match self.caller() {
             Ok((caller, url)) => {
                 let request = caller.client().get(url);
                 if reach(&caller, request, &mut checkup).await.is_some() {
-                    checkup.saw(format!("{} answers", caller.host()));
+                    checkup.add_observation(format!("{} answers", caller.host()));
                 }
             }
-            Err(error) => checkup.error(
+            Err(error) => checkup.add_error(
                 "destination.secret",
                 error.to_string(),
                 WHY,

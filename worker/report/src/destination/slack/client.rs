@@ -2,7 +2,7 @@
 //! permanent. <https://docs.slack.dev/apis/web-api/>, errors of each method under
 //! <https://docs.slack.dev/reference/methods>.
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use nightshift_pipeline::port::DeliveryError;
 use reqwest::RequestBuilder;
 use reqwest::header::CONTENT_TYPE;
@@ -37,7 +37,7 @@ impl From<DeliveryError> for CallError {
 impl From<CallError> for DeliveryError {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::Gone(what) => Self::Later {
+            CallError::Gone(what) => Self::Transient {
                 what,
                 after_secs: None,
             },
@@ -48,7 +48,7 @@ impl From<CallError> for DeliveryError {
 
 /// The fields of an answer that are used.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Said {
+pub(super) struct SlackResponse {
     ok: bool,
     #[serde(default)]
     error: String,
@@ -62,7 +62,7 @@ pub(super) struct Said {
     pub(super) ts: String,
     /// Messages of a channel or thread.
     #[serde(default)]
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<ChannelMessage>,
     /// The user of the token.
     #[serde(default)]
     user: String,
@@ -70,10 +70,10 @@ pub(super) struct Said {
     #[serde(default)]
     team: String,
     #[serde(default)]
-    response_metadata: Paging,
+    response_metadata: ResponseMetadata,
 }
 
-impl Said {
+impl SlackResponse {
     /// Returns the cursor of the next page.
     pub(super) fn next_cursor(&self) -> Option<&str> {
         let cursor = self.response_metadata.next_cursor.as_str();
@@ -82,14 +82,14 @@ impl Said {
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Paging {
+struct ResponseMetadata {
     #[serde(default)]
     next_cursor: String,
 }
 
 /// The fields of a message that are used.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Message {
+pub(super) struct ChannelMessage {
     #[serde(default)]
     pub(super) ts: String,
     #[serde(default)]
@@ -104,7 +104,7 @@ struct Metadata {
     event_payload: Value,
 }
 
-impl Message {
+impl ChannelMessage {
     /// Returns a value of the message's metadata if that has this type.
     pub(super) fn key(&self, event_type: &str, name: &str) -> Option<&str> {
         let is_ours = self.metadata.event_type == event_type;
@@ -128,7 +128,7 @@ impl Api {
         method: &str,
         body: &Value,
         repeat: Repeat,
-    ) -> Result<Said, CallError> {
+    ) -> Result<SlackResponse, CallError> {
         let request = self
             .caller
             .client()
@@ -143,7 +143,7 @@ impl Api {
         &self,
         method: &str,
         query: &[(&str, String)],
-    ) -> Result<Said, CallError> {
+    ) -> Result<SlackResponse, CallError> {
         let mut url = self.at(method)?;
         url.query_pairs_mut().extend_pairs(query);
         let request = self.caller.client().get(url);
@@ -151,7 +151,10 @@ impl Api {
     }
 
     /// Records the user of the token and returns its scopes, separated by commas, if Slack reports them.
-    pub(super) async fn identity(&self, checkup: &mut Checkup) -> Result<String, DeliveryError> {
+    pub(super) async fn identity(
+        &self,
+        checkup: &mut HealthReport,
+    ) -> Result<String, DeliveryError> {
         let token = self.caller.secret("token", &self.token)?;
         let request = self.caller.client().get(self.at("auth.test")?);
         let asked = self.caller.now();
@@ -165,17 +168,17 @@ impl Api {
             .header("x-oauth-scopes")
             .unwrap_or_default()
             .to_owned();
-        let said: Said = answer.json(MOST_BYTES).await?;
+        let said: SlackResponse = answer.json(MOST_BYTES).await?;
         if !said.ok {
             return Err(meaning("auth.test", &said, None, Repeat::Harmless).into());
         }
-        checkup.saw(format!("as {} of {}", clean(&said.user), clean(&said.team)));
+        checkup.add_observation(format!("as {} of {}", clean(&said.user), clean(&said.team)));
         Ok(scopes)
     }
 
     fn at(&self, method: &str) -> Result<Url, DeliveryError> {
         let joined = self.base.join(method);
-        joined.map_err(|error| DeliveryError::Never {
+        joined.map_err(|error| DeliveryError::Permanent {
             what: format!("no address of {method}: {error}"),
         })
     }
@@ -185,7 +188,7 @@ impl Api {
         method: &str,
         request: RequestBuilder,
         repeat: Repeat,
-    ) -> Result<Said, CallError> {
+    ) -> Result<SlackResponse, CallError> {
         let token = self.caller.secret("token", &self.token)?;
         let request = request.bearer_auth(token.expose_secret());
         let answer = self.caller.send(request, repeat).await?;
@@ -193,7 +196,7 @@ impl Api {
             return Err(answer.refused("", |_| None).await.into());
         }
         let after_secs = answer.after_secs();
-        let said: Said = answer.json(MOST_BYTES).await?;
+        let said: SlackResponse = answer.json(MOST_BYTES).await?;
         if said.ok {
             return Ok(said);
         }
@@ -202,10 +205,15 @@ impl Api {
 }
 
 /// Converts an error of Slack's.
-fn meaning(method: &str, said: &Said, after_secs: Option<u64>, repeat: Repeat) -> CallError {
+fn meaning(
+    method: &str,
+    said: &SlackResponse,
+    after_secs: Option<u64>,
+    repeat: Repeat,
+) -> CallError {
     let error = clean(&said.error);
     let what = |hint: &str| format!("Slack answered {method} with {error}{hint}");
-    let later = || DeliveryError::Later {
+    let later = || DeliveryError::Transient {
         what: what(""),
         after_secs,
     };
@@ -221,18 +229,18 @@ fn meaning(method: &str, said: &Said, after_secs: Option<u64>, repeat: Repeat) -
         | "message_limit_exceeded" => later(),
         // For both, Slack says that "some aspect of the operation" may have been done.
         "internal_error" | "fatal_error" => match repeat {
-            Repeat::Doubles => DeliveryError::Unclear {
+            Repeat::Doubles => DeliveryError::Ambiguous {
                 what: what(" (it may have been done)"),
             },
             Repeat::Harmless => later(),
         },
-        "missing_scope" => DeliveryError::Never {
+        "missing_scope" => DeliveryError::Permanent {
             what: what(&format!(
                 " (give the app the scope {} and install it again)",
                 clean(&said.needed)
             )),
         },
-        other => DeliveryError::Never {
+        other => DeliveryError::Permanent {
             what: what(hint(other)),
         },
     })

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::super::http::{Access, DestinationError, SecretSource};
+use super::super::http::{DestinationError, HttpOptions, SecretSource};
 use crate::{Language, Links};
 
 /// Slack's Web API, <https://docs.slack.dev/apis/web-api/>.
@@ -10,7 +10,7 @@ pub const SLACK_API: &str = "https://slack.com/api";
 
 /// The way in which reports reach Slack.
 #[derive(Clone)]
-pub enum SlackWay {
+pub enum SlackTransport {
     /// An app that posts, edits, threads, and looks up what it posted. Each report is shown once.
     Bot {
         /// Id of the channel, such as `C0123ABCD`. The app must be a member.
@@ -34,7 +34,7 @@ pub struct SlackConfig {
     /// The name in configuration and metrics.
     pub name: String,
     /// The way in which reports reach Slack.
-    pub way: SlackWay,
+    pub transport: SlackTransport,
     /// Whether messages have buttons. They need a receiver (`POST /slack/interactions`).
     pub interactive: bool,
     /// Language of labels.
@@ -42,7 +42,7 @@ pub struct SlackConfig {
     /// The links that reports contain.
     pub links: Links,
     /// Network access: proxy, certificate authorities, plain http.
-    pub access: Access,
+    pub access: HttpOptions,
 }
 
 impl SlackConfig {
@@ -56,17 +56,17 @@ impl SlackConfig {
         if let Err(problem) = self.links.check() {
             return bad("public_url", &problem);
         }
-        match &self.way {
-            SlackWay::Bot { channel, .. } if !is_channel(channel) => bad(
+        match &self.transport {
+            SlackTransport::Bot { channel, .. } if !is_channel(channel) => bad(
                 "channel",
                 "is no channel id: open the channel's details in Slack, its id (C…) stands at their end",
             ),
-            SlackWay::Bot { api_url, .. } => self.api(api_url).map(|_| ()),
-            SlackWay::Webhook { .. } if self.interactive => bad(
+            SlackTransport::Bot { api_url, .. } => self.api(api_url).map(|_| ()),
+            SlackTransport::Webhook { .. } if self.interactive => bad(
                 "interactive",
                 "needs a bot `token`: what an incoming webhook posted cannot be edited when somebody presses a button",
             ),
-            SlackWay::Webhook { .. } => self.api(SLACK_API).map(|_| ()),
+            SlackTransport::Webhook { .. } => self.api(SLACK_API).map(|_| ()),
         }
     }
 

@@ -19,7 +19,7 @@ const MOST: usize = 10;
 pub(super) fn message(digest: &Digest, style: &Style) -> Message {
     let language = style.language;
     let day = digest.day.format("%Y-%m-%d");
-    let header = format!("{} {day}", language.of("Nightshift:", "Nightshift 日報:"));
+    let header = format!("{} {day}", language.pick("Nightshift:", "Nightshift 日報:"));
     let mut sheet = Sheet::default();
     let block = json!({ "type": "header", "text": plain_text(&header) });
     sheet.block(block, units(&header));
@@ -27,21 +27,24 @@ pub(super) fn message(digest: &Digest, style: &Style) -> Message {
     sheet.put(Piece::new(Shape::Line, "", first.as_str(), LINE).0);
     sheet.close();
     let lists = [
-        (language.of("What came", "受信"), arrived(digest, language)),
         (
-            language.of("What it was", "判定"),
+            language.pick("What came", "受信"),
+            arrived(digest, language),
+        ),
+        (
+            language.pick("What it was", "判定"),
             verdicts(digest, language),
         ),
         (
-            language.of("Open, and whose", "未完了と担当者"),
+            language.pick("Open, and whose", "未完了と担当者"),
             opened(digest, language),
         ),
         (
-            language.of("Muted, and until when", "ミュートと期限"),
+            language.pick("Muted, and until when", "ミュートと期限"),
             mutes(digest, language),
         ),
         (
-            language.of("What failed", "失敗"),
+            language.pick("What failed", "失敗"),
             failures(digest, language),
         ),
     ];
@@ -69,7 +72,7 @@ fn summary(digest: &Digest, language: Language) -> Line {
     let sum = |of: fn(&FeedDay) -> u64| digest.arrived.iter().map(of).fold(0, u64::saturating_add);
     let say = |number, words| Line::default().count(language, number, words);
     let failed = digest.failed.saturating_add(digest.dead_letters);
-    let cost = words::Made(format!("{:.4} USD", digest.cost_usd));
+    let cost = words::FormattedText(format!("{:.4} USD", digest.cost_usd));
     joined(
         [
             say(sum(|day| day.alerts), ["alert", "alerts", "件受信"]),
@@ -79,7 +82,7 @@ fn summary(digest: &Digest, language: Language) -> Line {
             ),
             Line::default()
                 .up_to_most(digest.open_total, 0)
-                .say(language.of(" open", " 件未完了")),
+                .say(language.pick(" open", " 件未完了")),
             say(failed, ["failure", "failures", "件失敗"]),
             Line::default().made(cost),
         ],
@@ -105,9 +108,9 @@ fn arrived(digest: &Digest, language: Language) -> Vec<Line> {
         Line::from_name(&day.feed).say(": ").then(&counts)
     };
     let silent = digest.silent.iter().take(MOST).map(|(source, last)| {
-        Line::of(language.of("SILENT: ", "【無通信】"))
+        Line::from_static(language.pick("SILENT: ", "【無通信】"))
             .name(source)
-            .say(language.of(", the last message at ", "、最終受信 "))
+            .say(language.pick(", the last message at ", "、最終受信 "))
             .at(*last)
     });
     let lines = digest.arrived.iter().take(MOST).map(line);
@@ -118,7 +121,7 @@ fn verdicts(digest: &Digest, language: Language) -> Vec<Line> {
     let some = digest.verdicts.iter().filter(|(_, number)| *number > 0);
     let line = joined(
         some.map(|(verdict, number)| {
-            Line::of(language.verdict(*verdict))
+            Line::from_static(language.verdict(*verdict))
                 .say(" ")
                 .number(*number)
         }),
@@ -130,17 +133,17 @@ fn verdicts(digest: &Digest, language: Language) -> Vec<Line> {
 fn opened(digest: &Digest, language: Language) -> Vec<Line> {
     let line = |case: &OpenCase| {
         let verdict = case.verdict.map_or_else(
-            || language.of("Not triaged", "未トリアージ"),
+            || language.pick("Not triaged", "未トリアージ"),
             |verdict| language.verdict(verdict),
         );
         let owner = match &case.owner {
             Some(owner) => Line::from_name(owner),
-            None => Line::of(language.of("nobody has it", "担当者なし")),
+            None => Line::from_static(language.pick("nobody has it", "担当者なし")),
         };
-        let since = Line::of(language.of("since ", "発生 ")).at(case.since);
+        let since = Line::from_static(language.pick("since ", "発生 ")).at(case.since);
         let parts = [
-            Line::of(language.severity(case.severity)),
-            Line::of(verdict),
+            Line::from_static(language.severity(case.severity)),
+            Line::from_static(verdict),
             Line::from_name(&case.title),
             owner,
             since,
@@ -155,12 +158,14 @@ fn opened(digest: &Digest, language: Language) -> Vec<Line> {
 fn mutes(digest: &Digest, language: Language) -> Vec<Line> {
     let line = |mute: &DigestMute| {
         let line = Line::from_name(&mute.name);
-        let line = line.say(language.of(", until ", "、期限 ")).at(mute.until);
+        let line = line
+            .say(language.pick(", until ", "、期限 "))
+            .at(mute.until);
         let words = match mute.hid {
-            1 => language.of(" alert", " 件"),
-            _ => language.of(" alerts", " 件"),
+            1 => language.pick(" alert", " 件"),
+            _ => language.pick(" alerts", " 件"),
         };
-        let hid = line.say(language.of(", hid ", "、非表示 "));
+        let hid = line.say(language.pick(", hid ", "、非表示 "));
         let line = hid.up_to_most(mute.hid, 0).say(words);
         match mute.why.trim() {
             "" => line,
@@ -196,7 +201,7 @@ fn failures(digest: &Digest, language: Language) -> Vec<Line> {
         .map(|(number, words)| Line::default().count(language, number, words));
     let undelivered = digest.undelivered.iter().take(MOST).map(|(name, number)| {
         Line::from_name(name)
-            .say(language.of(" did not take ", " が受け取らなかったレポート "))
+            .say(language.pick(" did not take ", " が受け取らなかったレポート "))
             .count(language, *number, ["report", "reports", "件"])
     });
     counts.chain(undelivered).collect()
@@ -207,9 +212,9 @@ fn with_rest(mut lines: Vec<Line>, total: u64, language: Language) -> Vec<Line> 
     let named = u64::try_from(lines.len()).unwrap_or(u64::MAX);
     if total > named {
         lines.push(
-            Line::of(language.of("… and ", "… ほか "))
+            Line::from_static(language.pick("… and ", "… ほか "))
                 .up_to_most(total, named)
-                .say(language.of(" more", " 件")),
+                .say(language.pick(" more", " 件")),
         );
     }
     lines
@@ -219,7 +224,7 @@ fn with_rest(mut lines: Vec<Line>, total: u64, language: Language) -> Vec<Line> 
 fn list(sheet: &mut Sheet, title: &str, lines: Vec<Line>, language: Language) {
     if lines.is_empty() {
         let label = format!("{title}: ");
-        let nothing = language.of("nothing", "なし");
+        let nothing = language.pick("nothing", "なし");
         sheet.put(Piece::new(Shape::Line, &label, nothing, LINE).0);
     } else {
         sheet.put(Piece::heading(title));

@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::port::Clock;
 
-use super::bot::Rest;
+use super::bot::Pacer;
 
 /// A clock that advances when somebody waits.
-pub(super) struct Hands(Mutex<DateTime<Utc>>);
+pub(super) struct ManualClock(Mutex<DateTime<Utc>>);
 
-impl Hands {
+impl ManualClock {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(crate::fixture::now())))
     }
@@ -22,15 +22,15 @@ impl Hands {
     }
 }
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now(&self) -> DateTime<Utc> {
         *self.0.lock().unwrap()
     }
 }
 
 #[async_trait]
-impl Rest for Hands {
-    async fn rest(&self, time: Duration) {
+impl Pacer for ManualClock {
+    async fn pause(&self, time: Duration) {
         self.wait(time);
     }
 }

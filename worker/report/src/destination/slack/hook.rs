@@ -11,7 +11,7 @@ use nightshift_pipeline::port::DeliveryError;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::super::http::{Access, Caller, DestinationError, Repeat, SecretSource};
+use super::super::http::{Caller, DestinationError, HttpOptions, Repeat, SecretSource};
 use super::blocks::Message;
 use super::rich::plain_text;
 use crate::Language;
@@ -20,7 +20,7 @@ use crate::Language;
 pub(super) struct Hook {
     pub(super) name: String,
     pub(super) url: SecretSource,
-    pub(super) access: Access,
+    pub(super) access: HttpOptions,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -32,7 +32,7 @@ impl Hook {
         message: &Message,
         repeated: Option<Language>,
     ) -> Result<(), DeliveryError> {
-        let (caller, url) = self.caller().map_err(|error| DeliveryError::Later {
+        let (caller, url) = self.caller().map_err(|error| DeliveryError::Transient {
             what: error.to_string(),
             after_secs: None,
         })?;
@@ -67,7 +67,7 @@ impl Hook {
 }
 
 fn may_be_here_twice(language: Language) -> Value {
-    let words = language.of(
+    let words = language.pick(
         "This may be here twice: nobody knows whether it arrived when it was sent before.",
         "重複の可能性があります。前回の送信が届いたか不明です。",
     );

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_pipeline::port::DeliveryError;
 use serde_json::{Value, json};
 
-use super::client::{Api, Message};
+use super::client::{Api, ChannelMessage};
 
 /// Type of the metadata of a report's messages.
 pub(super) const REPORT: &str = "triage_report";
@@ -29,12 +29,12 @@ const MOST_PAGES: usize = 50;
 
 /// The identity of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct MessageRef {
     pub(super) channel: String,
     pub(super) ts: String,
 }
 
-impl Place {
+impl MessageRef {
     /// Returns the id that the outbox keeps.
     pub(super) fn to_id(&self) -> String {
         format!("{}/{}", self.channel, self.ts)
@@ -74,8 +74,8 @@ pub(super) async fn find(
     api: &Api,
     channel: &str,
     (from, until): (DateTime<Utc>, Option<DateTime<Utc>>),
-    is_it: impl Fn(&Message) -> bool + Send + Sync,
-) -> Result<Option<Place>, DeliveryError> {
+    is_it: impl Fn(&ChannelMessage) -> bool + Send + Sync,
+) -> Result<Option<MessageRef>, DeliveryError> {
     let mut query = vec![
         ("channel", channel.to_owned()),
         ("include_all_metadata", "true".to_owned()),
@@ -89,7 +89,7 @@ pub(super) async fn find(
     let mut found = None;
     pages(api, "conversations.history", query, |message| {
         if found.is_none() && is_it(message) {
-            found = Place::parse(&format!("{channel}/{}", message.ts));
+            found = MessageRef::parse(&format!("{channel}/{}", message.ts));
         }
         found.is_none()
     })
@@ -100,7 +100,7 @@ pub(super) async fn find(
 /// Returns the parts in the thread of a message.
 pub(super) async fn parts(
     api: &Api,
-    place: &Place,
+    place: &MessageRef,
     case: &str,
 ) -> Result<HashSet<String>, DeliveryError> {
     let query = vec![
@@ -125,7 +125,7 @@ async fn pages(
     api: &Api,
     method: &str,
     query: Vec<(&'static str, String)>,
-    mut take: impl FnMut(&Message) -> bool + Send,
+    mut take: impl FnMut(&ChannelMessage) -> bool + Send,
 ) -> Result<(), DeliveryError> {
     let mut cursor = None;
     for _ in 0..MOST_PAGES {
@@ -142,7 +142,7 @@ async fn pages(
             None => return Ok(()),
         }
     }
-    Err(DeliveryError::Later {
+    Err(DeliveryError::Transient {
         what: format!("{method} has more than {MOST_PAGES} pages: not all could be looked through"),
         after_secs: None,
     })

@@ -161,7 +161,7 @@ pub(super) fn pieces(block: &Block, language: Language, most: usize) -> (Vec<Pie
     match block {
         Block::Text(line) => one(Shape::Line, "", line.as_str()),
         Block::Warning(line) => {
-            let label = language.of("⚠ Warning: ", "⚠ 警告: ");
+            let label = language.pick("⚠ Warning: ", "⚠ 警告: ");
             one(Shape::Line, label, line.as_str())
         }
         Block::Labelled(label, line) => {

@@ -26,7 +26,7 @@ pub(crate) const TOKEN: &str = "xoxb-hush";
 
 /// A fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum SlackFault {
     /// The call is done and its answer is lost.
     LostAfter,
     /// The call is not done and its answer is lost.
@@ -39,7 +39,7 @@ pub(crate) enum Fault {
 
 /// A stored message.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct PostedMessage {
     pub(crate) ts: String,
     pub(crate) thread_ts: Option<String>,
     pub(crate) is_broadcast: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Kept {
     pub(crate) body: Value,
 }
 
-impl Kept {
+impl PostedMessage {
     /// Returns a value of the metadata.
     pub(crate) fn key(&self, name: &str) -> String {
         let payload = &self.body["metadata"]["event_payload"];
@@ -60,11 +60,11 @@ impl Kept {
     }
 }
 
-type Faults = Box<dyn FnMut(&str, usize) -> Option<Fault> + Send>;
+type Faults = Box<dyn FnMut(&str, usize) -> Option<SlackFault> + Send>;
 
 struct State {
     clock: Arc<dyn Clock>,
-    kept: Vec<Kept>,
+    kept: Vec<PostedMessage>,
     calls: Vec<String>,
     faults: Faults,
     posted: Option<DateTime<Utc>>,
@@ -99,7 +99,10 @@ impl Slack {
     }
 
     /// Sets the function that returns the fault of a call, by its method and number.
-    pub(crate) fn breaks(&self, faults: impl FnMut(&str, usize) -> Option<Fault> + Send + 'static) {
+    pub(crate) fn breaks(
+        &self,
+        faults: impl FnMut(&str, usize) -> Option<SlackFault> + Send + 'static,
+    ) {
         self.state.lock().unwrap().faults = Box::new(faults);
     }
 
@@ -108,18 +111,18 @@ impl Slack {
     }
 
     /// Returns the messages of the channel without those of threads.
-    pub(crate) fn channel(&self) -> Vec<Kept> {
+    pub(crate) fn channel(&self) -> Vec<PostedMessage> {
         let kept = self.all().into_iter();
         kept.filter(|one| one.thread_ts.is_none()).collect()
     }
 
     /// Returns the messages of threads.
-    pub(crate) fn below(&self) -> Vec<Kept> {
+    pub(crate) fn below(&self) -> Vec<PostedMessage> {
         let kept = self.all().into_iter();
         kept.filter(|one| one.thread_ts.is_some()).collect()
     }
 
-    fn all(&self) -> Vec<Kept> {
+    fn all(&self) -> Vec<PostedMessage> {
         self.state.lock().unwrap().kept.clone()
     }
 
@@ -155,12 +158,12 @@ impl State {
         let number = self.calls.len();
         let fault = (self.faults)(&method, number);
         match fault {
-            Some(Fault::LostBefore) => return String::new(),
-            Some(Fault::TooMany(secs)) => {
+            Some(SlackFault::LostBefore) => return String::new(),
+            Some(SlackFault::TooMany(secs)) => {
                 return say(429, &format!("retry-after: {secs}\r\n"), "");
             }
-            Some(Fault::Says(error)) => return no(error, ""),
-            Some(Fault::LostAfter) | None => {}
+            Some(SlackFault::Says(error)) => return no(error, ""),
+            Some(SlackFault::LostAfter) | None => {}
         }
         let done = if post.header("authorization") == format!("Bearer {TOKEN}") {
             self.do_it(&method, post, &url)
@@ -168,7 +171,7 @@ impl State {
             Err("invalid_auth".to_owned())
         };
         match (fault, done) {
-            (Some(Fault::LostAfter), _) => String::new(),
+            (Some(SlackFault::LostAfter), _) => String::new(),
             (_, Ok(said)) => say(200, "", &ascii(&said.to_string())),
             (_, Err(error)) if error == "429" => say(429, "retry-after: 1\r\n", ""),
             (_, Err(error)) => {
@@ -224,7 +227,7 @@ impl State {
         self.posted = Some(now);
         self.number += 1;
         let ts = format!("{}.{:06}", now.timestamp(), self.number);
-        self.kept.push(Kept {
+        self.kept.push(PostedMessage {
             ts: ts.clone(),
             thread_ts,
             is_broadcast: body["reply_broadcast"] == true,
@@ -276,7 +279,7 @@ impl State {
             text("oldest").is_none_or(|oldest| ts >= oldest)
                 && text("latest").is_none_or(|latest| ts <= latest)
         };
-        let mut all: Vec<&Kept> = self
+        let mut all: Vec<&PostedMessage> = self
             .kept
             .iter()
             .filter(|one| match thread {

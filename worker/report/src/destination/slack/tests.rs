@@ -10,19 +10,19 @@ mod view;
 use std::collections::VecDeque;
 
 use chrono::Utc;
+use nightshift_pipeline::delivery_payload::DeliveredReport;
 use nightshift_pipeline::report::Report;
-use nightshift_pipeline::showing::Shown;
 
-use super::hands::Hands;
-use super::stub::{CHANNEL, Fault, Slack, TOKEN};
+use super::hands::ManualClock;
+use super::stub::{CHANNEL, Slack, SlackFault, TOKEN};
 use super::*;
-use crate::destination::http::Access;
+use crate::destination::http::HttpOptions;
 use crate::{Language, Links, fixture};
 
 fn config(url: &str) -> SlackConfig {
     SlackConfig {
         name: "soc".into(),
-        way: SlackWay::Bot {
+        transport: SlackTransport::Bot {
             channel: CHANNEL.into(),
             token: Arc::new(|| Ok(TOKEN.into())),
             api_url: url.into(),
@@ -32,22 +32,22 @@ fn config(url: &str) -> SlackConfig {
         links: Links {
             public_url: Some("https://nightshift.example.com".into()),
         },
-        access: Access::default(),
+        access: HttpOptions::default(),
     }
 }
 
 /// Starts a Slack and a destination that posts to it.
-async fn soc() -> (Arc<Hands>, Slack, SlackDestination) {
-    let clock = Hands::new();
+async fn soc() -> (Arc<ManualClock>, Slack, SlackDestination) {
+    let clock = ManualClock::new();
     let slack = Slack::start(clock.clone()).await;
     let to = SlackDestination::resting(config(&slack.url), clock.clone(), clock.clone()).unwrap();
     (clock, slack, to)
 }
 
 /// Returns the report as a case of its own.
-fn case(number: usize, mut report: Report) -> Showing {
+fn case(number: usize, mut report: Report) -> DeliveryPayload {
     report.case_id = format!("case-{number:04}");
-    Showing::first(report)
+    DeliveryPayload::new(report)
 }
 
 /// Returns a case with only the facts of its alert.
@@ -59,36 +59,40 @@ fn early() -> Report {
 }
 
 /// Returns a later version of a delivery.
-fn later(showing: &Showing, remote_id: Option<String>, report: Report) -> Showing {
-    Showing {
+fn later(showing: &DeliveryPayload, remote_id: Option<String>, report: Report) -> DeliveryPayload {
+    DeliveryPayload {
         version: showing.version + 1,
         remote_id,
-        shown: Some(Shown::of(&showing.report)),
+        delivered: Some(DeliveredReport::from_report(&showing.report)),
         report,
-        desk: showing.desk.clone(),
-        minor: false,
+        workflow: showing.workflow.clone(),
+        is_minor: false,
         in_doubt: false,
     }
 }
 
 /// A delivery as the outbox keeps it.
-struct Wish {
-    showing: Showing,
+struct QueuedDelivery {
+    showing: DeliveryPayload,
     attempts: u32,
     begun: Option<DateTime<Utc>>,
     not_before: DateTime<Utc>,
 }
 
 /// Delivers as the delivery loop does, with the clock of the test. Returns what was refused for good.
-async fn drive(clock: &Hands, to: &SlackDestination, showings: Vec<Showing>) -> Vec<Showing> {
+async fn drive(
+    clock: &ManualClock,
+    to: &SlackDestination,
+    showings: Vec<DeliveryPayload>,
+) -> Vec<DeliveryPayload> {
     let mut refused = Vec::new();
-    let wish = |showing| Wish {
+    let wish = |showing| QueuedDelivery {
         showing,
         attempts: 0,
         begun: None,
         not_before: clock.now(),
     };
-    let mut wishes: VecDeque<Wish> = showings.into_iter().map(wish).collect();
+    let mut wishes: VecDeque<QueuedDelivery> = showings.into_iter().map(wish).collect();
     let mut rounds = 0;
     while !wishes.is_empty() {
         rounds += 1;
@@ -99,18 +103,19 @@ async fn drive(clock: &Hands, to: &SlackDestination, showings: Vec<Showing>) -> 
         };
         let mut wish = wishes.remove(at).unwrap();
         let error = attempt(clock, to, &mut wish).await.err();
-        clock.wait(to.pace());
+        clock.wait(to.send_interval());
         let wait = match error {
             None => continue,
-            Some(DeliveryError::Never { .. }) => {
+            Some(DeliveryError::Permanent { .. }) => {
                 refused.push(wish.showing);
                 continue;
             }
             Some(
-                DeliveryError::Later { after_secs, .. } | DeliveryError::Partly { after_secs, .. },
+                DeliveryError::Transient { after_secs, .. }
+                | DeliveryError::Partial { after_secs, .. },
             ) => after_secs.unwrap_or(1),
-            Some(DeliveryError::Settling { after_secs, .. }) => after_secs,
-            Some(DeliveryError::Unclear { .. }) => 1 << wish.attempts.min(6),
+            Some(DeliveryError::NotVisibleYet { after_secs, .. }) => after_secs,
+            Some(DeliveryError::Ambiguous { .. }) => 1 << wish.attempts.min(6),
         };
         wish.attempts += 1;
         wish.not_before = clock.now() + TimeDelta::seconds(i64::try_from(wait).unwrap());
@@ -121,9 +126,9 @@ async fn drive(clock: &Hands, to: &SlackDestination, showings: Vec<Showing>) -> 
 
 /// Makes one attempt as the delivery loop does.
 async fn attempt(
-    clock: &Hands,
+    clock: &ManualClock,
     to: &SlackDestination,
-    wish: &mut Wish,
+    wish: &mut QueuedDelivery,
 ) -> Result<(), DeliveryError> {
     if let (Some(begun), None) = (wish.begun, &wish.showing.remote_id) {
         let ago = (clock.now() - begun).to_std().unwrap();
@@ -131,15 +136,15 @@ async fn attempt(
             Ok(found) => wish.showing.remote_id = found,
             Err(error) => {
                 let what = error.to_string();
-                return Err(DeliveryError::Unclear { what });
+                return Err(DeliveryError::Ambiguous { what });
             }
         }
     }
     wish.begun = Some(clock.now());
     let result = to.deliver(&wish.showing).await;
     match &result {
-        Err(DeliveryError::Unclear { .. }) => {}
-        Err(DeliveryError::Partly { remote_id, .. }) => {
+        Err(DeliveryError::Ambiguous { .. }) => {}
+        Err(DeliveryError::Partial { remote_id, .. }) => {
             wish.showing.remote_id = Some(remote_id.clone());
             wish.begun = None;
         }
@@ -149,7 +154,7 @@ async fn attempt(
 }
 
 /// Returns the case and part of each message.
-fn keys(kept: &[stub::Kept]) -> Vec<(String, String)> {
+fn keys(kept: &[stub::PostedMessage]) -> Vec<(String, String)> {
     let mut keys: Vec<_> = kept
         .iter()
         .map(|one| (one.key("case"), one.key("part")))

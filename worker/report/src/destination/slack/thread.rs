@@ -1,7 +1,7 @@
 //! The thread below the message: what did not fit there, then further findings, timeline, plan with results, evidence
 //! and indicators. Each message of the thread has its own key, so none is added twice.
 
-use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::delivery_payload::DeliveryPayload;
 
 use super::blocks::{Message, Style, reply, section};
 use super::limits::{BLOCK, FALLBACK, THREAD_PARTS};
@@ -35,7 +35,7 @@ const ABOVE: [Part; 6] = [
 
 /// A message of the thread.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Below {
+pub(super) struct ThreadReply {
     /// The key within the case.
     pub(super) part: String,
     pub(super) message: Message,
@@ -46,19 +46,19 @@ pub(super) struct Below {
 /// Returns the thread of a case. The first message may be a change that the channel is notified of. `is_bare` means
 /// that the message is not the one edited before, so it gets all details again.
 pub(super) fn below(
-    showing: &Showing,
+    showing: &DeliveryPayload,
     style: &Style,
     reader: Reader,
     is_cut: bool,
     is_bare: bool,
-) -> Vec<Below> {
+) -> Vec<ThreadReply> {
     let report = &showing.report;
     // A deleted message with replies leaves a trace in the channel. A canary gets no replies, so that none is left.
-    if showing.is_early() || report.is_canary() || (showing.minor && !is_bare) {
+    if showing.is_early() || report.is_canary() || (showing.is_minor && !is_bare) {
         return Vec::new();
     }
     let mut all = Vec::new();
-    if !showing.minor
+    if !showing.is_minor
         && let Some(message) = reply(showing, style, reader)
     {
         // The key is what the change says, not its version. The same change is posted once however often it is tried.
@@ -68,23 +68,28 @@ pub(super) fn below(
             report.verdict.as_str(),
             report.assessed_severity.as_str()
         );
-        all.push(Below {
+        all.push(ThreadReply {
             part,
             message,
             is_broadcast: showing.is_worse(),
         });
     }
     let is_told = showing
-        .earlier()
+        .delivered_report()
         .is_some_and(|shown| shown.revision == report.revision && shown.status == report.status);
     if is_bare || !is_told {
         let document = document(report, reader);
         let parts = messages(&document, is_cut, style.language);
-        all.extend(parts.into_iter().enumerate().map(|(index, message)| Below {
-            part: format!("r{}.{index}", report.revision),
-            message,
-            is_broadcast: false,
-        }));
+        all.extend(
+            parts
+                .into_iter()
+                .enumerate()
+                .map(|(index, message)| ThreadReply {
+                    part: format!("r{}.{index}", report.revision),
+                    message,
+                    is_broadcast: false,
+                }),
+        );
     }
     all
 }
@@ -124,7 +129,7 @@ fn messages(document: &Document, is_cut: bool, language: Language) -> Vec<Messag
     let is_more = sheets.len() > THREAD_PARTS;
     sheets.truncate(THREAD_PARTS);
     if is_more && let Some(last) = sheets.last_mut() {
-        let more = language.of(
+        let more = language.pick(
             "There is more; the page of the case and the JSON report have it.",
             "続きはケースのページと JSON レポートにあります。",
         );

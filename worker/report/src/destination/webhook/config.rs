@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use super::super::http::{Access, DestinationError};
+use super::super::http::{DestinationError, HttpOptions};
 
 /// The configuration of a webhook.
 #[derive(Clone, Default)]
@@ -33,8 +33,8 @@ impl WebhookConfig {
         self.access().check(&self.name, "url", &self.url)
     }
 
-    pub(super) fn access(&self) -> Access {
-        Access {
+    pub(super) fn access(&self) -> HttpOptions {
+        HttpOptions {
             allow_private: self.allow_private,
             ca_file: self.ca_file.clone(),
             proxy: self.proxy.clone(),

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::super::case_id;
 use super::trace::Trace;
-use crate::json;
+use crate::render_json;
 
 /// The type of an event. It changes when the meaning of the data changes.
 const TYPE: &str = "dev.nightshift.report.v1";
@@ -59,13 +59,13 @@ pub(super) fn event(
         trace,
     };
     let envelope = serde_json::to_string(&envelope).unwrap_or_default();
-    let data = json(report);
+    let data = render_json(report);
     match envelope.strip_suffix('}') {
         Some(head) if !data.is_empty() => {
             let body = format!("{head},\"data\":{data}}}");
             Ok((id, body))
         }
-        _ => Err(DeliveryError::Never {
+        _ => Err(DeliveryError::Permanent {
             what: format!("the report of case {case} cannot be written as JSON"),
         }),
     }
@@ -81,7 +81,7 @@ mod tests {
     use crate::hostile::{replace, strings};
 
     fn told(report: &Report, is_over: bool) -> Result<(String, String), DeliveryError> {
-        event(report, is_over, &Trace::of(report, 1.0))
+        event(report, is_over, &Trace::from_report(report, 1.0))
     }
 
     /// Returns the attributes of CloudEvents 1.0 that a receiver reads, and the report in the data.
@@ -112,7 +112,7 @@ mod tests {
         let (_, body) = told(&report, false).unwrap();
         let (envelope, data) = body.split_once("\"data\":").unwrap();
         insta::assert_snapshot!(envelope, @r#"{"specversion":"1.0","id":"k3f9-x2mq-7d1w.r1","source":"/nightshift","type":"dev.nightshift.report.v1","subject":"k3f9-x2mq-7d1w","time":"2026-11-20T03:14:00Z","datacontenttype":"application/json","traceparent":"00-15c91ee222f9b008e6f603b59409623d-e43aaae221671387-01","#);
-        assert_eq!(data.strip_suffix('}').unwrap(), json(&report));
+        assert_eq!(data.strip_suffix('}').unwrap(), render_json(&report));
         assert_eq!(read(&report).1, report);
     }
 
@@ -131,7 +131,7 @@ mod tests {
         report.case_id = "a\r\nx-injected: 1".into();
         assert!(matches!(
             told(&report, false),
-            Err(DeliveryError::Never { .. })
+            Err(DeliveryError::Permanent { .. })
         ));
     }
 

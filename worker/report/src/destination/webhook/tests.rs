@@ -16,9 +16,9 @@ use crate::fixture;
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// A clock that advances a second at each reading.
-struct Ticking(Mutex<DateTime<Utc>>);
+struct TickingClock(Mutex<DateTime<Utc>>);
 
-impl Clock for Ticking {
+impl Clock for TickingClock {
     fn now(&self) -> DateTime<Utc> {
         let mut now = self.0.lock().unwrap();
         *now += TimeDelta::seconds(1);
@@ -32,7 +32,7 @@ fn to(url: &str, secret: SecretSource) -> WebhookDestination {
         url: url.into(),
         ..WebhookConfig::default()
     };
-    let clock = Arc::new(Ticking(Mutex::new(fixture::now())));
+    let clock = Arc::new(TickingClock(Mutex::new(fixture::now())));
     WebhookDestination::new(config, secret, clock).unwrap()
 }
 
@@ -57,7 +57,7 @@ async fn error_of(answer: String) -> (DeliveryError, String) {
     let report = fixture::true_positive();
     let to = to(&stub.url, secret());
     let error = to
-        .deliver(&Showing::first(report.clone()))
+        .deliver(&DeliveryPayload::new(report.clone()))
         .await
         .unwrap_err();
     let what = error.to_string();
@@ -70,7 +70,7 @@ async fn a_post_is_a_signed_cloud_event() {
     let stub = Stub::start(vec![say(202, "", "")]).await;
     let report = fixture::true_positive();
     let sent = to(&stub.url, secret())
-        .deliver(&Showing::first(report.clone()))
+        .deliver(&DeliveryPayload::new(report.clone()))
         .await
         .unwrap();
     assert_eq!(sent.remote_id.as_deref(), Some("k3f9-x2mq-7d1w.r1"));
@@ -105,12 +105,17 @@ async fn f26_a_receiver_that_hung_up_knows_the_second_post_for_the_same() {
     let to = to(&stub.url, secret());
     let report = fixture::true_positive();
     let error = to
-        .deliver(&Showing::first(report.clone()))
+        .deliver(&DeliveryPayload::new(report.clone()))
         .await
         .unwrap_err();
-    assert!(matches!(error, DeliveryError::Later { .. }), "{error:?}");
+    assert!(
+        matches!(error, DeliveryError::Transient { .. }),
+        "{error:?}"
+    );
     assert!(!error.to_string().contains("hush"), "{error}");
-    to.deliver(&Showing::first(report.clone())).await.unwrap();
+    to.deliver(&DeliveryPayload::new(report.clone()))
+        .await
+        .unwrap();
     let [first, second] = stub.posts().try_into().unwrap();
     assert_eq!(first.header("webhook-id"), second.header("webhook-id"));
     assert_eq!(first.body, second.body);
@@ -130,12 +135,14 @@ async fn f26_killed_at_every_boundary_every_post_has_the_id_of_the_first() {
         let stub = Stub::start(says).await;
         for _ in 0..killed_after {
             let dies = to(&stub.url, secret());
-            dies.deliver(&Showing::first(report.clone()))
+            dies.deliver(&DeliveryPayload::new(report.clone()))
                 .await
                 .unwrap_err();
         }
         let next = to(&stub.url, secret());
-        next.deliver(&Showing::first(report.clone())).await.unwrap();
+        next.deliver(&DeliveryPayload::new(report.clone()))
+            .await
+            .unwrap();
         let posts = stub.posts();
         assert_eq!(posts.len(), killed_after + 1);
         let ids: std::collections::BTreeSet<&str> =
@@ -161,10 +168,13 @@ async fn f33_a_changed_secret_signs_the_next_post_and_a_bad_one_waits_for_people
     ] {
         *now.lock().unwrap() = secret;
         let error = to
-            .deliver(&Showing::first(report.clone()))
+            .deliver(&DeliveryPayload::new(report.clone()))
             .await
             .unwrap_err();
-        assert!(matches!(error, DeliveryError::Later { .. }), "{error:?}");
+        assert!(
+            matches!(error, DeliveryError::Transient { .. }),
+            "{error:?}"
+        );
         let what = error.to_string();
         assert!(
             what.starts_with("[[destination]] \"soar\": `secret`"),
@@ -176,7 +186,9 @@ async fn f33_a_changed_secret_signs_the_next_post_and_a_bad_one_waits_for_people
     assert!(stub.posts().is_empty());
     *now.lock().unwrap() = Ok(SECRET);
     to.check_secret().unwrap();
-    to.deliver(&Showing::first(report.clone())).await.unwrap();
+    to.deliver(&DeliveryPayload::new(report.clone()))
+        .await
+        .unwrap();
     assert_eq!(stub.posts().len(), 1);
 }
 
@@ -202,7 +214,7 @@ async fn what_passes_is_tried_again_and_what_does_not_is_never() {
     ] {
         // The redirect leads to another machine and must not be followed.
         let (error, what) = error_of(say(status, "location: http://192.0.2.1/\r\n", "")).await;
-        let later = matches!(error, DeliveryError::Later { .. });
+        let later = matches!(error, DeliveryError::Transient { .. });
         assert_eq!(later, is_later, "{status}: {what}");
         assert!(what.contains(&status.to_string()), "{what}");
     }
@@ -220,7 +232,7 @@ async fn a_receiver_says_how_long_it_wants_to_be_left_alone() {
         (503, "", None),
     ] {
         let (error, what) = error_of(say(status, after, "")).await;
-        let DeliveryError::Later { after_secs, .. } = error else {
+        let DeliveryError::Transient { after_secs, .. } = error else {
             panic!("{what}");
         };
         assert_eq!(after_secs, wanted, "{what}");
@@ -234,7 +246,7 @@ async fn what_a_receiver_says_is_short_clean_and_redacted() {
         "x".repeat(100_000)
     );
     let (error, what) = error_of(say(422, "", &body)).await;
-    assert!(matches!(error, DeliveryError::Never { .. }));
+    assert!(matches!(error, DeliveryError::Permanent { .. }));
     assert!(what.chars().count() < 300, "{what}");
     assert!(!what.chars().any(char::is_control), "{what:?}");
     assert!(
@@ -255,17 +267,20 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
     );
     let read = tokio::time::timeout(Duration::from_secs(10), error_of(endless)).await;
     let (error, what) = read.expect("the rest was waited for");
-    assert!(matches!(error, DeliveryError::Never { .. }), "{what}");
+    assert!(matches!(error, DeliveryError::Permanent { .. }), "{what}");
 }
 
 #[tokio::test]
 async fn nobody_there_is_tried_again() {
     // Nothing listens on port 1.
     let error = to("http://127.0.0.1:1/hush", secret())
-        .deliver(&Showing::first(fixture::true_positive()))
+        .deliver(&DeliveryPayload::new(fixture::true_positive()))
         .await
         .unwrap_err();
-    assert!(matches!(error, DeliveryError::Later { .. }), "{error:?}");
+    assert!(
+        matches!(error, DeliveryError::Transient { .. }),
+        "{error:?}"
+    );
     let what = error.to_string();
     assert!(what.starts_with("cannot connect to 127.0.0.1"), "{what}");
     assert!(!what.contains("hush"), "{what}");

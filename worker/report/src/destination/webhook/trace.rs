@@ -17,9 +17,9 @@ pub(super) struct Trace {
 
 impl Trace {
     /// Returns the trace context of a report when a fraction `ratio` of all cases is traced.
-    pub(super) fn of(report: &Report, ratio: f64) -> Self {
+    pub(super) fn from_report(report: &Report, ratio: f64) -> Self {
         let from = report.trace.as_ref();
-        let trace = CaseTrace::of(&report.case_id, report.revision, from);
+        let trace = CaseTrace::new(&report.case_id, report.revision, from);
         let is_sampled = trace.is_sampled(ratio) || from.is_some_and(TraceContext::is_sampled);
         let state = from.map(TraceContext::tracestate);
         Self {

@@ -1,13 +1,13 @@
 //! Tests of the bounds of each part, and of the references to the rest.
 
 use insta::assert_snapshot;
-use nightshift_engine::finding::Stance;
+use nightshift_engine::finding::FindingStance;
 use nightshift_pipeline::report::{FindingEntry, Report};
 
-use crate::{fixture, text};
+use crate::{fixture, render_text};
 
 /// Returns a finding that cites nothing.
-fn finding(claim: String, stance: Stance) -> FindingEntry {
+fn finding(claim: String, stance: FindingStance) -> FindingEntry {
     FindingEntry {
         claim,
         supported: true,
@@ -29,8 +29,9 @@ fn report(records: usize, findings: usize, against: usize, gaps: usize) -> Repor
             one
         })
         .collect();
-    let bearing = (1..=findings).map(|one| finding(format!("Reason {one}."), Stance::Against));
-    let opposed = (1..=against).map(|one| finding(format!("Doubt {one}."), Stance::For));
+    let bearing =
+        (1..=findings).map(|one| finding(format!("Reason {one}."), FindingStance::Against));
+    let opposed = (1..=against).map(|one| finding(format!("Doubt {one}."), FindingStance::For));
     report.findings = bearing.chain(opposed).collect();
     report.gaps = (1..=gaps).map(|one| format!("Log {one}")).collect();
     report
@@ -45,7 +46,7 @@ fn part(shown: &str, title: &str) -> String {
 
 #[test]
 fn why_and_against_are_short_and_say_where_the_rest_stands() {
-    let shown = text(&report(6, 3, 4, 6), &fixture::options(100));
+    let shown = render_text(&report(6, 3, 4, 6), &fixture::options(100));
     assert_snapshot!(part(&shown, "Why"), @"
     - Cleared: Record 1 (SCAN-7); about 203.0.113[.]50; approved by maria@example[.]com [E2]
     - Cleared: Record 2 (SCAN-7); about 203.0.113[.]50; approved by maria@example[.]com [E2]
@@ -77,10 +78,10 @@ fn why_and_against_are_short_and_say_where_the_rest_stands() {
 
 #[test]
 fn what_fits_is_whole_and_of_one_kind_alone_all_there_is_room_for() {
-    let shown = text(&report(0, 5, 0, 3), &fixture::options(100));
+    let shown = render_text(&report(0, 5, 0, 3), &fixture::options(100));
     assert_eq!(part(&shown, "Why").lines().count(), 5);
     assert_eq!(part(&shown, "Further findings"), "");
-    let shown = text(&report(0, 6, 3, 0), &fixture::options(100));
+    let shown = render_text(&report(0, 6, 3, 0), &fixture::options(100));
     assert_snapshot!(part(&shown, "Why"), @"
     - Reason 1.
     - Reason 2.

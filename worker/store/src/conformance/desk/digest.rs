@@ -1,11 +1,11 @@
 //! What a digest tells of a day.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::case_workflow::CaseActionKind;
 use nightshift_pipeline::digest::{DIGEST_ROWS, Digest, MOST_COUNTED};
 use nightshift_pipeline::feedback::NewPersonVerdict;
-use nightshift_pipeline::muted::NewMute;
-use nightshift_pipeline::port::Due;
+use nightshift_pipeline::mutes::NewMute;
+use nightshift_pipeline::port::PendingDelivery;
 use nightshift_pipeline::route::Match;
 
 use super::does;
@@ -30,7 +30,11 @@ const BEFORE: &str = "2026-01-02T03:04:05.000000Z";
 
 /// The digest of a day.
 async fn day(fixture: &Fixture) -> Digest {
-    fixture.store.brought(at(-1), at(86_400)).await.unwrap()
+    fixture
+        .store
+        .collect_digest(at(-1), at(86_400))
+        .await
+        .unwrap()
 }
 
 /// A case that ends so.
@@ -47,13 +51,16 @@ async fn a_digest_tells_what_a_day_brought(fixture: Fixture) {
     fixture.accept(MINER).await;
     let benign = case_of(&fixture.accept(DNS).await);
     conclude_as(store, &fixture.claim().await, Verdict::FalsePositive).await;
-    let never = DeliveryError::Never {
+    let never = DeliveryError::Permanent {
         what: "channel_not_found".into(),
     };
-    let refused = store.due("soc", 10).await.unwrap().remove(0);
-    store.failed("soc", &refused, &never, None).await.unwrap();
+    let refused = store.due_deliveries("soc", 10).await.unwrap().remove(0);
+    store
+        .record_failed("soc", &refused, &never, None)
+        .await
+        .unwrap();
     let (since, until) = (at(-4_000_000_000), at(4_000_000_000));
-    let day = store.brought(since, until).await.unwrap();
+    let day = store.collect_digest(since, until).await.unwrap();
     let sums: Vec<(u64, u64, u64)> = day
         .arrived
         .iter()
@@ -65,7 +72,7 @@ async fn a_digest_tells_what_a_day_brought(fixture: Fixture) {
     fixture
         .execute("UPDATE arrivals SET outcome = 'member', alert = '{}' WHERE outcome = 'sighting'")
         .await;
-    let again = store.brought(since, until).await.unwrap();
+    let again = store.collect_digest(since, until).await.unwrap();
     assert_eq!(
         (again.arrived[0].repeated, again.arrived[0].members),
         (0, 1)
@@ -85,11 +92,20 @@ async fn a_digest_tells_what_a_day_brought(fixture: Fixture) {
     assert_eq!((day.failed, day.dead_letters), (0, 0));
     assert!(day.silent.is_empty());
     // On a day on which nothing comes, what is open still is.
-    let later = store.brought(at(3_999_900_000), until).await.unwrap();
+    let later = store
+        .collect_digest(at(3_999_900_000), until)
+        .await
+        .unwrap();
     assert!(later.arrived.is_empty() && later.verdicts.is_empty());
     assert_eq!((later.open.len(), later.open_total), (1, 1));
-    store.act(&id.0, does(ActKind::Closed, 7)).await.unwrap();
-    assert_eq!(store.brought(since, until).await.unwrap().open_total, 0);
+    store
+        .record_action(&id.0, does(CaseActionKind::Closed, 7))
+        .await
+        .unwrap();
+    assert_eq!(
+        store.collect_digest(since, until).await.unwrap().open_total,
+        0
+    );
 }
 
 async fn a_digest_does_not_count_what_waits_to_the_last(fixture: Fixture) {
@@ -104,7 +120,7 @@ async fn a_digest_does_not_count_what_waits_to_the_last(fixture: Fixture) {
              SELECT 'more-' || n, {columns} FROM n CROSS JOIN cases"
         ))
         .await;
-    let digest = store.brought(at(0), at(1)).await.unwrap();
+    let digest = store.collect_digest(at(0), at(1)).await.unwrap();
     assert_eq!(
         (digest.open_total, digest.open.len()),
         (MOST_COUNTED + 1, DIGEST_ROWS)
@@ -112,25 +128,28 @@ async fn a_digest_does_not_count_what_waits_to_the_last(fixture: Fixture) {
 }
 
 /// Tries what is due at a destination that will not have it: for a while, or for good.
-async fn refuse(fixture: &Fixture, due: &Due, for_good: bool) {
+async fn refuse(fixture: &Fixture, due: &PendingDelivery, for_good: bool) {
     let what = "401 Unauthorized".to_owned();
     let (error, retry_in) = if for_good {
-        (DeliveryError::Never { what }, None)
+        (DeliveryError::Permanent { what }, None)
     } else {
         let after_secs = None;
-        let error = DeliveryError::Later { what, after_secs };
+        let error = DeliveryError::Transient { what, after_secs };
         (error, Some(Duration::from_secs(3_600)))
     };
     let store = &fixture.store;
-    assert!(store.begin("soc", due).await.unwrap());
-    store.failed("soc", due, &error, retry_in).await.unwrap();
+    assert!(store.begin_attempt("soc", due).await.unwrap());
+    store
+        .record_failed("soc", due, &error, retry_in)
+        .await
+        .unwrap();
 }
 
 impl Fixture {
-    async fn first_at_soc(&self) -> Due {
+    async fn first_at_soc(&self) -> PendingDelivery {
         let sql = "UPDATE deliveries SET retry_at = NULL";
         self.execute(sql).await;
-        self.store.due("soc", 1).await.unwrap().remove(0)
+        self.store.due_deliveries("soc", 1).await.unwrap().remove(0)
     }
 }
 
@@ -148,20 +167,20 @@ async fn a_digest_counts_once_what_stays_owed_and_was_tried_in_vain(fixture: Fix
     assert_eq!(untaken().await, of(1), "however often it was tried");
     let due = fixture.first_at_soc().await;
     store
-        .sent("soc", &due, Some(&Sent::default()))
+        .record_sent("soc", &due, Some(&DeliveryReceipt::default()))
         .await
         .unwrap();
     assert_eq!(untaken().await, []);
     // An edit that says nothing new owes nobody a report.
-    let acts = does(ActKind::Acknowledged, 5);
-    store.act(&id.0, acts).await.unwrap();
+    let acts = does(CaseActionKind::Acknowledged, 5);
+    store.record_action(&id.0, acts).await.unwrap();
     let edit = fixture.first_at_soc().await;
-    assert!(edit.showing.minor);
+    assert!(edit.payload.is_minor);
     refuse(&fixture, &edit, false).await;
     assert_eq!(untaken().await, []);
     let edit = fixture.first_at_soc().await;
     store
-        .sent("soc", &edit, Some(&Sent::default()))
+        .record_sent("soc", &edit, Some(&DeliveryReceipt::default()))
         .await
         .unwrap();
     // What is given up in the end is one report still, and of the day on which it was wished.
@@ -172,7 +191,7 @@ async fn a_digest_counts_once_what_stays_owed_and_was_tried_in_vain(fixture: Fix
     assert_eq!(untaken().await, of(1));
     refuse(&fixture, &fixture.first_at_soc().await, true).await;
     assert_eq!(untaken().await, of(1));
-    let later = store.brought(at(86_400), at(172_800)).await.unwrap();
+    let later = store.collect_digest(at(86_400), at(172_800)).await.unwrap();
     assert_eq!(later.undelivered, []);
 }
 
@@ -182,7 +201,12 @@ async fn a_digest_counts_no_canary_that_nobody_took(fixture: Fixture) {
         conclude(&fixture.store, &fixture.claim().await).await;
         let wished = format!("UPDATE deliveries SET requested_at = '{TODAY}' WHERE attempts = 0");
         fixture.execute(&wished).await;
-        let due = fixture.store.due("soc", 1).await.unwrap().remove(0);
+        let due = fixture
+            .store
+            .due_deliveries("soc", 1)
+            .await
+            .unwrap()
+            .remove(0);
         refuse(&fixture, &due, for_good).await;
     }
     let rows = "SELECT count(*) FROM deliveries WHERE error IS NOT NULL";
@@ -218,8 +242,8 @@ async fn a_digest_leaves_out_what_people_called_a_false_positive(fixture: Fixtur
     says(wrong, 2).await;
     assert!(!is_open().await);
     // Who has it says nothing of what it is.
-    let taken = does(ActKind::Acknowledged, 3);
-    store.act(&id.0, taken).await.unwrap();
+    let taken = does(CaseActionKind::Acknowledged, 3);
+    store.record_action(&id.0, taken).await.unwrap();
     assert!(!is_open().await);
     says(None, 4).await;
     assert!(is_open().await, "they agree now");

@@ -8,13 +8,13 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::columns::{Alerts, Arrivals, Cases, Indicators, Letters, Raw, Sightings};
-use crate::postgres::database::{Session, Value};
-use crate::postgres::desk::TOUCH;
-use crate::postgres::failure::Failure;
+use crate::postgres::case_workflow::TOUCH;
+use crate::postgres::database::{Session, SqlValue};
+use crate::postgres::failure::PostgresFailure;
 use crate::postgres::listener::NOTIFY;
 use crate::postgres::row::{json, number, text};
 
-pub(super) use super::turn::{Coming, Turn};
+pub(super) use super::case_change::{CaseChange, PostgresNextAlert};
 
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
@@ -78,7 +78,7 @@ pub(super) const STATEMENTS: [&str; 12] = [
 ];
 
 /// Where an arrival is, for the ledger.
-pub(super) struct Place {
+pub(super) struct LedgerRow {
     pub(super) raw_id: i64,
     pub(super) key: String,
     pub(super) case_id: Option<CaseId>,
@@ -86,14 +86,14 @@ pub(super) struct Place {
 }
 
 /// What ends a transaction.
-pub(super) struct Last {
+pub(super) struct BatchEnd {
     pub(super) name: Uuid,
     pub(super) alerts: usize,
 }
 
 /// Everything that a wave writes.
 #[derive(Default)]
-pub(super) struct Writes<'a> {
+pub(super) struct BatchWrites<'a> {
     raw: Raw<'a>,
     cases: Cases<'a>,
     alerts: Alerts<'a>,
@@ -102,10 +102,10 @@ pub(super) struct Writes<'a> {
     members: Vec<String>,
     letters: Letters<'a>,
     arrivals: Arrivals<'a>,
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<CaseChange>,
 }
 
-impl<'a> Writes<'a> {
+impl<'a> BatchWrites<'a> {
     /// The message that an arrival came in; its bytes are in the blob, where there is one.
     pub(super) fn raw_message(&mut self, id: i64, arrival: &'a Arrival, blob: Option<String>) {
         let raw = &mut self.raw;
@@ -126,7 +126,7 @@ impl<'a> Writes<'a> {
         arrival: &'a Arrival,
         key: &str,
         raw_id: i64,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PostgresFailure> {
         let alert: &Alert = &arrival.alert;
         let cases = &mut self.cases;
         cases.ids.push(id.0.clone());
@@ -209,9 +209,9 @@ impl<'a> Writes<'a> {
     pub(super) fn arrival(
         &mut self,
         arrival: &'a Arrival,
-        place: Place,
+        place: LedgerRow,
         admission: &Admission,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PostgresFailure> {
         let alert: &Alert = &arrival.alert;
         let is_kept_here = matches!(
             admission,
@@ -231,7 +231,7 @@ impl<'a> Writes<'a> {
         ledger.outcomes.push(admission.as_str());
         ledger
             .why
-            .push(admission.why().map(|why| text(&why).into_owned()));
+            .push(admission.reason().map(|why| text(&why).into_owned()));
         ledger.case_ids.push(place.case_id.map(|id| id.0));
         ledger.letters.push(place.dead_letter);
         ledger.alerts.push(kept);
@@ -240,19 +240,23 @@ impl<'a> Writes<'a> {
 
     /// Sends all of it at once, in an order in which what is referred to comes first; with `last`, the end of the
     /// transaction too.
-    pub(super) async fn send(&self, session: &Session, last: Option<Last>) -> Result<(), Failure> {
+    pub(super) async fn send(
+        &self,
+        session: &Session,
+        last: Option<BatchEnd>,
+    ) -> Result<(), PostgresFailure> {
         tokio::try_join!(
             biased;
             Box::pin(self.send_cases(session)),
             Box::pin(self.send_others(session)),
-            super::turn::send(session, &self.turns),
+            super::case_change::send(session, &self.turns),
             Box::pin(self.send_ledger(session)),
             Box::pin(end(session, last)),
         )?;
         Ok(())
     }
 
-    async fn send_cases(&self, session: &Session) -> Result<(), Failure> {
+    async fn send_cases(&self, session: &Session) -> Result<(), PostgresFailure> {
         let (r, c, a, i) = (&self.raw, &self.cases, &self.alerts, &self.indicators);
         let raw = async {
             unless(
@@ -308,7 +312,7 @@ impl<'a> Writes<'a> {
         Ok(())
     }
 
-    async fn send_others(&self, session: &Session) -> Result<(), Failure> {
+    async fn send_others(&self, session: &Session) -> Result<(), PostgresFailure> {
         let (s, l, members) = (&self.sightings, &self.letters, &self.members);
         let sightings = async {
             unless(
@@ -357,7 +361,7 @@ impl<'a> Writes<'a> {
         Ok(())
     }
 
-    async fn send_ledger(&self, session: &Session) -> Result<(), Failure> {
+    async fn send_ledger(&self, session: &Session) -> Result<(), PostgresFailure> {
         let a = &self.arrivals;
         unless(
             a.raw_ids.is_empty(),
@@ -384,7 +388,7 @@ impl<'a> Writes<'a> {
     }
 }
 
-async fn end(session: &Session, last: Option<Last>) -> Result<(), Failure> {
+async fn end(session: &Session, last: Option<BatchEnd>) -> Result<(), PostgresFailure> {
     let Some(last) = last else {
         return Ok(());
     };
@@ -393,7 +397,7 @@ async fn end(session: &Session, last: Option<Last>) -> Result<(), Failure> {
         biased;
         session.change(ADD_BATCH, [&last.name, &alerts]),
         session.row(NOTIFY, []),
-        session.say("COMMIT"),
+        session.batch_execute("COMMIT"),
     )?;
     Ok(())
 }
@@ -402,8 +406,8 @@ async fn unless<const N: usize>(
     is_empty: bool,
     session: &Session,
     sql: &str,
-    values: [Value<'_>; N],
-) -> Result<(), Failure> {
+    values: [SqlValue<'_>; N],
+) -> Result<(), PostgresFailure> {
     if !is_empty {
         session.change(sql, values).await?;
     }

@@ -65,7 +65,7 @@ async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
     let others = async {
         // For longer than a try of the other one waits.
         for _ in 0..2 {
-            let refused = store.places(at(0)).await;
+            let refused = store.ledger_counts(at(0)).await;
             assert!(
                 matches!(refused, Err(StoreError::Database { .. })),
                 "{refused:?}"
@@ -110,8 +110,11 @@ async fn a_worker_that_is_frozen_within_a_batch_holds_up_nobody_for_as_long_as_t
     let (frozen, other) = (hasty().await, hasty().await);
     let session = frozen.database.session(&[]).await.unwrap();
     let all = "BEGIN; SELECT pg_advisory_xact_lock(7226003, number) FROM generate_series(0, 1023) AS number";
-    session.say(all).await.unwrap();
+    session.batch_execute(all).await.unwrap();
     let accepted = accept(&other, arrivals(MINER)).await;
     assert_eq!(accepted.admission, Admission::New);
-    assert!(session.say("COMMIT").await.is_err(), "it has lost its turn");
+    assert!(
+        session.batch_execute("COMMIT").await.is_err(),
+        "it has lost its turn"
+    );
 }

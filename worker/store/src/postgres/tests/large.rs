@@ -16,7 +16,7 @@ fn of_one_message(alerts: usize, severities: &[Severity]) -> Vec<Arrival> {
         let alert = Arc::make_mut(&mut arrival.alert);
         alert.key.id = format!("finding {number}");
         alert.severity = severity;
-        alert.content = nightshift_alert::Content(format!("{number} {severity}"));
+        alert.content = nightshift_alert::ContentHash(format!("{number} {severity}"));
         arrival
     })
     .collect()
@@ -54,7 +54,7 @@ async fn a_message_whose_alerts_are_decided_in_turns_is_stored_once() {
     let accepted = store.accept(batch.into()).await.unwrap();
     let (new, again) = accepted.split_at(40);
     assert!(new.iter().all(|one| one.admission == Admission::New));
-    let is_turn = |one: &Accepted| matches!(one.admission, Admission::Replaced(..));
+    let is_turn = |one: &AcceptedAlert| matches!(one.admission, Admission::Replaced(..));
     assert!(again.iter().all(is_turn), "{again:?}");
     assert_eq!(database.texts(MESSAGES).await, [["1", "1"]]);
 }
@@ -69,7 +69,7 @@ async fn what_is_not_answered_was_too_much_only_where_the_server_answers_others(
     hasty.waits.pool = Duration::from_millis(500);
     hasty.waits.connect = Duration::from_millis(500);
     let store = PostgresStore::open(&proxy.url, hasty).await.unwrap();
-    let silent = Failure::Silent(Duration::ZERO);
+    let silent = PostgresFailure::Silent(Duration::ZERO);
     assert!(store.is_too_much(&silent).await);
     proxy.hush();
     assert!(!store.is_too_much(&silent).await, "it may be away");

@@ -4,7 +4,7 @@
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseFilter, CaseStatus};
-use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::case_workflow::WorkflowStatus;
 
 use crate::conformance::server::{TestDatabase, texts};
 use crate::postgres::list;
@@ -23,7 +23,7 @@ fn grave() -> CaseFilter {
         status: Some(CaseStatus::Concluded),
         verdict: Some(Verdict::TruePositive),
         severity_at_least: Some(Severity::High),
-        desk: Some(DeskStatus::Open),
+        workflow_status: Some(WorkflowStatus::Open),
         ..CaseFilter::default()
     }
 }

@@ -1,7 +1,7 @@
 //! What a look at a server knows of our schema.
 
 use crate::conformance::server::TestDatabase;
-use crate::postgres::examine::OURS;
+use crate::postgres::doctor::OURS;
 
 #[tokio::test]
 async fn every_table_of_the_migrations_is_looked_at() {

@@ -61,6 +61,9 @@ async fn a_migration_that_gets_no_lock_at_all_says_what_is_open() {
         .unwrap();
     let error = migrate::migrate(&mut client, &later(), Duration::ZERO).await;
     let error = error.unwrap_err();
-    assert!(matches!(error, OpenError::Locked { .. }), "{error:?}");
+    assert!(
+        matches!(error, PostgresOpenError::Locked { .. }),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("at pg_dump since"), "{error}");
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 /// A proxy; its connections end with it.
 pub(super) struct Proxy {
     pub(super) url: String,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ProxyState>>,
     /// How many connections were made, and how many of those are silent.
     made: watch::Sender<usize>,
     silent: watch::Sender<usize>,
@@ -19,7 +19,7 @@ pub(super) struct Proxy {
 }
 
 #[derive(Default)]
-struct State {
+struct ProxyState {
     word: Option<String>,
     cuts: usize,
 }
@@ -33,7 +33,7 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         url.set_port(Some(port)).unwrap();
         url.set_host(Some("127.0.0.1")).unwrap();
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(ProxyState::default()));
         let mut tasks = JoinSet::new();
         let shared = Arc::clone(&state);
         let (made, silent) = (watch::Sender::new(0), watch::Sender::new(0));
@@ -80,7 +80,7 @@ impl Proxy {
     }
 }
 
-async fn pass(client: &mut TcpStream, server: &mut TcpStream, state: Arc<Mutex<State>>) {
+async fn pass(client: &mut TcpStream, server: &mut TcpStream, state: Arc<Mutex<ProxyState>>) {
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let asking = tokio::io::copy(&mut from_client, &mut to_server);
@@ -103,7 +103,7 @@ async fn pass(client: &mut TcpStream, server: &mut TcpStream, state: Arc<Mutex<S
     }
 }
 
-impl State {
+impl ProxyState {
     fn is_cut(&mut self, said: &[u8]) -> bool {
         let is_said = |word: &String| said.windows(word.len()).any(|some| some == word.as_bytes());
         let is_cut = self.word.as_ref().is_some_and(is_said);

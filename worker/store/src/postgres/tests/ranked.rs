@@ -1,6 +1,6 @@
 //! Whose turn it is goes by the clock of the database, not by that of whichever worker took an alert in.
 
-use nightshift_alert::{Content, Severity};
+use nightshift_alert::{ContentHash, Severity};
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn f29_an_intake_whose_clock_is_a_day_behind_puts_nothing_before_others() 
         batch[0].at = at(second);
         let alert = Arc::make_mut(&mut batch[0].alert);
         alert.severity = severity;
-        alert.content = Content(severity.to_string());
+        alert.content = ContentHash(severity.to_string());
         accept(&store, batch).await.case_id.unwrap()
     };
     let low = taken_in(1, Severity::Low, 0).await;

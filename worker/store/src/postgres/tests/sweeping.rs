@@ -1,6 +1,6 @@
 //! What is removed while somebody has a use for it.
 
-use nightshift_pipeline::upkeep::{Kept, Purge, Upkeep};
+use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
 use tokio::task::JoinSet;
 
 use super::*;
@@ -28,7 +28,12 @@ async fn a_case_that_is_just_queued_again_is_not_removed_for_its_age() {
     intake.batch_execute(again).await.unwrap();
     let sweeping = Arc::clone(&store);
     let mut tasks = JoinSet::new();
-    tasks.spawn(async move { sweeping.expire(Kept::Cases, at(86_400), 10).await.unwrap() });
+    tasks.spawn(async move {
+        sweeping
+            .expire(RetentionClass::Cases, at(86_400), 10)
+            .await
+            .unwrap()
+    });
     let mut removed = None;
     while removed.is_none() && number(&database, WAITING).await == 0 {
         removed = tasks.try_join_next();
@@ -154,7 +159,10 @@ async fn what_is_too_much_for_one_statement_is_removed_in_smaller_batches() {
          CREATE TRIGGER slow BEFORE DELETE ON cases FOR EACH ROW EXECUTE FUNCTION slow()";
     database.client().await.batch_execute(slow).await.unwrap();
     let hasty = hasty(&database, Duration::from_secs(2)).await;
-    let removed = hasty.expire(Kept::Cases, at(86_400), 8).await.unwrap();
+    let removed = hasty
+        .expire(RetentionClass::Cases, at(86_400), 8)
+        .await
+        .unwrap();
     assert_eq!(removed, 8, "in fours or twos");
     assert_eq!(number(&database, "SELECT count(*) FROM cases").await, 1);
 }
@@ -166,7 +174,10 @@ async fn a_case_that_is_too_much_for_one_statement_is_removed_bit_by_bit() {
     };
     heavy(&database).await;
     let hasty = hasty(&database, Duration::from_secs(2)).await;
-    let removed = hasty.expire(Kept::Cases, at(86_400), 2).await.unwrap();
+    let removed = hasty
+        .expire(RetentionClass::Cases, at(86_400), 2)
+        .await
+        .unwrap();
     assert_eq!(removed, 1);
     assert_eq!(number(&database, LEFT).await, 0);
 }

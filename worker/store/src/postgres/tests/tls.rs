@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use nightshift_engine::checkup::Checkup;
+use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::port::Clock;
 
 use super::cluster::as_server;
 use super::*;
-use crate::postgres::{OpenError, examine};
+use crate::postgres::PostgresOpenError;
 
 /// Whose connections are encrypted, and whose are not.
 const ENCRYPTED: &str = "SELECT count(*) FILTER (WHERE ssl), count(*) FILTER (WHERE NOT ssl) \
@@ -60,7 +60,7 @@ fn cluster() -> Option<Cluster> {
     })
 }
 
-fn trusting(cluster: &Cluster, authority: &str) -> Options {
+fn trusting(cluster: &Cluster, authority: &str) -> StoreOptions {
     let mut options = options();
     options.ca_file = Some(cluster.folder().join(authority));
     options.waits.patience = Duration::ZERO;
@@ -104,7 +104,10 @@ async fn a_certificate_of_another_authority_is_refused() {
         let refused = PostgresStore::open(&url, trusting(&cluster, "other.pem")).await;
         let error = refused.unwrap_err();
         assert!(
-            matches!(error, OpenError::Connect(_) | OpenError::Migrate(_)),
+            matches!(
+                error,
+                PostgresOpenError::Connect(_) | PostgresOpenError::Migrate(_)
+            ),
             "{error:?}"
         );
         let told = format!("{error:?}");
@@ -112,19 +115,19 @@ async fn a_certificate_of_another_authority_is_refused() {
     }
 }
 
-struct Still;
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> chrono::DateTime<chrono::Utc> {
         at(0)
     }
 }
 
 /// What the doctor says of the connection, each with how it is mended.
-async fn told(url: &str, options: Options) -> Vec<String> {
-    let mut checkup = Checkup::default();
-    examine(url, options, &Still, &mut checkup).await;
-    let of_connection = checkup.found.into_iter();
+async fn told(url: &str, options: StoreOptions) -> Vec<String> {
+    let mut checkup = HealthReport::default();
+    probe(url, options, &FixedClock, &mut checkup).await;
+    let of_connection = checkup.failed_checks.into_iter();
     let of_connection = of_connection.filter(|one| one.check == "store.unreachable");
     of_connection
         .map(|one| format!("{}; {}", one.what, one.mend))

@@ -5,60 +5,69 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use super::*;
 
 /// A holder of these parts; what is not given is ours.
-fn holder(boot: Option<&str>, pid: u32, start: &str, namespace: Option<&str>) -> Holder {
+fn holder(boot: Option<&str>, pid: u32, start: &str, namespace: Option<&str>) -> LeaseHolder {
     let boot = boot.or(HERE.boot.as_deref()).unwrap();
     let namespace = namespace.or(HERE.namespace.as_deref()).unwrap();
-    Holder(format!("{boot}:{pid}:{start}:{namespace}"))
+    LeaseHolder(format!("{boot}:{pid}:{start}:{namespace}"))
 }
 
-fn seen(holder: &Holder) -> Seen {
+fn seen(holder: &LeaseHolder) -> HolderState {
     holder.seen_from(&HERE)
 }
 
 #[test]
 fn this_process_is_there_and_others_are_not() {
     let pid = std::process::id();
-    assert_eq!(seen(&Holder::this_process()), Seen::OfThisBoot);
-    assert_eq!(seen(&holder(None, pid, "1", None)), Seen::Gone);
+    assert_eq!(seen(&LeaseHolder::this_process()), HolderState::OfThisBoot);
+    assert_eq!(seen(&holder(None, pid, "1", None)), HolderState::Gone);
     assert_eq!(
         seen(&holder(Some("another-boot"), pid, "1", None)),
-        Seen::Gone
+        HolderState::Gone
     );
 }
 
 #[test]
 fn a_process_that_has_ended_is_gone_before_and_after_it_is_waited_for() {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-    let holder = Holder::of(child.id());
-    assert_eq!(seen(&holder), Seen::OfThisBoot);
+    let holder = LeaseHolder::from_pid(child.id());
+    assert_eq!(seen(&holder), HolderState::OfThisBoot);
     drop(child.stdin.take());
     let id = WaitId::Pid(Pid::from_child(&child));
     waitid(id, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
-    assert_eq!(seen(&holder), Seen::Gone, "a zombie");
+    assert_eq!(seen(&holder), HolderState::Gone, "a zombie");
     child.wait().unwrap();
-    assert_eq!(seen(&holder), Seen::Gone);
+    assert_eq!(seen(&holder), HolderState::Gone);
 }
 
 #[test]
 fn a_process_of_another_container_is_never_known_to_be_gone() {
     let other = holder(None, std::process::id(), "1", Some("1"));
-    assert_eq!(seen(&other), Seen::OfThisBoot);
+    assert_eq!(seen(&other), HolderState::OfThisBoot);
     // systemd-nspawn tells each container a boot of its own.
     let nspawn = holder(Some("another-boot"), 1, "1", Some("1"));
-    assert_eq!(seen(&nspawn), Seen::OfSomeBoot);
+    assert_eq!(seen(&nspawn), HolderState::OfSomeBoot);
 }
 
 #[test]
 fn holder_of_another_form_is_left_to_the_time() {
     let (boot, pid) = (HERE.boot.as_deref().unwrap(), std::process::id());
-    assert_eq!(seen(&Holder(format!("{boot}:{pid}:1"))), Seen::OfThisBoot);
-    assert_eq!(seen(&Holder("another-boot:1:1".into())), Seen::OfSomeBoot);
-    assert_eq!(seen(&Holder("nonsense".into())), Seen::OfSomeBoot);
+    assert_eq!(
+        seen(&LeaseHolder(format!("{boot}:{pid}:1"))),
+        HolderState::OfThisBoot
+    );
+    assert_eq!(
+        seen(&LeaseHolder("another-boot:1:1".into())),
+        HolderState::OfSomeBoot
+    );
+    assert_eq!(
+        seen(&LeaseHolder("nonsense".into())),
+        HolderState::OfSomeBoot
+    );
 }
 
 #[test]
 fn holder_names_boot_process_start_and_namespace() {
-    let this = Holder::this_process().0;
+    let this = LeaseHolder::this_process().0;
     let parts: Vec<_> = this.split(':').collect();
     let pid = std::process::id();
     let start = HERE.stat(pid).unwrap().start;
@@ -74,15 +83,15 @@ fn holder_names_boot_process_start_and_namespace() {
 
 #[test]
 fn nothing_is_known_to_be_gone_where_the_boot_is_hidden() {
-    let hidden = Here {
+    let hidden = HostView {
         boot: None,
         ..HERE.clone()
     };
     let ended = holder(None, std::process::id(), "1", None);
-    assert_eq!(ended.seen_from(&hidden), Seen::OfSomeBoot);
+    assert_eq!(ended.seen_from(&hidden), HolderState::OfSomeBoot);
     let unknown = holder(Some(UNKNOWN), std::process::id(), "1", None);
-    assert_eq!(unknown.seen_from(&hidden), Seen::OfSomeBoot);
-    assert_eq!(seen(&unknown), Seen::OfSomeBoot);
+    assert_eq!(unknown.seen_from(&hidden), HolderState::OfSomeBoot);
+    assert_eq!(seen(&unknown), HolderState::OfSomeBoot);
     // After a new start of the host its clock begins anew: what was given before would be held for as long as it ran.
     let latest = unknown.latest(100.0, 30.0);
     assert!((130.0..1_000.0).contains(&latest), "{latest}");
@@ -90,7 +99,7 @@ fn nothing_is_known_to_be_gone_where_the_boot_is_hidden() {
 
 #[test]
 fn what_proc_hides_is_there_and_what_it_shows_of_others_is_not_believed() {
-    let blind = Here {
+    let blind = HostView {
         is_our_proc: false,
         ..HERE.clone()
     };
@@ -105,11 +114,11 @@ fn what_proc_hides_is_there_and_what_it_shows_of_others_is_not_believed() {
 #[test]
 fn a_name_may_hold_brackets_and_blanks() {
     let fields = "1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0";
-    let of = |state: &str| Stat::parse(&format!("12 (a) b) {state} {fields}")).unwrap();
+    let of = |state: &str| ProcessStat::parse(&format!("12 (a) b) {state} {fields}")).unwrap();
     let (alive, zombie) = (of("S"), of("Z"));
     assert!(alive.is_of("777") && alive.is_of("") && !alive.is_of("778"));
     assert!(!zombie.is_of("777"));
-    assert_eq!(Stat::parse("12 (a) S"), None);
+    assert_eq!(ProcessStat::parse("12 (a) S"), None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use nightshift_pipeline::intake::Arrival;
 use rusqlite::{Connection, params};
 
 use crate::sqlite::row::{severity, time};
-use crate::sqlite::thread::Failure;
+use crate::sqlite::thread::SqliteFailure;
 
 const ADD: &str = "INSERT INTO arrivals (raw_id, source, received_at, key, feed, type, title, account, severity, \
      outcome, reason, case_id, dead_letter_id, alert) \
@@ -21,7 +21,7 @@ pub(super) fn add(
     admission: &Admission,
     case_id: Option<&CaseId>,
     dead_letter: Option<i64>,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let alert = &arrival.alert;
     let is_kept_here = matches!(
         admission,
@@ -29,7 +29,7 @@ pub(super) fn add(
     );
     let text = if is_kept_here {
         let text = serde_json::to_string(alert);
-        Some(text.map_err(|cause| Failure::Unwritable(key.to_owned(), cause))?)
+        Some(text.map_err(|cause| SqliteFailure::Unwritable(key.to_owned(), cause))?)
     } else {
         None
     };
@@ -44,7 +44,7 @@ pub(super) fn add(
         alert.account,
         severity(alert.severity),
         admission.as_str(),
-        admission.why(),
+        admission.reason(),
         case_id.map(|id| &id.0),
         dead_letter,
         text

@@ -7,7 +7,7 @@ use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::Lane;
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::port::{Cases, Claimed, Inbox};
+use nightshift_pipeline::port::{Cases, ClaimedCase, Inbox};
 
 use super::*;
 use crate::conformance::{MINER, arrivals, whole_journal};
@@ -19,7 +19,7 @@ const LARGE_BYTES: usize = 3 * 1024 * 1024;
 const ROOM: u32 = 200;
 
 /// A store with a case that runs, and nearly no room.
-async fn nearly_full(folder: &tempfile::TempDir) -> (SqliteStore, Claimed) {
+async fn nearly_full(folder: &tempfile::TempDir) -> (SqliteStore, ClaimedCase) {
     let store = SqliteStore::open(&SqliteOptions {
         path: folder.path().join("cases.db"),
         lease: Duration::from_secs(30),

@@ -12,8 +12,8 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 fn trail(path: &Path) -> LogSearch {
-    LogSearch::new(Config {
-        path: Content::Path(path.to_owned()),
+    LogSearch::new(LogSearchConfig {
+        path: ContentSource::Path(path.to_owned()),
         ..(*tool(LogFormat::Cloudtrail, "").config).clone()
     })
 }
@@ -83,7 +83,7 @@ async fn a_small_file_that_unpacks_to_much_is_read_to_a_bound() {
         gzip(&record.repeat(10_000)),
     )
     .unwrap();
-    let tool = LogSearch::new(Config {
+    let tool = LogSearch::new(LogSearchConfig {
         max_scan_bytes: record.len() as u64 * 100 + 7,
         ..(*trail(folder.path()).config).clone()
     });

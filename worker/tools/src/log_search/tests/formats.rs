@@ -87,7 +87,7 @@ async fn cloudtrail_tells_what_the_platform_wrote_from_what_the_caller_chose() {
     assert_eq!(output.body["source"], "cloudtrail");
     let spec = tool.spec();
     assert_eq!(spec.kind, "log_search.cloudtrail");
-    assert!(spec.answers_to("log_search"));
+    assert!(spec.matches_request("log_search"));
     assert_eq!(spec.trust_of("/rows/0/source_ip"), Trust::Platform);
     assert_eq!(spec.trust_of("/rows/0/user_agent"), Trust::External);
     assert_eq!(spec.trust_of("/rows/0/resource"), Trust::External);
@@ -290,7 +290,7 @@ async fn json_lines_finds_fields_by_common_names_or_by_configuration() {
         tool(LogFormat::JsonLines, "").spec().trust_of("/rows/0/at"),
         Trust::External
     );
-    let placed = LogSearch::new(Config {
+    let placed = LogSearch::new(LogSearchConfig {
         fields: [("at", "/meta/when"), ("principal", "/meta/who")]
             .map(|(field, pointer)| (field.to_owned(), pointer.to_owned()))
             .into(),

@@ -1,6 +1,6 @@
 //! A cache of the certificates of SNS, and the check of their addresses.
 //!
-//! A sender can choose the file name but never the host. [`Calls`] limits how often a name causes a call.
+//! A sender can choose the file name but never the host. [`FetchLimiter`] limits how often a name causes a call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,22 +9,22 @@ use chrono::{DateTime, Utc};
 use url::Url;
 use x509_parser::pem::parse_x509_pem;
 
-use super::super::answer::Refused;
-use super::super::config::Topic;
-use super::super::fetch::{Fetch, Missed};
-use super::calls::Calls;
+use super::super::config::SnsTopic;
+use super::super::fetch::{FetchError, HttpFetcher};
+use super::super::response::IntakeError;
+use super::fetch_limiter::FetchLimiter;
 
 /// Largest certificate, in bytes.
-const MOST_BYTES: usize = 32 << 10;
+const MAX_BYTES: usize = 32 << 10;
 /// Most certificates in the cache. A region has one or two at a time.
-const MOST_KEPT: usize = 64;
+const MAX_KEPT: usize = 64;
 
 /// Returns the path of a topic's certificate, if its address belongs to the SNS host of the topic.
 ///
 /// # Errors
 ///
-/// Returns [`Refused::OtherCertificate`].
-pub(super) fn path(topic: &Topic, address: &str) -> Result<String, Refused> {
+/// Returns [`IntakeError::OtherCertificate`].
+pub(super) fn path(topic: &SnsTopic, address: &str) -> Result<String, IntakeError> {
     let head = format!("https://{}/SimpleNotificationService-", topic.host);
     // The check compares raw text before any parsing: no user, port, or other spelling of host or path is accepted.
     let name = address
@@ -35,20 +35,20 @@ pub(super) fn path(topic: &Topic, address: &str) -> Result<String, Refused> {
         Some(name) if !name.is_empty() && name.len() <= 128 && name.chars().all(fits) => {
             Ok(format!("/SimpleNotificationService-{name}.pem"))
         }
-        _ => Err(Refused::OtherCertificate),
+        _ => Err(IntakeError::OtherCertificate),
     }
 }
 
 /// The key and the validity of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Certificate {
+pub(super) struct SigningCertificate {
     key: Arc<[u8]>,
     not_before: i64,
     not_after: i64,
 }
 
-impl Certificate {
-    fn read(pem: &[u8]) -> Option<Self> {
+impl SigningCertificate {
+    fn from_pem(pem: &[u8]) -> Option<Self> {
         let (_, pem) = parse_x509_pem(pem).ok()?;
         let certificate = pem.parse_x509().ok()?;
         let validity = certificate.validity();
@@ -76,12 +76,12 @@ impl Certificate {
 
 /// The cached certificates.
 #[derive(Default)]
-pub(super) struct Certificates {
-    kept: RwLock<HashMap<Url, Certificate>>,
-    calls: Calls,
+pub(super) struct CertificateCache {
+    cached: RwLock<HashMap<Url, SigningCertificate>>,
+    limiter: FetchLimiter,
 }
 
-impl Certificates {
+impl CertificateCache {
     /// Returns the certificate at this address, which the caller has checked.
     ///
     /// # Errors
@@ -89,53 +89,56 @@ impl Certificates {
     /// Fails when the certificate cannot be fetched or is not valid now.
     pub(super) async fn get(
         &self,
-        fetch: &Fetch,
+        fetch: &HttpFetcher,
         url: Url,
         now: DateTime<Utc>,
-    ) -> Result<Certificate, Refused> {
-        let certificate = match self.kept(&url) {
+    ) -> Result<SigningCertificate, IntakeError> {
+        let certificate = match self.cached(&url) {
             Some(certificate) => certificate,
             None => self.call(fetch, url).await?,
         };
         if !certificate.holds(now) {
-            return Err(Refused::NotBySns("the time of its certificate is over"));
+            return Err(IntakeError::NotBySns("the time of its certificate is over"));
         }
         Ok(certificate)
     }
 
-    fn kept(&self, url: &Url) -> Option<Certificate> {
-        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+    fn cached(&self, url: &Url) -> Option<SigningCertificate> {
+        let kept = self.cached.read().unwrap_or_else(PoisonError::into_inner);
         kept.get(url).cloned()
     }
 
-    async fn call(&self, fetch: &Fetch, url: Url) -> Result<Certificate, Refused> {
-        let line = self.calls.line(&url);
+    async fn call(&self, fetch: &HttpFetcher, url: Url) -> Result<SigningCertificate, IntakeError> {
+        let line = self.limiter.lock_for(&url);
         let mut line = line.lock().await;
         // The task that held the lock before may have fetched it.
-        if let Some(certificate) = self.kept(&url) {
+        if let Some(certificate) = self.cached(&url) {
             return Ok(certificate);
         }
-        let turn = self.calls.turn(&url, &line).await;
-        let _turn = turn.ok_or(Refused::NoKeys)?;
-        let fetched = fetch.get(url.clone(), MOST_BYTES).await;
+        let turn = self.limiter.acquire(&url, &line).await;
+        let _turn = turn.ok_or(IntakeError::NoKeys)?;
+        let fetched = fetch.get(url.clone(), MAX_BYTES).await;
         let read = fetched.and_then(|fetched| {
-            let read = Certificate::read(&fetched.bytes);
-            read.ok_or(Missed::Other("certificate in PEM"))
+            let read = SigningCertificate::from_pem(&fetched.bytes);
+            read.ok_or(FetchError::Other("certificate in PEM"))
         });
         match read {
             Ok(certificate) => {
-                let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-                if kept.len() >= MOST_KEPT {
+                let mut kept = self.cached.write().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() >= MAX_KEPT {
                     kept.clear();
                 }
                 kept.insert(url, certificate.clone());
                 Ok(certificate)
             }
             Err(why) => {
-                if self.calls.failed(&url, &mut line, why.is_away()) {
+                if self
+                    .limiter
+                    .record_failure(&url, &mut line, why.is_unreachable())
+                {
                     tracing::warn!(%url, %why, "a certificate of SNS cannot be had");
                 }
-                Err(Refused::NoKeys)
+                Err(IntakeError::NoKeys)
             }
         }
     }

@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::json;
 use sha2::Sha256;
 
-use super::world::{SECRET, TOKEN, World, finding, now, request};
+use super::fixture::{IntakeFixture, SECRET, TOKEN, finding, now, request};
 use crate::testing::ask;
 
 /// Returns the headers of a signature made this many seconds ago.
@@ -34,7 +34,7 @@ pub(super) fn borrowed<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'a st
 
 #[tokio::test]
 async fn g01_accepted_is_said_after_the_commit() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     world.inbox.may.forget_permits(usize::MAX);
     let posted = world.send(finding("one").to_string());
     tokio::pin!(posted);
@@ -56,7 +56,7 @@ async fn g01_accepted_is_said_after_the_commit() {
 
 #[tokio::test]
 async fn an_object_an_array_lines_and_cloud_events_are_all_taken() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let event = |id: &str| json!({"specversion": "1.0", "type": "t", "source": "s", "id": "1", "data": finding(id)});
     let lines = format!("{}\n{}\n", finding("d"), finding("e"));
     for (body, kind) in [
@@ -87,7 +87,7 @@ async fn a_cloud_event_in_binary_mode_counts_as_one_envelope() {
     // At most three envelopes are opened, including that of the headers.
     let wrapped = |inner: serde_json::Value| json!({"detail-type": "x", "detail": inner});
     let body = wrapped(wrapped(wrapped(finding("deep")))).to_string();
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let token = format!("Bearer {TOKEN}");
     let plain = [("authorization", token.as_str())];
     let answer = world.post("/v1/alerts", &plain, body.clone()).await;
@@ -103,7 +103,7 @@ async fn a_cloud_event_in_binary_mode_counts_as_one_envelope() {
 
 #[tokio::test]
 async fn a_signature_is_as_good_as_a_token() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let body = finding("signed").to_string();
     for ago in [0, 299, -299] {
         let headers = signed(SECRET, ago, &body);
@@ -117,7 +117,7 @@ async fn a_signature_is_as_good_as_a_token() {
 
 #[tokio::test]
 async fn f33_a_changed_token_counts_at_the_next_request() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let new = "another-token-another-token";
     let old = format!("Bearer {TOKEN}");
     world
@@ -139,7 +139,7 @@ async fn f33_a_changed_token_counts_at_the_next_request() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_a_dead_letter_with_its_bytes_and_is_not_sent_again() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     for body in ["no json", "", "{\"a\": 1}"] {
         let answer = world.send(body).await;
         assert_eq!(answer.status, 200);
@@ -152,7 +152,8 @@ async fn what_cannot_be_read_is_a_dead_letter_with_its_bytes_and_is_not_sent_aga
 
 #[tokio::test]
 async fn a_source_carries_no_other_feed_than_it_may() {
-    let world = World::new(json!({"name": "in", "tokens": ["env:TOKEN"], "feeds": ["scc"]}));
+    let world =
+        IntakeFixture::new(json!({"name": "in", "tokens": ["env:TOKEN"], "feeds": ["scc"]}));
     let answer = world.send(finding("gd").to_string()).await;
     assert!(answer.text.contains("dead_letter"), "{}", answer.text);
     assert_eq!(world.committed(), ["unreadable"]);
@@ -160,7 +161,7 @@ async fn a_source_carries_no_other_feed_than_it_may() {
 
 #[tokio::test]
 async fn posts_that_come_together_are_committed_together() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     world.inbox.may.forget_permits(usize::MAX);
     let first = world.send(finding("0").to_string());
     let others = (1..50).map(|n| world.send(finding(&n.to_string()).to_string()));
@@ -184,7 +185,7 @@ async fn posts_that_come_together_are_committed_together() {
 
 #[tokio::test]
 async fn tokens_of_pages_and_of_sources_open_nothing_of_each_other() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     // The token of `testing::server`.
     let pages = "Bearer 0123456789abcdef0123456789abcdef";
     let answer = world

@@ -9,19 +9,19 @@ use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
-use super::world::{Called, Signer, World, finding, now};
-use crate::SignersKeys;
-use crate::testing::Answer;
+use super::fixture::{FakeHttpServer, IntakeFixture, Signer, finding, now};
+use crate::SigningKeyCache;
+use crate::testing::TestResponse;
 
 const AUDIENCE: &str = "https://nightshift.example.com/v1/alerts/pubsub";
 const ACCOUNT: &str = "nightshift-push@security-tools.iam.gserviceaccount.com";
 
 /// A worker with a push subscription, and a fake Google.
-struct Google {
+struct PubsubFixture {
     source: Value,
-    keys: SignersKeys,
-    world: World,
-    called: Arc<Called>,
+    keys: SigningKeyCache,
+    world: IntakeFixture,
+    called: Arc<FakeHttpServer>,
     signer: Signer,
 }
 
@@ -50,9 +50,9 @@ fn push(id: &str) -> String {
         .to_string()
 }
 
-impl Google {
+impl PubsubFixture {
     async fn new() -> Self {
-        let called = Arc::new(Called::default());
+        let called = Arc::new(FakeHttpServer::default());
         let signer = Signer::new();
         let mut jwk = Jwk::from_encoding_key(&key(&signer), Algorithm::RS256).unwrap();
         jwk.common.key_id = Some("k1".to_owned());
@@ -61,9 +61,9 @@ impl Google {
         let source = json!({"name": "in", "pubsub": {
             "audience": AUDIENCE, "service_accounts": [ACCOUNT], "jwks_url": format!("{at}/certs"),
         }});
-        let keys = SignersKeys::default();
+        let keys = SigningKeyCache::default();
         Self {
-            world: World::knowing(source.clone(), keys.clone()),
+            world: IntakeFixture::knowing(source.clone(), keys.clone()),
             source,
             keys,
             called,
@@ -71,7 +71,7 @@ impl Google {
         }
     }
 
-    async fn post(&self, token: &str, body: String) -> Answer {
+    async fn post(&self, token: &str, body: String) -> TestResponse {
         let token = format!("Bearer {token}");
         let headers = [("authorization", token.as_str())];
         self.world.post("/v1/alerts/pubsub", &headers, body).await
@@ -80,7 +80,7 @@ impl Google {
 
 #[tokio::test]
 async fn what_googles_token_says_is_ours_is_taken_and_its_keys_are_asked_for_once() {
-    let google = Google::new().await;
+    let google = PubsubFixture::new().await;
     let right = token(&google.signer, "k1", &claims());
     for id in ["one", "two"] {
         let answer = google.post(&right, push(id)).await;
@@ -105,7 +105,7 @@ async fn what_googles_token_says_is_ours_is_taken_and_its_keys_are_asked_for_onc
 
 #[tokio::test]
 async fn a07_a_token_that_is_not_for_us_is_refused_and_its_body_kept_nowhere() {
-    let google = Google::new().await;
+    let google = PubsubFixture::new().await;
     let now = now().timestamp();
     let with = |key: &str, value: Value| {
         let mut claims = claims();
@@ -165,7 +165,7 @@ async fn a07_a_token_that_is_not_for_us_is_refused_and_its_body_kept_nowhere() {
 
 #[tokio::test]
 async fn keys_that_are_made_up_make_nobody_call_again_and_again() {
-    let google = Google::new().await;
+    let google = PubsubFixture::new().await;
     for kid in ["k2", "k3", ""] {
         let shown = token(&google.signer, kid, &claims());
         let answer = google.post(&shown, push("evil")).await;
@@ -176,7 +176,7 @@ async fn keys_that_are_made_up_make_nobody_call_again_and_again() {
 
 #[tokio::test]
 async fn without_keys_pubsub_is_told_to_come_again() {
-    let google = Google::new().await;
+    let google = PubsubFixture::new().await;
     google.called.is_away.store(true, Ordering::Relaxed);
     let right = token(&google.signer, "k1", &claims());
     for _ in 0..3 {
@@ -189,10 +189,10 @@ async fn without_keys_pubsub_is_told_to_come_again() {
 
 #[tokio::test]
 async fn keys_that_came_are_known_to_the_next_configuration() {
-    let mut google = Google::new().await;
+    let mut google = PubsubFixture::new().await;
     let right = token(&google.signer, "k1", &claims());
     assert_eq!(google.post(&right, push("one")).await.status, 200);
-    google.world = World::knowing(google.source.clone(), google.keys.clone());
+    google.world = IntakeFixture::knowing(google.source.clone(), google.keys.clone());
     google.called.is_away.store(true, Ordering::Relaxed);
     assert_eq!(google.post(&right, push("two")).await.status, 200);
     assert_eq!(google.called.asked(), ["/certs"]);
@@ -200,7 +200,7 @@ async fn keys_that_came_are_known_to_the_next_configuration() {
 
 #[tokio::test]
 async fn posts_that_come_together_wait_for_keys_that_are_asked_for_once() {
-    let google = Google::new().await;
+    let google = PubsubFixture::new().await;
     let right = token(&google.signer, "k1", &claims());
     let posts = ["one", "two", "three"].map(|id| google.post(&right, push(id)));
     for answer in futures_util::future::join_all(posts).await {

@@ -8,12 +8,12 @@ use axum::body::{Body, Bytes};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::json;
 
+use super::fixture::{IntakeFixture, SECRET, TOKEN, finding};
 use super::plain::{borrowed, signed};
-use super::world::{SECRET, TOKEN, World, finding};
 
 #[tokio::test]
 async fn who_does_not_prove_who_it_is_gets_nothing_in() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let right = format!("Bearer {TOKEN}");
     let other = format!("Bearer {TOKEN}0");
     for headers in [
@@ -39,7 +39,7 @@ async fn who_does_not_prove_who_it_is_gets_nothing_in() {
 
 #[tokio::test]
 async fn a07_a_forged_signature_or_an_old_one_counts_for_nothing() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let body = finding("evil").to_string();
     let other = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYY";
     let with = |at: usize, value: &str| {
@@ -71,7 +71,7 @@ async fn a07_a_forged_signature_or_an_old_one_counts_for_nothing() {
 
 #[tokio::test]
 async fn a17_bodies_are_bounded_and_what_is_cut_off_is_not_taken() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let answer = world.send(vec![b' '; (16 << 20) + 1]).await;
     assert_eq!(answer.status, 413, "{}", answer.text);
     // The length is not declared.
@@ -102,13 +102,13 @@ async fn a17_bodies_are_bounded_and_what_is_cut_off_is_not_taken() {
 
 #[tokio::test]
 async fn a_full_inbox_sends_posts_away_to_come_again() {
-    let world = World::plain();
-    world.room.set(1_000);
+    let world = IntakeFixture::plain();
+    world.room.update(1_000);
     let answer = world.send(finding("one").to_string()).await;
     assert_eq!(answer.status, 503);
     assert_eq!(answer.headers["retry-after"], "10");
     assert_eq!(world.counted("busy"), 1);
-    world.room.set(0);
+    world.room.update(0);
     let answer = world.send(finding("one").to_string()).await;
     assert_eq!(answer.status, 200);
     assert_eq!(world.committed(), ["one"]);
@@ -116,7 +116,7 @@ async fn a_full_inbox_sends_posts_away_to_come_again() {
 
 #[tokio::test(start_paused = true)]
 async fn g01_nothing_is_accepted_while_the_store_is_away() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     world.inbox.may.forget_permits(usize::MAX);
     let began = tokio::time::Instant::now();
     let answer = world.send(finding("one").to_string()).await;
@@ -138,12 +138,12 @@ async fn g01_nothing_is_accepted_while_the_store_is_away() {
 
 #[tokio::test]
 async fn f03_a_worker_that_ends_tells_those_who_wait_to_come_again() {
-    let mut world = World::plain();
+    let mut world = IntakeFixture::plain();
     world.inbox.may.forget_permits(usize::MAX);
     {
         let server = &world.server;
         let token = format!("Bearer {TOKEN}");
-        let request = super::world::request(
+        let request = super::fixture::request(
             "/v1/alerts",
             &[("authorization", &token)],
             finding("one").to_string(),
@@ -176,8 +176,8 @@ fn endless(chunk: Bytes) -> (Body, Arc<AtomicBool>) {
 
 #[tokio::test]
 async fn what_nobody_can_have_signed_is_refused_unread() {
-    let tokens = World::new(json!({"name": "in", "tokens": ["env:TOKEN"]}));
-    let both = World::plain();
+    let tokens = IntakeFixture::new(json!({"name": "in", "tokens": ["env:TOKEN"]}));
+    let both = IntakeFixture::plain();
     let right = signed(SECRET, 0, "");
     let none_that_could_be = [
         right[0].clone(),
@@ -195,7 +195,7 @@ async fn what_nobody_can_have_signed_is_refused_unread() {
 
 #[tokio::test]
 async fn a_flood_of_unproven_bodies_keeps_nobody_out_who_has_a_token() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let headers = signed(SECRET, 0, "");
     let headers = borrowed(&headers);
     let chunk = Bytes::from(vec![b'x'; (16 << 20) - 1]);
@@ -229,7 +229,7 @@ async fn a_flood_of_unproven_bodies_keeps_nobody_out_who_has_a_token() {
 
 #[tokio::test]
 async fn a_flood_of_signed_bodies_keeps_sns_out_of_nothing() {
-    let world = World::new(json!({
+    let world = IntakeFixture::new(json!({
         "name": "in",
         "signing_secrets": ["env:SECRET"],
         "sns": {"topics": ["arn:aws:sns:eu-west-1:444455556666:alerts"]},
@@ -261,7 +261,7 @@ async fn a_flood_of_signed_bodies_keeps_sns_out_of_nothing() {
 
 #[tokio::test]
 async fn what_no_secret_fits_while_one_cannot_be_read_is_to_come_again() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let secret = |name: &str| world.secrets.lock().unwrap().remove(name).unwrap();
     let body = finding("one").to_string();
     secret("env:TOKEN");
@@ -291,7 +291,7 @@ async fn what_no_secret_fits_while_one_cannot_be_read_is_to_come_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_of_ours_that_is_too_large_is_read_so_that_its_sender_hears_why() {
-    let world = World::plain();
+    let world = IntakeFixture::plain();
     let (body, is_read) = endless(Bytes::from(vec![b'x'; (16 << 20) + 1]));
     let began = tokio::time::Instant::now();
     assert_eq!(world.send(body).await.status, 413);

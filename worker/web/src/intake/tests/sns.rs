@@ -8,32 +8,32 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use super::world::{Called, Meeting, Signer, World, finding};
-use crate::SignersKeys;
-use crate::testing::Answer;
+use super::fixture::{CallBarrier, FakeHttpServer, IntakeFixture, Signer, finding};
+use crate::SigningKeyCache;
+use crate::testing::TestResponse;
 
 const TOPIC: &str = "arn:aws:sns:eu-west-1:111122223333:guardduty";
 const CERTIFICATE: &str = "/SimpleNotificationService-0123abcd.pem";
 const OWN_HOST: &str = "https://sns.eu-west-1.amazonaws.com";
 
 /// A worker with an SNS topic, and a fake SNS.
-struct Sns {
-    world: World,
-    called: Arc<Called>,
+struct SnsFixture {
+    world: IntakeFixture,
+    called: Arc<FakeHttpServer>,
     signer: Signer,
-    keys: SignersKeys,
+    keys: SigningKeyCache,
     source: Value,
 }
 
-impl Sns {
+impl SnsFixture {
     async fn new(signer: Signer) -> Self {
-        let called = Arc::new(Called::default());
+        let called = Arc::new(FakeHttpServer::default());
         called.put(CERTIFICATE, signer.certificate.clone());
         let endpoint = called.serve().await;
         let source = json!({"name": "in", "sns": {"topics": [TOPIC], "endpoint_url": endpoint}});
-        let keys = SignersKeys::default();
+        let keys = SigningKeyCache::default();
         Self {
-            world: World::knowing(source.clone(), keys.clone()),
+            world: IntakeFixture::knowing(source.clone(), keys.clone()),
             called,
             signer,
             keys,
@@ -41,7 +41,7 @@ impl Sns {
         }
     }
 
-    async fn post(&self, message: &Value) -> Answer {
+    async fn post(&self, message: &Value) -> TestResponse {
         self.world
             .post("/v1/alerts/sns", &[], message.to_string())
             .await
@@ -100,7 +100,7 @@ fn sign(message: &mut Value, signer: &Signer) {
 
 #[tokio::test]
 async fn what_sns_signed_is_taken_and_its_certificate_is_asked_for_once() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     for id in ["one", "two"] {
         let answer = sns.post(&sns.notification(id)).await;
         assert_eq!(
@@ -119,7 +119,7 @@ async fn what_sns_signed_is_taken_and_its_certificate_is_asked_for_once() {
 /// The message is signed by OpenSSL with SHA-1, as in version 1.
 #[tokio::test]
 async fn the_older_signature_is_taken_too() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     let certificate = include_str!("../../../../../tests/fixtures/sns/certificate.pem");
     sns.called
         .put("/SimpleNotificationService-v1.pem", certificate);
@@ -137,7 +137,7 @@ async fn the_older_signature_is_taken_too() {
 
 #[tokio::test]
 async fn a07_a_forged_message_of_sns_is_refused_and_kept_nowhere() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     let other = Signer::new();
     let changed = |key: &str, value: &str| {
         let mut message = sns.notification("evil");
@@ -167,8 +167,8 @@ async fn a07_a_forged_message_of_sns_is_refused_and_kept_nowhere() {
 
 #[tokio::test]
 async fn a07_a08_a09_a_certificate_of_another_host_is_never_asked_for() {
-    let sns = Sns::new(Signer::new()).await;
-    let evil = Arc::new(Called::default());
+    let sns = SnsFixture::new(Signer::new()).await;
+    let evil = Arc::new(FakeHttpServer::default());
     let evil_at = evil.serve().await;
     for address in [
         format!("{evil_at}{CERTIFICATE}"),
@@ -205,7 +205,7 @@ async fn a07_a08_a09_a_certificate_of_another_host_is_never_asked_for() {
 
 #[tokio::test]
 async fn a07_only_a_listed_topic_is_confirmed_and_never_at_the_address_in_the_message() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     let other = sns.confirmation("arn:aws:sns:eu-west-1:999999999999:guardduty");
     let answer = sns.post(&other).await;
     assert_eq!(answer.status, 403, "{}", answer.text);
@@ -232,7 +232,7 @@ async fn a07_only_a_listed_topic_is_confirmed_and_never_at_the_address_in_the_me
 
 #[tokio::test]
 async fn a25_keys_that_nobody_signed_are_not_read_and_keys_that_stand_twice_are_refused() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     let mut message = sns.notification("good");
     message["findings"] = json!([finding("evil")]);
     message["specversion"] = "1.0".into();
@@ -261,7 +261,7 @@ async fn a25_keys_that_nobody_signed_are_not_read_and_keys_that_stand_twice_are_
 
 #[tokio::test]
 async fn a_signed_message_that_is_no_alert_is_a_dead_letter() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     let mut message = sns.notification("x");
     message["Message"] = "the budget is nearly spent".into();
     sign(&mut message, &sns.signer);
@@ -272,7 +272,7 @@ async fn a_signed_message_that_is_no_alert_is_a_dead_letter() {
 
 #[tokio::test]
 async fn a_certificate_that_cannot_be_had_is_not_asked_for_again_at_once() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     sns.called.is_away.store(true, Ordering::Relaxed);
     for _ in 0..5 {
         let answer = sns.post(&sns.notification("one")).await;
@@ -285,7 +285,7 @@ async fn a_certificate_that_cannot_be_had_is_not_asked_for_again_at_once() {
 
 #[tokio::test]
 async fn made_up_names_do_not_keep_the_certificate_from_us() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     let made_up = |number: usize| {
         let mut message = sns.notification("evil");
         let address = format!("{OWN_HOST}/SimpleNotificationService-{number}.pem");
@@ -302,9 +302,9 @@ async fn made_up_names_do_not_keep_the_certificate_from_us() {
 
 #[tokio::test]
 async fn certificates_are_asked_for_four_at_once_and_each_of_them_once() {
-    let sns = Sns::new(Signer::new()).await;
+    let sns = SnsFixture::new(Signer::new()).await;
     let (four, most) = (Arc::new(Barrier::new(4)), Arc::new(Mutex::new((0, 0))));
-    *sns.called.meets.lock().unwrap() = Some(Meeting {
+    *sns.called.meets.lock().unwrap() = Some(CallBarrier {
         four,
         most: Arc::clone(&most),
     });
@@ -326,7 +326,7 @@ async fn certificates_are_asked_for_four_at_once_and_each_of_them_once() {
 
 #[tokio::test]
 async fn a_certificate_whose_time_is_over_counts_for_nothing() {
-    let sns = Sns::new(Signer::until(2026)).await;
+    let sns = SnsFixture::new(Signer::until(2026)).await;
     let answer = sns.post(&sns.notification("one")).await;
     assert_eq!(answer.status, 403, "{}", answer.text);
     assert!(
@@ -338,9 +338,9 @@ async fn a_certificate_whose_time_is_over_counts_for_nothing() {
 
 #[tokio::test]
 async fn certificates_that_came_are_known_to_the_next_configuration() {
-    let mut sns = Sns::new(Signer::new()).await;
+    let mut sns = SnsFixture::new(Signer::new()).await;
     assert_eq!(sns.post(&sns.notification("one")).await.status, 200);
-    sns.world = World::knowing(sns.source.clone(), sns.keys.clone());
+    sns.world = IntakeFixture::knowing(sns.source.clone(), sns.keys.clone());
     assert_eq!(sns.post(&sns.notification("two")).await.status, 200);
     assert_eq!(sns.called.asked(), [CERTIFICATE]);
 }

@@ -7,7 +7,7 @@ use nightshift_engine::limits::Cost;
 use nightshift_pipeline::case::CaseView;
 use serde::Serialize;
 
-use crate::shown::{Shown, took};
+use crate::safe_text::{SafeText, duration_text};
 
 /// Most rows. There are six questions and few models.
 const MOST: usize = 24;
@@ -15,12 +15,12 @@ const MOST: usize = 24;
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct CostRow {
     question: &'static str,
-    model: Shown,
+    model: SafeText,
     calls: u64,
     input: u64,
     output: u64,
-    usd: Shown,
-    took: Option<Shown>,
+    usd: SafeText,
+    took: Option<SafeText>,
 }
 
 /// The questions in the order in which they are asked.
@@ -72,8 +72,8 @@ pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
         .into_iter()
         .map(|((place, model), (cost, ms))| {
             let question = QUESTIONS.get(place).map_or("Others", |(_, words)| words);
-            let model = model.map_or_else(none_answered, Shown::name);
-            row(question, model, &cost, Some(took(ms)))
+            let model = model.map_or_else(none_answered, SafeText::name);
+            row(question, model, &cost, Some(duration_text(ms)))
         })
         .collect();
     rows.truncate(MOST);
@@ -81,7 +81,7 @@ pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
         // The cost of calls by a lost worker, which is charged as reserved.
         rows.push(row(
             "Lost before it was noted",
-            Shown::default(),
+            SafeText::default(),
             &rest,
             None,
         ));
@@ -95,18 +95,18 @@ fn place(id: &CommandId) -> usize {
     found.unwrap_or(QUESTIONS.len())
 }
 
-fn none_answered() -> Shown {
-    Shown::made(format_args!("none answered"))
+fn none_answered() -> SafeText {
+    SafeText::from_own(format_args!("none answered"))
 }
 
-fn row(question: &'static str, model: Shown, cost: &Cost, took: Option<Shown>) -> CostRow {
+fn row(question: &'static str, model: SafeText, cost: &Cost, took: Option<SafeText>) -> CostRow {
     CostRow {
         question,
         model,
         calls: cost.model_calls,
         input: cost.input_tokens,
         output: cost.output_tokens,
-        usd: Shown::made(format_args!("{:.4}", cost.usd)),
+        usd: SafeText::from_own(format_args!("{:.4}", cost.usd)),
         took,
     }
 }

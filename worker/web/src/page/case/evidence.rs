@@ -6,7 +6,7 @@ use nightshift_pipeline::report::{EvidenceEntry, Report};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::shown::{Moment, Shown};
+use crate::safe_text::{DisplayTime, SafeText};
 
 /// Most pieces of evidence.
 const MOST: usize = 100;
@@ -26,24 +26,24 @@ const KEY: usize = 120;
 #[derive(Debug, Serialize)]
 pub(super) struct EvidenceView {
     id: String,
-    tool: Shown,
+    tool: SafeText,
     arguments: Vec<Argument>,
-    at: Moment,
+    at: DisplayTime,
     rows: Option<u64>,
     truncated: bool,
-    error: Option<Shown>,
+    error: Option<SafeText>,
     is_alert: bool,
     /// Numbers of the findings that quote this evidence.
     findings: Vec<usize>,
-    body: Option<Shown>,
+    body: Option<SafeText>,
     /// Whether some of the evidence is left out.
     shortened: bool,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Argument {
-    name: Shown,
-    value: Shown,
+    name: SafeText,
+    value: SafeText,
 }
 
 /// Returns all pieces in order.
@@ -65,15 +65,15 @@ fn view(
     let (body, shortened) = body(&entry.body.value(), left);
     EvidenceView {
         id: entry.id.to_string(),
-        tool: Shown::name(&entry.tool),
+        tool: SafeText::name(&entry.tool),
         arguments: arguments(&entry.arguments),
-        at: Moment::new(entry.at, now),
+        at: DisplayTime::new(entry.at, now),
         rows: entry.rows,
         truncated: entry.truncated,
         error: entry
             .error
             .as_ref()
-            .map(|error| Shown::sentence(&error.to_string())),
+            .map(|error| SafeText::sentence(&error.to_string())),
         is_alert: entry.id == nightshift_engine::evidence::EvidenceId::ALERT,
         findings: numbered
             .filter(|(_, finding)| finding.evidence.iter().any(|quote| quote.id == entry.id))
@@ -88,8 +88,8 @@ fn view(
 /// Returns the arguments of a call.
 pub(super) fn arguments(arguments: &Map<String, Value>) -> Vec<Argument> {
     let shown = arguments.iter().take(12).map(|(name, value)| Argument {
-        name: Shown::foreign(name, 40),
-        value: Shown::scalar(value),
+        name: SafeText::from_foreign(name, 40),
+        value: SafeText::scalar(value),
     });
     shown.collect()
 }
@@ -114,14 +114,14 @@ impl Budget {
 
     fn text(&mut self, text: &str, most: usize) -> String {
         self.spent |= text.len() > most;
-        let shown = Shown::foreign(text, most).to_string();
+        let shown = SafeText::from_foreign(text, most).to_string();
         self.bytes = self.bytes.saturating_sub(shown.len());
         shown
     }
 }
 
 /// Returns the readable JSON, and whether parts of it are missing.
-fn body(value: &Value, left: &mut usize) -> (Option<Shown>, bool) {
+fn body(value: &Value, left: &mut usize) -> (Option<SafeText>, bool) {
     let room = BODY_BYTES.min(*left);
     let mut budget = Budget {
         nodes: NODES,
@@ -134,7 +134,10 @@ fn body(value: &Value, left: &mut usize) -> (Option<Shown>, bool) {
     let tree = readable(value, 0, &mut budget);
     *left -= room - budget.bytes;
     let text = serde_json::to_string_pretty(&tree).unwrap_or_default();
-    (Some(Shown::made(format_args!("{text}"))), budget.spent)
+    (
+        Some(SafeText::from_own(format_args!("{text}"))),
+        budget.spent,
+    )
 }
 
 fn readable(value: &Value, depth: usize, budget: &mut Budget) -> Value {

@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseRow, CaseView};
-use nightshift_pipeline::desk::{Act, ActKind, DeskStatus};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, WorkflowStatus};
 use serde::Serialize;
 
-use crate::page::list::desk_word;
-use crate::shown::{Moment, Shown};
+use crate::page::list::workflow_label;
+use crate::safe_text::{DisplayTime, SafeText};
 
 /// Most actions that are shown.
 const MOST: usize = 100;
@@ -19,13 +19,13 @@ pub(super) struct People {
     status: &'static str,
     class: &'static str,
     /// The assignee of an open case, with and without the id.
-    owner: Option<Shown>,
-    owner_name: Option<Shown>,
+    owner: Option<SafeText>,
+    owner_name: Option<SafeText>,
     /// The verdict of a person, if it differs from that of the case.
     verdict: Option<&'static str>,
     /// The person who cancelled the latest triage.
-    cancelled_by: Option<Shown>,
-    acts: Vec<Done>,
+    cancelled_by: Option<SafeText>,
+    acts: Vec<ActionRow>,
     /// Number of earlier actions that are not shown.
     left: usize,
     /// Commands to assign, dispute or close the case.
@@ -33,25 +33,25 @@ pub(super) struct People {
 }
 
 #[derive(Debug, Serialize)]
-struct Done {
-    at: Moment,
-    by: Shown,
-    words: Shown,
-    note: Option<Shown>,
+struct ActionRow {
+    at: DisplayTime,
+    by: SafeText,
+    words: SafeText,
+    note: Option<SafeText>,
 }
 
 impl People {
     pub(super) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
-        let desk = &view.desk;
+        let desk = &view.workflow;
         let owner = desk.owner.as_ref();
-        let owner = owner.filter(|_| desk.status == DeskStatus::Acknowledged);
+        let owner = owner.filter(|_| desk.status == WorkflowStatus::Acknowledged);
         Self {
-            status: desk_word(desk.status),
+            status: workflow_label(desk.status),
             class: desk.status.as_str(),
-            owner: Shown::option(owner),
-            owner_name: owner.map(|owner| Shown::person(owner)),
+            owner: SafeText::optional_name(owner),
+            owner_name: owner.map(|owner| SafeText::person(owner)),
             verdict: desk.verdict.map(Verdict::title),
-            cancelled_by: Shown::option(view.cancelled_by.as_ref()),
+            cancelled_by: SafeText::optional_name(view.cancelled_by.as_ref()),
             acts: desk
                 .acts
                 .iter()
@@ -90,40 +90,47 @@ fn commands(row: &CaseRow) -> Vec<String> {
     commands
 }
 
-fn done(act: &Act, view: &CaseView, now: DateTime<Utc>) -> Done {
-    let note = Shown::foreign(&act.note, NOTE);
-    Done {
-        at: Moment::new(act.at, now),
-        by: Shown::name(&act.by),
+fn done(act: &CaseAction, view: &CaseView, now: DateTime<Utc>) -> ActionRow {
+    let note = SafeText::from_foreign(&act.note, NOTE);
+    ActionRow {
+        at: DisplayTime::new(act.at, now),
+        by: SafeText::name(&act.by),
         words: words(act, view),
         note: (!note.is_empty()).then_some(note),
     }
 }
 
 /// Returns the text of an action, which follows the name.
-fn words(act: &Act, view: &CaseView) -> Shown {
+fn words(act: &CaseAction, view: &CaseView) -> SafeText {
     match &act.kind {
-        ActKind::Acknowledged => Shown::made(format_args!("has it")),
-        ActKind::Assigned { to } => Shown::made(format_args!("gave it to {}", Shown::name(to))),
-        ActKind::Agreed => Shown::made(format_args!("agrees with the verdict{}", of(act, view))),
-        ActKind::Disagreed { verdict } => Shown::made(format_args!(
+        CaseActionKind::Acknowledged => SafeText::from_own(format_args!("has it")),
+        CaseActionKind::Assigned { to } => {
+            SafeText::from_own(format_args!("gave it to {}", SafeText::name(to)))
+        }
+        CaseActionKind::Agreed => SafeText::from_own(format_args!(
+            "agrees with the verdict{}",
+            revision_suffix(act, view)
+        )),
+        CaseActionKind::Disagreed { verdict } => SafeText::from_own(format_args!(
             "disagrees: {}{}",
             verdict.title(),
-            of(act, view)
+            revision_suffix(act, view)
         )),
-        ActKind::AskedAgain => Shown::made(format_args!("had it triaged again")),
-        ActKind::Muted { name, until } => Shown::made(format_args!(
+        CaseActionKind::AskedAgain => SafeText::from_own(format_args!("had it triaged again")),
+        CaseActionKind::Muted { name, until } => SafeText::from_own(format_args!(
             "muted its like until {} UTC ({})",
             until.format("%Y-%m-%d %H:%M"),
-            Shown::name(name)
+            SafeText::name(name)
         )),
-        ActKind::Closed => Shown::made(format_args!("closed it")),
-        ActKind::Reopened => Shown::made(format_args!("sent something new: open again")),
+        CaseActionKind::Closed => SafeText::from_own(format_args!("closed it")),
+        CaseActionKind::Reopened => {
+            SafeText::from_own(format_args!("sent something new: open again"))
+        }
     }
 }
 
 /// Returns the revision that a verdict is about, if there are several.
-fn of(act: &Act, view: &CaseView) -> String {
+fn revision_suffix(act: &CaseAction, view: &CaseView) -> String {
     let mut said = view.person_verdicts.iter();
     match said.find(|said| said.at == act.at && said.by == act.by) {
         Some(said) if view.row.revision > 1 => format!(" (revision {})", said.revision),

@@ -3,13 +3,13 @@
 
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::evidence::EvidenceId;
-use nightshift_engine::finding::Stance;
+use nightshift_engine::finding::FindingStance;
 use nightshift_pipeline::language::Language;
 use nightshift_pipeline::report::{FindingEntry, Report};
 use serde::Serialize;
 
 use super::{Cite, cites};
-use crate::shown::Shown;
+use crate::safe_text::SafeText;
 
 /// Most reasons in the first part.
 const FIRST: usize = 5;
@@ -25,37 +25,37 @@ pub(super) struct Reasons {
     further: Vec<FindingView>,
     against: Vec<FindingView>,
     unverified: Vec<FindingView>,
-    gaps: Vec<Shown>,
-    would_decide: Vec<Shown>,
+    gaps: Vec<SafeText>,
+    would_decide: Vec<SafeText>,
     /// Text shown when nothing is known that would decide the case.
     not_known: Option<&'static str>,
     /// Text shown when there is neither a finding against the verdict nor a gap.
     nothing_against: &'static str,
     read: usize,
     wanted: usize,
-    missing: Vec<Shown>,
+    missing: Vec<SafeText>,
 }
 
 #[derive(Debug, Serialize)]
 struct FindingView {
     /// Number on the page, to which evidence links back.
     number: usize,
-    claim: Shown,
-    problem: Option<Shown>,
+    claim: SafeText,
+    problem: Option<SafeText>,
     cites: Vec<Cite>,
     quotes: Vec<QuoteView>,
 }
 
 #[derive(Debug, Serialize)]
 struct QuoteView {
-    text: Shown,
-    path: Option<Shown>,
+    text: SafeText,
+    path: Option<SafeText>,
     cites: Vec<Cite>,
 }
 
 impl Reasons {
     pub(super) fn new(report: &Report, here: &[EvidenceId]) -> Self {
-        let of = |wanted: fn(&FindingEntry, Stance) -> bool| -> Vec<FindingView> {
+        let of = |wanted: fn(&FindingEntry, FindingStance) -> bool| -> Vec<FindingView> {
             let numbered = (1..).zip(&report.findings);
             numbered
                 .filter(|(_, finding)| wanted(finding, report.bearing()))
@@ -71,9 +71,9 @@ impl Reasons {
             further,
             against: of(|finding, bearing| finding.supported && finding.stance != bearing),
             unverified: of(|finding, _| !finding.supported),
-            gaps: Shown::sentences(&report.gaps, MOST_GAPS),
+            gaps: SafeText::sentences(&report.gaps, MOST_GAPS),
             would_decide: match is_open {
-                true => Shown::sentences(&report.would_decide, MOST_GAPS),
+                true => SafeText::sentences(&report.would_decide, MOST_GAPS),
                 false => Vec::new(),
             },
             not_known: report
@@ -82,21 +82,21 @@ impl Reasons {
             nothing_against: report.nothing_against(Language::En),
             read: report.coverage.read,
             wanted: report.coverage.wanted,
-            missing: Shown::sentences(&report.coverage.missing, MOST_GAPS),
+            missing: SafeText::sentences(&report.coverage.missing, MOST_GAPS),
         }
     }
 }
 
 fn view(number: usize, finding: &FindingEntry, here: &[EvidenceId]) -> FindingView {
-    let unborne = || Shown::made(format_args!("its evidence does not bear it"));
+    let unborne = || SafeText::from_own(format_args!("its evidence does not bear it"));
     FindingView {
         number,
-        claim: Shown::sentence(&finding.claim),
+        claim: SafeText::sentence(&finding.claim),
         problem: (!finding.supported).then(|| {
             finding
                 .problem
                 .as_deref()
-                .map_or_else(unborne, Shown::sentence)
+                .map_or_else(unborne, SafeText::sentence)
         }),
         cites: cites(finding.evidence.iter().map(|quote| quote.id), here),
         quotes: finding
@@ -104,8 +104,8 @@ fn view(number: usize, finding: &FindingEntry, here: &[EvidenceId]) -> FindingVi
             .iter()
             .take(8)
             .map(|quote| QuoteView {
-                text: Shown::foreign(&quote.quote, 300),
-                path: quote.path.as_deref().map(Shown::name),
+                text: SafeText::from_foreign(&quote.quote, 300),
+                path: quote.path.as_deref().map(SafeText::name),
                 cites: cites(Some(quote.id), here),
             })
             .collect(),

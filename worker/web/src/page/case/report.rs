@@ -7,7 +7,7 @@ mod head;
 mod record;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::text::command;
+use nightshift_alert::text::command_lines;
 use nightshift_engine::catalogue::Action;
 use nightshift_engine::evidence::EvidenceId;
 use nightshift_pipeline::console::console_link;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::plan::PlanView;
 use super::reasons::Reasons;
-use crate::shown::Shown;
+use crate::safe_text::SafeText;
 pub(super) use early::EarlyView;
 use facts::{Fact, VendorWords, about, details, facts};
 use head::Head;
@@ -41,23 +41,23 @@ pub(super) struct ReportView {
     vendor: VendorWords,
     reasons: Reasons,
     reason: &'static str,
-    overridden: Vec<Shown>,
+    overridden: Vec<SafeText>,
     plan: PlanView,
     #[serde(flatten)]
     record: Record,
     about: Vec<Fact>,
-    key: Shown,
+    key: SafeText,
     /// URL of the finding in its vendor's console.
     console: Option<String>,
-    version: Shown,
+    version: SafeText,
 }
 
 #[derive(Debug, Serialize)]
 struct ActionView {
-    text: Shown,
-    precondition: Option<Shown>,
+    text: SafeText,
+    precondition: Option<SafeText>,
     command: Option<String>,
-    side_effect: Option<Shown>,
+    side_effect: Option<SafeText>,
     undo: Option<String>,
     left_out: bool,
 }
@@ -77,27 +77,27 @@ impl ReportView {
             vendor: VendorWords::new(report),
             reasons: Reasons::new(report, &here),
             reason: Language::En.reason_of(report),
-            overridden: rules.map(|rule| Shown::sentence(&rule.text)).collect(),
+            overridden: rules.map(|rule| SafeText::sentence(&rule.text)).collect(),
             plan: PlanView::of_report(report, &here),
             record: Record::new(report, &here, now),
             about: about(report),
-            key: Shown::name(&report.alert.key),
+            key: SafeText::name(&report.alert.key),
             console: console_link(&report.alert),
-            version: Shown::foreign(&report.sender.version, 30),
+            version: SafeText::from_foreign(&report.sender.version, 30),
         }
     }
 }
 
 fn action(action: &Action) -> ActionView {
     let shell = |text: &Option<String>| {
-        let lines = command(text.as_deref()?, LONGEST_COMMAND)?;
+        let lines = command_lines(text.as_deref()?, LONGEST_COMMAND)?;
         Some(lines.join("\n"))
     };
     let (run, undo) = (shell(&action.command), shell(&action.undo));
     ActionView {
-        text: Shown::sentence(&action.text),
-        precondition: action.precondition.as_deref().map(Shown::sentence),
-        side_effect: action.side_effect.as_deref().map(Shown::sentence),
+        text: SafeText::sentence(&action.text),
+        precondition: action.precondition.as_deref().map(SafeText::sentence),
+        side_effect: action.side_effect.as_deref().map(SafeText::sentence),
         // A command is shown completely or not at all, since a shortened one would do something else.
         left_out: run.is_some() != action.command.is_some()
             || undo.is_some() != action.undo.is_some(),

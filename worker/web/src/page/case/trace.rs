@@ -5,7 +5,7 @@ use nightshift_pipeline::case::{CaseView, DeliveryRow};
 use serde::Serialize;
 
 use crate::DeliveryLinks;
-use crate::shown::{Moment, Shown};
+use crate::safe_text::{DisplayTime, SafeText};
 
 /// Most revisions that are linked.
 const MOST_REVISIONS: u32 = 30;
@@ -21,32 +21,32 @@ pub(super) struct Trace {
     /// The shown revision, if a later one has a report.
     earlier: Option<u32>,
     events: usize,
-    unreadable: Option<Shown>,
+    unreadable: Option<SafeText>,
 }
 
 #[derive(Debug, Serialize)]
 struct SightingRow {
-    at: Moment,
-    source: Shown,
+    at: DisplayTime,
+    source: SafeText,
     count: u64,
-    note: Option<Shown>,
+    note: Option<SafeText>,
 }
 
 #[derive(Debug, Serialize)]
 struct MemberRow {
-    at: Moment,
+    at: DisplayTime,
     severity: &'static str,
-    title: Shown,
-    key: Shown,
+    title: SafeText,
+    key: SafeText,
 }
 
 #[derive(Debug, Serialize)]
 struct Delivery {
-    destination: Shown,
-    words: Shown,
+    destination: SafeText,
+    words: SafeText,
     failed: bool,
     /// The remote id and its link.
-    remote: Option<Shown>,
+    remote: Option<SafeText>,
     link: Option<String>,
 }
 
@@ -66,10 +66,10 @@ impl Trace {
                 .sightings
                 .iter()
                 .map(|one| SightingRow {
-                    at: Moment::new(one.at, now),
-                    source: Shown::foreign(&one.source, 60),
+                    at: DisplayTime::new(one.at, now),
+                    source: SafeText::from_foreign(&one.source, 60),
                     count: one.count,
-                    note: one.words().as_deref().map(Shown::name),
+                    note: one.description().as_deref().map(SafeText::name),
                 })
                 .collect(),
             sightings_all: view.row.sightings,
@@ -77,10 +77,10 @@ impl Trace {
                 .members
                 .iter()
                 .map(|one| MemberRow {
-                    at: Moment::new(one.at, now),
+                    at: DisplayTime::new(one.at, now),
                     severity: one.severity.title(),
-                    title: Shown::name(&one.title),
-                    key: Shown::name(&one.key),
+                    title: SafeText::name(&one.title),
+                    key: SafeText::name(&one.key),
                 })
                 .collect(),
             members_all: view.row.members,
@@ -97,7 +97,7 @@ impl Trace {
                 .collect(),
             earlier: shown.filter(|number| *number != latest),
             events: view.events.len(),
-            unreadable: view.unreadable.as_deref().map(Shown::sentence),
+            unreadable: view.unreadable.as_deref().map(SafeText::sentence),
         }
     }
 }
@@ -113,34 +113,34 @@ fn delivery(row: &DeliveryRow, links: &DeliveryLinks) -> Delivery {
         tries => format!("{tries} tries"),
     };
     let words = match &row.error {
-        _ if row.is_unwanted() => Shown::made(format_args!(
+        _ if row.is_unwanted() => SafeText::from_own(format_args!(
             "nothing was sent: it wants nothing of the case so far"
         )),
-        _ if is_done => Shown::made(format_args!("shown, version {}", row.sent)),
-        Some(error) => Shown::made(format_args!(
+        _ if is_done => SafeText::from_own(format_args!("shown, version {}", row.sent)),
+        Some(error) => SafeText::from_own(format_args!(
             "{} after {tries}: {}{}{stands}",
             if row.given_up {
                 "given up"
             } else {
                 "not shown"
             },
-            Shown::foreign(error, 200),
+            SafeText::from_foreign(error, 200),
             if row.in_doubt {
                 "; it may have arrived, and is looked for there before it is sent again"
             } else {
                 ""
             },
         )),
-        None if row.in_doubt => Shown::made(format_args!(
+        None if row.in_doubt => SafeText::from_own(format_args!(
             "sent, but not known whether it arrived{stands}"
         )),
-        None => Shown::made(format_args!("not shown yet{stands}")),
+        None => SafeText::from_own(format_args!("not shown yet{stands}")),
     };
     Delivery {
-        destination: Shown::foreign(&row.destination, 60),
+        destination: SafeText::from_foreign(&row.destination, 60),
         words,
         failed: !is_done && row.error.is_some(),
-        remote: Shown::option(row.remote_id.as_ref()),
+        remote: SafeText::optional_name(row.remote_id.as_ref()),
         link: row
             .remote_id
             .as_ref()

@@ -1,15 +1,15 @@
 //! Tests of the list of cases.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::muted::PlaceCount;
+use nightshift_pipeline::mutes::LedgerCount;
 
 use super::*;
 
 #[tokio::test]
 async fn the_list_shows_what_came_and_keeps_its_filter_in_the_address() {
-    let mut store = Store::of(vec![view(Some(report())), view(Some(failed()))]);
+    let mut store = FakeStore::with_views(vec![view(Some(report())), view(Some(failed()))]);
     store.views[1].row.id = CaseId("aaaa-bbbb-cccc".into());
-    store.places = vec![PlaceCount {
+    store.places = vec![LedgerCount {
         place: "muted".into(),
         why: "probes".into(),
         alerts: 7,
@@ -49,7 +49,7 @@ async fn a_row_tells_what_it_is_about_how_urgent_it_is_and_that_it_is_disputed()
     let mut case = view(Some(report()));
     case.row.title = "Crypto miner".into();
     case.row.person_verdict = Some(Verdict::FalsePositive);
-    let page = get(Arc::new(Store::of(vec![case.clone()])), "/").await;
+    let page = get(Arc::new(FakeStore::with_views(vec![case.clone()])), "/").await;
     has(
         &page,
         &[
@@ -60,14 +60,14 @@ async fn a_row_tells_what_it_is_about_how_urgent_it_is_and_that_it_is_disputed()
     // A subject in the title is not repeated. While the case is triaged again, its last report sets no urgency.
     case.row.title = "Crypto miner on web-server-prod-01".into();
     case.row.status = CaseStatus::Running;
-    let page = get(Arc::new(Store::of(vec![case])), "/").await;
+    let page = get(Arc::new(FakeStore::with_views(vec![case])), "/").await;
     assert_eq!(page.text.matches("web-server-prod-01").count(), 1);
     assert!(!page.text.contains("Act now"));
 }
 
 #[tokio::test]
 async fn the_list_is_shown_also_where_what_has_no_case_cannot_be_counted() {
-    let mut store = Store::of(vec![view(Some(report()))]);
+    let mut store = FakeStore::with_views(vec![view(Some(report()))]);
     store.is_uncounted = true;
     let page = get(Arc::new(store), "/").await;
     assert_eq!(page.status, 200);
@@ -102,29 +102,37 @@ async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones(
     views.extend([failed, cleared]);
     let words = "Open, high or critical: <a href=\"/?verdict=true_positive&amp;severity=high&amp;desk=open&amp;samples=no\">\
         1 true positive</a> · <a href=\"/?status=failed&amp;severity=high&amp;desk=open&amp;samples=no\">1 not triaged</a></p>";
-    let page = get(Arc::new(Store::of(views.clone())), "/").await;
+    let page = get(Arc::new(FakeStore::with_views(views.clone())), "/").await;
     assert!(!page.text.contains("critical-0000"));
     has(&page, &[words]);
     let behind = format!("/?after={}", views[49].row.id.0);
     has(
-        &get(Arc::new(Store::of(views.clone())), &behind).await,
+        &get(Arc::new(FakeStore::with_views(views.clone())), &behind).await,
         &[words],
     );
     let there = get(
-        Arc::new(Store::of(views.clone())),
+        Arc::new(FakeStore::with_views(views.clone())),
         "/?severity=high&desk=open",
     )
     .await;
     has(&there, &["critical-0000"]);
     assert!(!there.text.contains("low-0001") && !there.text.contains("Open, high"));
     // The case is assigned.
-    views[60].row.desk = DeskStatus::Acknowledged;
+    views[60].row.desk = WorkflowStatus::Acknowledged;
     views.truncate(61);
-    let page = get(Arc::new(Store::of(views)), "/").await;
+    let page = get(Arc::new(FakeStore::with_views(views)), "/").await;
     assert!(!page.text.contains("Open, high"));
-    let many = get(Arc::new(Store::of(flood(51, Severity::High))), "/").await;
+    let many = get(
+        Arc::new(FakeStore::with_views(flood(51, Severity::High))),
+        "/",
+    )
+    .await;
     has(&many, &[">50 or more true positive<"]);
-    let page = get(Arc::new(Store::of(flood(50, Severity::High))), "/").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(flood(50, Severity::High))),
+        "/",
+    )
+    .await;
     has(&page, &[">50 true positive<"]);
 }
 
@@ -145,7 +153,7 @@ async fn what_is_grave_is_what_the_rows_show_and_what_waits() {
     let mut views = raised;
     views.push(sample);
     views.extend(queued);
-    let page = get(Arc::new(Store::of(views.clone())), "/").await;
+    let page = get(Arc::new(FakeStore::with_views(views.clone())), "/").await;
     has(
         &page,
         &[
@@ -154,7 +162,7 @@ async fn what_is_grave_is_what_the_rows_show_and_what_waits() {
             "\"/?status=queued&amp;severity=high&amp;desk=open&amp;samples=no\">11 waiting</a></p>",
         ],
     );
-    let store = Arc::new(Store::of(views));
+    let store = Arc::new(FakeStore::with_views(views));
     let page = get(store, "/?severity=high&samples=no").await;
     has(&page, &["medium-0000", "value=\"no\" selected"]);
     assert!(!page.text.contains("a sample"));
@@ -167,7 +175,7 @@ async fn a_verdict_stands_while_its_case_runs_again_and_where_that_was_called_of
     views[1].row.status = CaseStatus::Cancelled;
     views[2].row.status = CaseStatus::Cancelled;
     views[2].row.verdict = Some(Verdict::Inconclusive);
-    let page = get(Arc::new(Store::of(views)), "/").await;
+    let page = get(Arc::new(FakeStore::with_views(views)), "/").await;
     has(
         &page,
         &[
@@ -182,7 +190,7 @@ async fn a_verdict_stands_while_its_case_runs_again_and_where_that_was_called_of
 
 #[tokio::test]
 async fn an_empty_list_says_what_to_do() {
-    let none = || Arc::new(Store::default());
+    let none = || Arc::new(FakeStore::default());
     has(
         &get(none(), "/").await,
         &["No cases yet", "nightshift demo --once"],

@@ -14,7 +14,7 @@ const EVER: Duration = Duration::from_secs(3_600);
 
 /// A listener that answers with the peer address. `/wait` answers when permitted; `/long` answers more than any
 /// socket buffers.
-struct Open {
+struct TestListener {
     address: SocketAddr,
     may: Arc<Notify>,
     asked: Arc<Notify>,
@@ -22,7 +22,7 @@ struct Open {
     serving: JoinSet<()>,
 }
 
-impl Open {
+impl TestListener {
     async fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -92,14 +92,14 @@ async fn closed(mut stream: TcpStream) {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_is_silent_slow_or_done_is_sent_away() {
-    let open = Open::new().await;
+    let open = TestListener::new().await;
     let began = Instant::now();
     closed(open.connect().await).await;
-    assert!(began.elapsed() < LIFE);
+    assert!(began.elapsed() < MAX_CONNECTION_AGE);
     let mut slow = open.connect().await;
     slow.write_all(b"GET / HTTP/1.1\r\nX-a: ").await.unwrap();
     closed(slow).await;
-    assert!(began.elapsed() < LIFE);
+    assert!(began.elapsed() < MAX_CONNECTION_AGE);
     let mut done = open.connect().await;
     ask(&mut done, "/").await;
     let asked = Instant::now();
@@ -116,7 +116,7 @@ async fn whoever_is_silent_slow_or_done_is_sent_away() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_does_not_read_an_answer_is_sent_away() {
-    let open = Open::new().await;
+    let open = TestListener::new().await;
     let mut reader = open.connect().await;
     ask(&mut reader, "/long").await;
     open.asked.notified().await;
@@ -129,9 +129,9 @@ async fn whoever_does_not_read_an_answer_is_sent_away() {
 
 #[tokio::test(start_paused = true)]
 async fn silent_connections_fill_one_door_and_no_other_and_not_for_long() {
-    let (full, other) = (Open::new().await, Open::new().await);
+    let (full, other) = (TestListener::new().await, TestListener::new().await);
     let mut silent = Vec::new();
-    for _ in 0..MOST {
+    for _ in 0..MAX_CONNECTIONS {
         silent.push(full.connect().await);
     }
     let began = Instant::now();
@@ -143,12 +143,12 @@ async fn silent_connections_fill_one_door_and_no_other_and_not_for_long() {
     assert_eq!(began.elapsed(), Duration::ZERO);
     // No connection was accepted before another one ended.
     answered(&mut late).await;
-    assert!(began.elapsed() >= HEAD);
+    assert!(began.elapsed() >= HEAD_TIMEOUT);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_under_way_is_answered_at_the_end_and_the_silent_are_not_waited_for() {
-    let open = Open::new().await;
+    let open = TestListener::new().await;
     let began = Instant::now();
     let silent = open.connect().await;
     let mut idle = open.connect().await;

@@ -2,12 +2,12 @@
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::case::CaseStatus;
-use nightshift_pipeline::desk::{Act, ActKind};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind};
 
 use super::*;
 use crate::testing::{ID, failed};
 
-fn done(room: &Room) -> Act {
+fn done(room: &SlackFixture) -> CaseAction {
     let (case, act) = room.store.acts.lock().unwrap().last().unwrap().clone();
     assert_eq!((case.as_str(), act.at), (ID, now()));
     assert_eq!(act.by, "slack:U1 (ana)");
@@ -16,24 +16,24 @@ fn done(room: &Room) -> Act {
 
 #[tokio::test]
 async fn i_have_it_and_close_are_noted_with_who_and_when() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     assert_eq!(
         room.click("nightshift:ack").await,
         "Noted: you have case k3f9-x2mq-7d1w."
     );
-    assert_eq!(done(&room).kind, ActKind::Acknowledged);
+    assert_eq!(done(&room).kind, CaseActionKind::Acknowledged);
     assert_eq!(
         room.click("nightshift:close").await,
         "Noted: case k3f9-x2mq-7d1w is closed."
     );
-    assert_eq!(done(&room).kind, ActKind::Closed);
+    assert_eq!(done(&room).kind, CaseActionKind::Closed);
     let lines = room.shown.lines.lock().unwrap();
     assert_eq!(lines[0][..3], ["soc", "C1", "U1"]);
 }
 
 #[tokio::test]
 async fn agreement_is_a_verdict_and_is_counted() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     let told = room.click("nightshift:agree").await;
     assert_eq!(
         told,
@@ -49,17 +49,17 @@ async fn agreement_is_a_verdict_and_is_counted() {
 
 #[tokio::test]
 async fn run_again_queues_a_case_that_is_over_and_says_so_of_one_that_is_not() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     let told = room.click("nightshift:rerun").await;
     assert_eq!(
         told,
         "Case k3f9-x2mq-7d1w is triaged again; its report comes here."
     );
     assert_eq!(*room.store.retried.lock().unwrap(), [ID]);
-    assert_eq!(done(&room).kind, ActKind::AskedAgain);
+    assert_eq!(done(&room).kind, CaseActionKind::AskedAgain);
     let mut running = view(Some(report()));
     running.row.status = CaseStatus::Running;
-    let room = Room::of(Store::of(vec![running]));
+    let room = SlackFixture::with_store(FakeStore::with_views(vec![running]));
     let told = room.click("nightshift:rerun").await;
     assert_eq!(
         told,
@@ -72,7 +72,7 @@ async fn run_again_queues_a_case_that_is_over_and_says_so_of_one_that_is_not() {
 async fn a_verdict_is_about_the_revision_that_was_seen() {
     let mut later = report();
     later.revision = 2;
-    let room = Room::of(Store::of(vec![view(Some(later))]));
+    let room = SlackFixture::with_store(FakeStore::with_views(vec![view(Some(later))]));
     for button in [
         "nightshift:agree",
         "nightshift:disagree",
@@ -87,19 +87,19 @@ async fn a_verdict_is_about_the_revision_that_was_seen() {
     assert!(room.writes() == 0 && room.shown.views.lock().unwrap().is_empty());
     // The assignee does not depend on a revision.
     room.click("nightshift:ack").await;
-    assert_eq!(done(&room).kind, ActKind::Acknowledged);
+    assert_eq!(done(&room).kind, CaseActionKind::Acknowledged);
 }
 
 #[tokio::test]
 async fn what_has_no_verdict_cannot_be_agreed_with() {
-    let room = Room::of(Store::of(vec![view(None)]));
+    let room = SlackFixture::with_store(FakeStore::with_views(vec![view(None)]));
     assert_eq!(
         room.click("nightshift:agree").await,
         "Case k3f9-x2mq-7d1w has no verdict yet; nothing was noted."
     );
     let mut not_triaged = view(Some(failed()));
     not_triaged.row.verdict = None;
-    let room = Room::of(Store::of(vec![not_triaged]));
+    let room = SlackFixture::with_store(FakeStore::with_views(vec![not_triaged]));
     assert!(
         room.click("nightshift:agree")
             .await
@@ -115,7 +115,7 @@ async fn nothing_critical_gets_as_far_as_a_modal() {
     sent.alert.severity = Severity::Critical;
     // The report of the second case assesses it as critical.
     for critical in [sent, view(Some(report()))] {
-        let room = Room::of(Store::of(vec![critical]));
+        let room = SlackFixture::with_store(FakeStore::with_views(vec![critical]));
         let told = room.click("nightshift:mute").await;
         assert!(told.starts_with("Nothing critical is ever muted"), "{told}");
         assert!(room.shown.views.lock().unwrap().is_empty());
@@ -124,7 +124,7 @@ async fn nothing_critical_gets_as_far_as_a_modal() {
 
 #[tokio::test]
 async fn links_and_buttons_of_others_are_acknowledged_and_mean_nothing() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     for action_id in ["open_report", "nightshift:reboot", "nightshift:ack ", ""] {
         let answer = room.post(&click(action_id, VALUE, "U1")).await;
         assert_eq!(
@@ -150,15 +150,15 @@ async fn links_and_buttons_of_others_are_acknowledged_and_mean_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn slack_has_its_answer_in_three_seconds_whatever_the_store_and_it_do() {
-    let slow = Store {
+    let slow = FakeStore {
         is_slow: true,
-        ..Store::of(vec![view(Some(report()))])
+        ..FakeStore::with_views(vec![view(Some(report()))])
     };
-    let away = Shown {
+    let away = FakeSlack {
         is_away: true,
-        ..Shown::default()
+        ..FakeSlack::default()
     };
-    let room = Room::with(slow, away, vec![desk("soc", "C1", "U1", secret(SECRET))]);
+    let room = SlackFixture::with(slow, away, vec![desk("soc", "C1", "U1", secret(SECRET))]);
     let before = tokio::time::Instant::now();
     let told = room.click("nightshift:ack").await;
     assert!(
@@ -166,11 +166,13 @@ async fn slack_has_its_answer_in_three_seconds_whatever_the_store_and_it_do() {
         "{told}"
     );
     assert!(before.elapsed() < std::time::Duration::from_secs(3));
-    let away = Store {
+    let away = FakeStore {
         is_away: true,
-        ..Store::of(vec![view(Some(report()))])
+        ..FakeStore::with_views(vec![view(Some(report()))])
     };
-    let told = Room::of(away).click("nightshift:close").await;
+    let told = SlackFixture::with_store(away)
+        .click("nightshift:close")
+        .await;
     assert!(
         told.starts_with("The store does not answer") && !told.contains("10.0.0.5"),
         "{told}"

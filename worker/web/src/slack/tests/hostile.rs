@@ -2,7 +2,7 @@
 //! anybody.
 
 use nightshift_alert::text::strip_hidden;
-use nightshift_pipeline::desk::{ACT_NAME_CHARS, ACT_NOTE_CHARS};
+use nightshift_pipeline::case_workflow::{ACTION_NAME_CHARS, ACTION_NOTE_CHARS};
 use proptest::prelude::*;
 
 use super::*;
@@ -66,7 +66,7 @@ proptest! {
 
     #[test]
     fn a06_a22_names_and_notes_are_kept_short_and_visible_and_call_nobody(name in text(), written in text()) {
-        let room = Room::new();
+        let room = SlackFixture::new();
         let mut disagree = click("nightshift:disagree", VALUE, "U1");
         disagree["user"]["name"] = json!(name);
         let judged = block_on(async {
@@ -81,8 +81,8 @@ proptest! {
             room.store.judged.lock().unwrap()[0].1.clone()
         });
         prop_assert!(judged.by.starts_with("slack:U1"), "{}", judged.by);
-        prop_assert!(judged.by.chars().count() <= ACT_NAME_CHARS, "{}", judged.by);
-        prop_assert!(judged.note.chars().count() <= ACT_NOTE_CHARS);
+        prop_assert!(judged.by.chars().count() <= ACTION_NAME_CHARS, "{}", judged.by);
+        prop_assert!(judged.note.chars().count() <= ACTION_NOTE_CHARS);
         for kept in [&judged.by, &judged.note] {
             prop_assert_eq!(strip_hidden(kept).1, 0, "{:?}", kept);
         }
@@ -99,7 +99,7 @@ proptest! {
         if let Value::Object(map) = &mut payload {
             map.insert("type".to_owned(), kind.into());
         }
-        let room = Room::new();
+        let room = SlackFixture::new();
         let answer = block_on(room.post(&payload));
         prop_assert!([200, 400].contains(&answer.status.as_u16()), "{}", answer.status);
         prop_assert_eq!(room.writes(), 0);
@@ -108,7 +108,7 @@ proptest! {
     #[test]
     fn no_signed_body_does_either(body in prop::collection::vec(any::<u8>(), 0..200)) {
         let body = String::from_utf8_lossy(&body).into_owned();
-        let answer = block_on(Room::new().send(signed(&format!("payload={body}"), SECRET)));
+        let answer = block_on(SlackFixture::new().send(signed(&format!("payload={body}"), SECRET)));
         prop_assert!([200, 400].contains(&answer.status.as_u16()), "{}", answer.status);
     }
 }

@@ -11,15 +11,15 @@ use super::*;
 
 /// The fields of the current click, and those of each line.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<(String, Vec<String>)>>);
+struct LogCapture(Arc<Mutex<(String, Vec<String>)>>);
 
-impl Lines {
+impl LogCapture {
     fn field(&self) -> impl FnMut(&Field, &dyn Debug) {
         |field, value| write!(self.0.lock().unwrap().0, "{field}={value:?} ").unwrap()
     }
 }
 
-impl Subscriber for Lines {
+impl Subscriber for LogCapture {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("nightshift")
     }
@@ -49,7 +49,7 @@ impl Subscriber for Lines {
 #[tokio::test]
 async fn a_line_about_a_click_names_the_case_and_the_trace_that_its_message_came_with() {
     const CAME_WITH: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let own = CaseTrace::of("k3f9-x2mq-7d1w", 1, None)
+    let own = CaseTrace::new("k3f9-x2mq-7d1w", 1, None)
         .trace_id
         .to_string();
     for (from, trace) in [
@@ -58,13 +58,13 @@ async fn a_line_about_a_click_names_the_case_and_the_trace_that_its_message_came
     ] {
         let mut case = view(Some(report()));
         case.alert.trace = from.and_then(|from| TraceContext::parse(from, None));
-        let away = Shown {
+        let away = FakeSlack {
             is_away: true,
-            ..Shown::default()
+            ..FakeSlack::default()
         };
         let desks = vec![desk("soc", "C1", "U1", secret(SECRET))];
-        let room = Room::with(Store::of(vec![case]), away, desks);
-        let lines = Lines::default();
+        let room = SlackFixture::with(FakeStore::with_views(vec![case]), away, desks);
+        let lines = LogCapture::default();
         let _told = tracing::subscriber::set_default(lines.clone());
         let click = click("nightshift:disagree", VALUE, "U1");
         assert_eq!(room.post(&click).await.status, 200);

@@ -3,8 +3,8 @@
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::CaseView;
-use nightshift_pipeline::desk::ActKind;
-use nightshift_pipeline::muted::MutePreview;
+use nightshift_pipeline::case_workflow::CaseActionKind;
+use nightshift_pipeline::mutes::MutePreview;
 
 use super::*;
 use crate::testing::ID;
@@ -64,7 +64,7 @@ pub(super) fn check(view: &Value) {
 
 #[tokio::test]
 async fn disagreement_asks_for_a_verdict_and_notes_it_with_its_note() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     room.click("nightshift:disagree").await;
     let view = room.last_view();
     check(&view);
@@ -107,7 +107,7 @@ async fn disagreement_asks_for_a_verdict_and_notes_it_with_its_note() {
 
 #[tokio::test]
 async fn a_disagreement_that_is_none_stays_open_and_says_why() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     room.click("nightshift:disagree").await;
     let view = room.last_view();
     for (chosen, words) in [
@@ -145,9 +145,9 @@ async fn a_disagreement_that_is_none_stays_open_and_says_why() {
 
 #[tokio::test(start_paused = true)]
 async fn a_mute_is_asked_for_also_where_history_is_too_long_to_be_looked_through() {
-    let mut store = Store::of(vec![mutable()]);
+    let mut store = FakeStore::with_views(vec![mutable()]);
     store.is_uncounted = true;
-    let room = Room::of(store);
+    let room = SlackFixture::with_store(store);
     room.click("nightshift:mute").await;
     let view = room.last_view();
     check(&view);
@@ -157,7 +157,7 @@ async fn a_mute_is_asked_for_also_where_history_is_too_long_to_be_looked_through
 
 #[tokio::test]
 async fn a_mute_shows_first_what_it_would_have_hidden() {
-    let mut store = Store::of(vec![mutable()]);
+    let mut store = FakeStore::with_views(vec![mutable()]);
     store.preview = MutePreview {
         cases: [
             ("false_positive".to_owned(), 2),
@@ -169,7 +169,7 @@ async fn a_mute_shows_first_what_it_would_have_hidden() {
         muted: 0,
         ..MutePreview::default()
     };
-    let room = Room::of(store);
+    let room = SlackFixture::with_store(store);
     room.click("nightshift:mute").await;
     let view = room.last_view();
     check(&view);
@@ -207,7 +207,7 @@ async fn a_mute_shows_first_what_it_would_have_hidden() {
     let act = room.store.acts.lock().unwrap()[0].1.clone();
     assert_eq!(
         act.kind,
-        ActKind::Muted {
+        CaseActionKind::Muted {
             name: "m-1".into(),
             until: muted.until
         }
@@ -221,7 +221,7 @@ async fn a_mute_shows_first_what_it_would_have_hidden() {
 
 #[tokio::test]
 async fn a13_no_mute_without_an_end_a_reason_or_a_case_that_is_as_it_was() {
-    let room = Room::of(Store::of(vec![mutable()]));
+    let room = SlackFixture::with_store(FakeStore::with_views(vec![mutable()]));
     room.click("nightshift:mute").await;
     let view = room.last_view();
     for (until, why, field, words) in [
@@ -243,7 +243,7 @@ async fn a13_no_mute_without_an_end_a_reason_or_a_case_that_is_as_it_was() {
     let mut worse = mutable();
     worse.row.assessed_severity = Some(Severity::Critical);
     for (now_is, words) in [(again, "has moved on"), (worse, "Nothing critical")] {
-        let room = Room::of(Store::of(vec![now_is]));
+        let room = SlackFixture::with_store(FakeStore::with_views(vec![now_is]));
         let answer = room.post(&submit(&view, mute("2026-11-25", "x"))).await;
         assert!(answer.text.contains(words), "{}", answer.text);
         assert_eq!(room.writes(), 0);
@@ -253,7 +253,7 @@ async fn a13_no_mute_without_an_end_a_reason_or_a_case_that_is_as_it_was() {
 
 #[tokio::test]
 async fn a_modal_of_others_or_without_its_memory_does_nothing() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     room.click("nightshift:disagree").await;
     let mut view = room.last_view();
     view["private_metadata"] = json!("");

@@ -7,7 +7,7 @@ use crate::testing::get;
 
 #[tokio::test]
 async fn what_slack_did_not_sign_now_is_told_nothing() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     let body = form(&click("nightshift:ack", VALUE, "U1"));
     let at = now().timestamp();
     let mut tampered = signed(&body, SECRET);
@@ -48,7 +48,7 @@ fn endless(bytes: usize) -> (Body, Arc<AtomicU64>) {
 
 #[tokio::test]
 async fn what_cannot_be_signed_now_is_refused_unread() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     let at = now().timestamp();
     let mut malformed = signed("", SECRET);
     let code = "v0=zz".parse().unwrap();
@@ -66,7 +66,7 @@ async fn what_cannot_be_signed_now_is_refused_unread() {
 
 #[tokio::test]
 async fn bodies_that_nobody_signed_take_no_more_than_their_share() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     let mut open = Vec::new();
     for _ in 0..17 {
         let mut request = signed("", SECRET);
@@ -88,10 +88,10 @@ async fn a_secret_that_is_short_empty_or_away_signs_nothing() {
     let body = form(&click("nightshift:ack", VALUE, "U1"));
     let away: SlackSecret = Arc::new(|| Err("SLACK_SECRET is not set".into()));
     for (text, source) in [("", secret("")), ("short", secret("short")), ("", away)] {
-        let store = Store::of(vec![view(Some(report()))]);
-        let room = Room::with(
+        let store = FakeStore::with_views(vec![view(Some(report()))]);
+        let room = SlackFixture::with(
             store,
-            Shown::default(),
+            FakeSlack::default(),
             vec![desk("soc", "C1", "U1", source)],
         );
         assert_eq!(room.send(signed(&body, text)).await.status, 401);
@@ -104,10 +104,10 @@ async fn f33_a_changed_secret_counts_at_the_next_click() {
     let current = Arc::new(Mutex::new(SECRET));
     let read = Arc::clone(&current);
     let source: SlackSecret = Arc::new(move || Ok((*read.lock().unwrap()).into()));
-    let store = Store::of(vec![view(Some(report()))]);
-    let room = Room::with(
+    let store = FakeStore::with_views(vec![view(Some(report()))]);
+    let room = SlackFixture::with(
         store,
-        Shown::default(),
+        FakeSlack::default(),
         vec![desk("soc", "C1", "U1", source)],
     );
     let body = form(&click("nightshift:ack", VALUE, "U1"));
@@ -124,7 +124,7 @@ async fn f33_a_changed_secret_counts_at_the_next_click() {
 
 #[tokio::test]
 async fn who_is_not_listed_is_told_so_and_changes_nothing() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     for button in ["ack", "agree", "disagree", "rerun", "mute", "close"] {
         for user in ["U2", "u1", "U1 ", "U11", ""] {
             room.post(&click(&format!("nightshift:{button}"), VALUE, user))
@@ -152,8 +152,8 @@ async fn of_two_desks_of_one_app_each_has_its_own_people() {
             ),
         ]
     };
-    let store = Store::of(vec![view(Some(report()))]);
-    let room = Room::with(store, Shown::default(), desks());
+    let store = FakeStore::with_views(vec![view(Some(report()))]);
+    let room = SlackFixture::with(store, FakeSlack::default(), desks());
     let at = |channel: &str, user: &str| {
         let mut payload = click("nightshift:ack", VALUE, user);
         payload["channel"]["id"] = json!(channel);
@@ -176,7 +176,7 @@ async fn of_two_desks_of_one_app_each_has_its_own_people() {
 
 #[tokio::test]
 async fn bodies_are_bounded_and_hosts_are_looked_at_here_too() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     let large = format!("payload={}", "x".repeat(1024 * 1024));
     assert_eq!(room.send(signed(&large, SECRET)).await.status, 413);
     // A click on a long message is the largest post of Slack.
@@ -197,9 +197,9 @@ async fn bodies_are_bounded_and_hosts_are_looked_at_here_too() {
 
 #[tokio::test]
 async fn without_a_desk_there_is_no_such_address() {
-    let store = Arc::new(Store::default());
+    let store = Arc::new(FakeStore::default());
     assert_eq!(get(store, "/slack/interactions").await.status, 404);
-    let room = Room::with(Store::default(), Shown::default(), Vec::new());
+    let room = SlackFixture::with(FakeStore::default(), FakeSlack::default(), Vec::new());
     let request = signed(&form(&click("nightshift:ack", VALUE, "U1")), SECRET);
     assert_eq!(
         room.send(request).await.status,
@@ -210,7 +210,7 @@ async fn without_a_desk_there_is_no_such_address() {
 
 #[tokio::test]
 async fn what_slack_would_not_send_is_a_bad_request() {
-    let room = Room::new();
+    let room = SlackFixture::new();
     for body in [
         "",
         "payload=",

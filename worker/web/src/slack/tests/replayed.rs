@@ -1,6 +1,6 @@
 //! Tests of signed requests that are posted again: they have no second effect.
 
-use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 
 use super::modals::{mutable, mute, verdict};
 use super::*;
@@ -14,7 +14,7 @@ fn replay(body: &str) -> Request<Body> {
 #[tokio::test]
 async fn a_click_that_is_posted_again_does_nothing_a_second_time() {
     for button in ["ack", "agree", "rerun", "close"] {
-        let room = Room::new();
+        let room = SlackFixture::new();
         let body = form(&click(&format!("nightshift:{button}"), VALUE, "U1"));
         assert_eq!(room.send(replay(&body)).await.status, 200);
         let (writes, told) = (room.writes(), room.shown.lines.lock().unwrap().len());
@@ -29,7 +29,7 @@ async fn a_click_that_is_posted_again_does_nothing_a_second_time() {
 
 #[tokio::test]
 async fn a_modal_that_is_posted_again_does_nothing_a_second_time() {
-    let room = Room::of(Store::of(vec![mutable()]));
+    let room = SlackFixture::with_store(FakeStore::with_views(vec![mutable()]));
     for (button, fields) in [
         ("nightshift:disagree", verdict("false_positive", "ours")),
         ("nightshift:mute", mute("2026-11-27", "the scanner")),
@@ -50,18 +50,18 @@ async fn a_modal_that_is_posted_again_does_nothing_a_second_time() {
 async fn a_click_that_another_process_took_does_nothing_a_second_time() {
     let until = now() + chrono::TimeDelta::days(7);
     let name = "slack-1".to_owned();
-    let disagreed = ActKind::Disagreed {
+    let disagreed = CaseActionKind::Disagreed {
         verdict: nightshift_engine::conclusion::Verdict::FalsePositive,
     };
     let acts = [
-        ActKind::Agreed,
-        ActKind::AskedAgain,
+        CaseActionKind::Agreed,
+        CaseActionKind::AskedAgain,
         disagreed,
-        ActKind::Muted { name, until },
+        CaseActionKind::Muted { name, until },
     ];
     let mut view = mutable();
-    view.desk = Desk::of(
-        acts.map(|kind| Act {
+    view.workflow = CaseWorkflow::from_actions(
+        acts.map(|kind| CaseAction {
             at: now(),
             by: "slack:U1 (ana)".into(),
             kind,
@@ -69,7 +69,7 @@ async fn a_click_that_another_process_took_does_nothing_a_second_time() {
         })
         .into(),
     );
-    let room = Room::of(Store::of(vec![view]));
+    let room = SlackFixture::with_store(FakeStore::with_views(vec![view]));
     let said = "This was noted before; nothing was changed.";
     for button in ["nightshift:agree", "nightshift:rerun"] {
         assert_eq!(room.click(button).await, said);

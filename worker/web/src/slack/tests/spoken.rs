@@ -1,21 +1,21 @@
 //! Tests of a workspace whose language is Japanese.
 
-use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole, Severity};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::CaseId;
 use nightshift_pipeline::feedback::PersonVerdict;
-use nightshift_pipeline::muted::MutePreview;
+use nightshift_pipeline::mutes::MutePreview;
 use nightshift_pipeline::port::StoreError;
 
-use super::super::payload::Target;
-use super::super::words;
+use super::super::messages;
+use super::super::payload::ButtonTarget;
 use super::modals::{check, mutable, mute, texts, verdict};
 use super::*;
 
-fn japanese(store: Store) -> Room {
+fn japanese(store: FakeStore) -> SlackFixture {
     let mut desk = desk("soc", "C1", "U1", secret(SECRET));
     desk.language = Language::Ja;
-    Room::with(store, Shown::default(), vec![desk])
+    SlackFixture::with(store, FakeSlack::default(), vec![desk])
 }
 
 /// Returns all texts of a modal.
@@ -38,7 +38,7 @@ fn read(view: &Value) -> String {
 
 /// Returns both modals of a case that hid something, as sent to Slack.
 async fn modals(language: Language) -> [Value; 2] {
-    let mut store = Store::of(vec![mutable()]);
+    let mut store = FakeStore::with_views(vec![mutable()]);
     store.preview = MutePreview {
         cases: [
             ("false_positive".to_owned(), 2),
@@ -53,7 +53,7 @@ async fn modals(language: Language) -> [Value; 2] {
     };
     let mut desk = desk("soc", "C1", "U1", secret(SECRET));
     desk.language = language;
-    let room = Room::with(store, Shown::default(), vec![desk]);
+    let room = SlackFixture::with(store, FakeSlack::default(), vec![desk]);
     room.click("nightshift:disagree").await;
     let disagree = room.last_view();
     room.click("nightshift:mute").await;
@@ -79,7 +79,7 @@ async fn views() {
 #[tokio::test]
 async fn clicks_are_answered_in_japanese_where_the_desk_is() {
     let mut said = Vec::new();
-    let room = japanese(Store::of(vec![mutable()]));
+    let room = japanese(FakeStore::with_views(vec![mutable()]));
     for button in ["ack", "close", "rerun", "agree"] {
         said.push(room.click(&format!("nightshift:{button}")).await);
     }
@@ -116,12 +116,12 @@ async fn clicks_are_answered_in_japanese_where_the_desk_is() {
     let mut critical = mutable();
     critical.alert.severity = Severity::Critical;
     said.push(
-        japanese(Store::of(vec![critical]))
+        japanese(FakeStore::with_views(vec![critical]))
             .click("nightshift:mute")
             .await,
     );
     said.push(
-        japanese(Store::of(vec![view_without_report()]))
+        japanese(FakeStore::with_views(vec![view_without_report()]))
             .click("nightshift:agree")
             .await,
     );
@@ -135,7 +135,7 @@ fn view_without_report() -> nightshift_pipeline::case::CaseView {
 #[test]
 fn what_the_store_refuses_is_told_in_both_languages() {
     let case = || "k3f9-x2mq-7d1w".to_owned();
-    let target = Target {
+    let target = ButtonTarget {
         case: CaseId(case()),
         revision: 1,
     };
@@ -152,7 +152,7 @@ fn what_the_store_refuses_is_told_in_both_languages() {
     view.alert.indicators = vec![Indicator::new(
         IndicatorKind::Ip,
         "203.0.113.9",
-        Role::Actor,
+        IndicatorRole::Actor,
     )];
     view.report = None;
     let mut said = Vec::new();
@@ -164,16 +164,16 @@ fn what_the_store_refuses_is_told_in_both_languages() {
             StoreError::Unreadable(case(), "x".into()),
             StoreError::LeaseLost,
         ] {
-            said.push(words::refused(language, &error));
+            said.push(messages::store_failed(language, &error));
         }
-        said.push(words::slow(language));
-        said.push(words::judged(
+        said.push(messages::timed_out(language));
+        said.push(messages::verdict_recorded(
             language,
             &target,
             &judged(Verdict::Inconclusive, true),
             &view,
         ));
-        said.push(words::judged(
+        said.push(messages::verdict_recorded(
             language,
             &target,
             &judged(Verdict::BenignTruePositive, false),

@@ -6,8 +6,8 @@ use super::super::network::{add_other_account, addresses, canonical, read_networ
 use super::tags;
 use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
-use crate::principal::{ELSEWHERE, person_behind};
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::principal::{NON_IAM_PRINCIPAL, person_behind};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// Maximum number of groups, sessions and mounts that are read.
 const MAX_LISTED: usize = 32;
@@ -20,8 +20,16 @@ const HOST_ACCESS: [(&str, &str); 3] = [
 ];
 
 fn cluster(draft: &mut Draft, cluster: Node<'_>, kind: &str) {
-    draft.add(IndicatorKind::Cluster, Role::Target, cluster.at("name"));
-    draft.add(IndicatorKind::Arn, Role::Related, cluster.at("arn"));
+    draft.add(
+        IndicatorKind::Cluster,
+        IndicatorRole::Target,
+        cluster.at("name"),
+    );
+    draft.add(
+        IndicatorKind::Arn,
+        IndicatorRole::Related,
+        cluster.at("arn"),
+    );
     if let Some(id) = cluster.at("arn").str().or(cluster.at("name").str()) {
         draft.add_resource(kind, id, cluster.at("name").str(), tags(cluster.at("tags")));
         read_network(draft, cluster, Some(id));
@@ -35,8 +43,12 @@ pub(super) fn eks(draft: &mut Draft, node: Node<'_>) {
 pub(super) fn ecs(draft: &mut Draft, node: Node<'_>) {
     cluster(draft, node, "ECSCluster");
     let task = node.at("taskDetails");
-    draft.add(IndicatorKind::Arn, Role::Related, task.at("arn"));
-    draft.add(IndicatorKind::Arn, Role::Related, task.at("definitionArn"));
+    draft.add(IndicatorKind::Arn, IndicatorRole::Related, task.at("arn"));
+    draft.add(
+        IndicatorKind::Arn,
+        IndicatorRole::Related,
+        task.at("definitionArn"),
+    );
     draft.add_detail_about(
         DetailKind::Session,
         task.at("startedBy"),
@@ -68,26 +80,26 @@ pub(super) fn kubernetes(draft: &mut Draft, node: Node<'_>) {
 fn user(draft: &mut Draft, user: Node<'_>) {
     let name = user.at("username").str();
     let names = ["username", "uid"].map(|key| user.at(key));
-    draft.add_first(IndicatorKind::Principal, Role::Actor, names);
+    draft.add_first(IndicatorKind::Principal, IndicatorRole::Actor, names);
     for session in user.at("sessionName").items() {
         match session.str().filter(|session| is_person(user, session)) {
             Some(person) => {
                 draft.add_person(person);
             }
             None => {
-                draft.add(IndicatorKind::Principal, Role::Related, session);
+                draft.add(IndicatorKind::Principal, IndicatorRole::Related, session);
             }
         }
         draft.add_detail_about(DetailKind::Session, session, name);
     }
     groups(draft, user, name);
-    uid(draft, user.at("uid"), name);
+    read_user_id(draft, user.at("uid"), name);
     let impersonated = user.at("impersonatedUser");
     let other = impersonated.at("username");
-    draft.add(IndicatorKind::Principal, Role::Actor, other);
+    draft.add(IndicatorKind::Principal, IndicatorRole::Actor, other);
     draft.add_detail_about(DetailKind::Session, other, name);
     for known in name.into_iter().chain(other.str()) {
-        draft.tell_kind(known, None, Some(ELSEWHERE));
+        draft.set_principal_kind(known, None, Some(NON_IAM_PRINCIPAL));
     }
     groups(draft, impersonated, other.str());
 }
@@ -129,17 +141,17 @@ fn groups(draft: &mut Draft, user: Node<'_>, about: Option<&str>) {
 /// Reads the unique id of a user. The id of an IAM identity holds its account and its IAM id.
 ///
 /// <https://docs.aws.amazon.com/eks/latest/userguide/logging-monitoring.html>
-fn uid(draft: &mut Draft, uid: Node<'_>, name: Option<&str>) {
+fn read_user_id(draft: &mut Draft, uid: Node<'_>, name: Option<&str>) {
     let Some(text) = uid.str() else { return };
     draft.add_detail_text(DetailKind::Trait, &format!("user id {text}"), name);
     let mut parts = text.splitn(3, ':');
     if let (Some("aws-iam-authenticator"), Some(account), Some(id)) =
         (parts.next(), parts.next(), parts.next())
     {
-        draft.add_text(IndicatorKind::Principal, Role::Related, id);
+        draft.add_text(IndicatorKind::Principal, IndicatorRole::Related, id);
         let account = serde_json::Value::from(account);
-        add_other_account(draft, Node::of(&account), name);
-        draft.add_account(Node::of(&account));
+        add_other_account(draft, Node::new(&account), name);
+        draft.add_account(Node::new(&account));
     }
 }
 
@@ -152,10 +164,10 @@ fn workload(draft: &mut Draft, workload: Node<'_>) {
         None => name.to_owned(),
     };
     let kind = workload.at("type").str().unwrap_or("KubernetesWorkload");
-    draft.add_text(IndicatorKind::Container, Role::Target, &id);
+    draft.add_text(IndicatorKind::Container, IndicatorRole::Target, &id);
     draft.add_resource(kind, &id, Some(name), BTreeMap::new());
     let account = workload.at("serviceAccountName");
-    draft.add(IndicatorKind::Principal, Role::Related, account);
+    draft.add(IndicatorKind::Principal, IndicatorRole::Related, account);
     for (key, says) in HOST_ACCESS {
         if workload.at(key).is_true() {
             draft.add_detail_text(DetailKind::Trait, says, Some(&id));
@@ -178,9 +190,21 @@ fn host_paths(draft: &mut Draft, owner: Node<'_>, about: Option<&str>) {
 
 pub(in super::super) fn container(draft: &mut Draft, node: Node<'_>) {
     let name = node.at("name").str();
-    draft.add(IndicatorKind::Container, Role::Target, node.at("name"));
-    draft.add(IndicatorKind::Container, Role::Related, node.at("id"));
-    draft.add(IndicatorKind::Image, Role::Related, node.at("image"));
+    draft.add(
+        IndicatorKind::Container,
+        IndicatorRole::Target,
+        node.at("name"),
+    );
+    draft.add(
+        IndicatorKind::Container,
+        IndicatorRole::Related,
+        node.at("id"),
+    );
+    draft.add(
+        IndicatorKind::Image,
+        IndicatorRole::Related,
+        node.at("image"),
+    );
     if let Some(id) = node.at("id").str().or(name) {
         draft.add_resource("Container", id, name, BTreeMap::new());
     }

@@ -4,20 +4,24 @@
 
 use std::collections::BTreeMap;
 
-use super::named_by_arn;
+use super::add_by_arn;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 pub(super) fn guardrails(draft: &mut Draft, node: Node<'_>) {
     let listed = node.at("guardrails").items().map(|one| one.at("arn"));
     for arn in listed.chain([node.at("guardrailArn")]) {
-        named_by_arn(draft, "BedrockGuardrail", arn, None);
+        add_by_arn(draft, "BedrockGuardrail", arn, None);
     }
-    read_action(draft, node, node.at("guardrailArn").str());
+    read_guardrail_action(draft, node, node.at("guardrailArn").str());
 }
 
 /// Reads the action of a guardrail, its inputs, and the filters that matched.
-pub(in super::super) fn read_action(draft: &mut Draft, node: Node<'_>, guardrail: Option<&str>) {
+pub(in super::super) fn read_guardrail_action(
+    draft: &mut Draft,
+    node: Node<'_>,
+    guardrail: Option<&str>,
+) {
     let action = [node.at("guardrailAction"), node.at("guardrailSource")];
     let action: Vec<&str> = action.into_iter().filter_map(Node::str).collect();
     draft.add_detail_text(DetailKind::AiModel, &action.join(" "), guardrail);
@@ -34,7 +38,7 @@ pub(in super::super) fn read_action(draft: &mut Draft, node: Node<'_>, guardrail
 pub(super) fn models(draft: &mut Draft, node: Node<'_>) {
     for model in node.items() {
         let id = model.at("modelId");
-        draft.add(IndicatorKind::Arn, Role::Related, id);
+        draft.add(IndicatorKind::Arn, IndicatorRole::Related, id);
         draft.add_detail(DetailKind::AiModel, id);
         if let Some(id) = id.str() {
             draft.add_resource("BedrockModel", id, None, BTreeMap::new());

@@ -7,7 +7,7 @@ use super::super::network::read_network;
 use super::super::resource::{container, instance, read_guardrail, tags};
 use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Role, short_name};
+use crate::{DetailKind, IndicatorKind, IndicatorRole, short_name};
 
 /// Indicator kinds of names of resources, by type. Other resources are named by their ARN alone.
 const KINDS: [(&str, IndicatorKind); 8] = [
@@ -37,7 +37,7 @@ const DETAILS: [(DetailKind, &str); 3] = [
     (DetailKind::Subnet, "ec2NetworkInterface/subNetId"),
 ];
 
-pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
+pub(super) fn read_sequence_resource(draft: &mut Draft, resource: Node<'_>) {
     let kind = resource.at("resourceType").str().unwrap_or("Resource");
     let (uid, name) = (resource.at("uid").str(), resource.at("name").str());
     if kind == "ACCESS_KEY" {
@@ -47,10 +47,10 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     if let (Some((_, indicator)), Some(text)) = (row, name.or(uid)) {
         // `arn:aws:ec2:…:instance/i-…` is the instance `i-…`.
         let short = short_name(text);
-        draft.add_text(*indicator, Role::Target, short);
+        draft.add_text(*indicator, IndicatorRole::Target, short);
     }
     if let Some(uid) = uid {
-        draft.add_text(IndicatorKind::Arn, Role::Related, uid);
+        draft.add_text(IndicatorKind::Arn, IndicatorRole::Related, uid);
         draft.add_resource(kind, uid, name, tags(resource.at("tags")));
     }
     let data = resource.at("data");
@@ -66,7 +66,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     addresses(draft, interface);
     read_network(draft, interface, uid);
     for (kind, path) in DATA {
-        draft.add(kind, Role::Related, data.path(path));
+        draft.add(kind, IndicatorRole::Related, data.path(path));
     }
     add_details(draft, data, &DETAILS, uid);
     read_guardrail(draft, data.at("bedrockGuardrail"), uid);
@@ -80,7 +80,11 @@ fn access_key(draft: &mut Draft, resource: Node<'_>) {
         data.at("principalId"),
         data.at("userType"),
     );
-    let access_keys = draft.add(IndicatorKind::AccessKey, Role::Actor, resource.at("uid"));
+    let access_keys = draft.add(
+        IndicatorKind::AccessKey,
+        IndicatorRole::Actor,
+        resource.at("uid"),
+    );
     draft.add_call(&CallRecord {
         principals,
         access_keys,
@@ -95,6 +99,6 @@ fn addresses(draft: &mut Draft, interface: Node<'_>) {
         .chain(interface.at("ipv6Addresses").items())
         .chain([interface.at("publicIp")]);
     for address in all {
-        draft.add(IndicatorKind::Ip, Role::Related, address);
+        draft.add(IndicatorKind::Ip, IndicatorRole::Related, address);
     }
 }

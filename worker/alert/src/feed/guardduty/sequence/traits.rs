@@ -4,24 +4,44 @@
 
 use super::MAX_LISTED;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Role, Technique};
+use crate::{DetailKind, IndicatorKind, IndicatorRole, Technique};
 
 /// Types whose values are indicators.
-const INDICATORS: [(&str, IndicatorKind, Role); 10] = [
-    ("MALICIOUS_IP", IndicatorKind::Ip, Role::Actor),
-    ("TOR_IP", IndicatorKind::Ip, Role::Actor),
-    ("CRYPTOMINING_IP", IndicatorKind::Ip, Role::Remote),
-    ("MALICIOUS_DOMAIN", IndicatorKind::Domain, Role::Remote),
-    ("CRYPTOMINING_DOMAIN", IndicatorKind::Domain, Role::Remote),
-    ("MALICIOUS_PROCESS", IndicatorKind::Process, Role::Related),
-    ("SUSPICIOUS_PROCESS", IndicatorKind::Process, Role::Related),
+const INDICATORS: [(&str, IndicatorKind, IndicatorRole); 10] = [
+    ("MALICIOUS_IP", IndicatorKind::Ip, IndicatorRole::Actor),
+    ("TOR_IP", IndicatorKind::Ip, IndicatorRole::Actor),
+    ("CRYPTOMINING_IP", IndicatorKind::Ip, IndicatorRole::Remote),
+    (
+        "MALICIOUS_DOMAIN",
+        IndicatorKind::Domain,
+        IndicatorRole::Remote,
+    ),
+    (
+        "CRYPTOMINING_DOMAIN",
+        IndicatorKind::Domain,
+        IndicatorRole::Remote,
+    ),
+    (
+        "MALICIOUS_PROCESS",
+        IndicatorKind::Process,
+        IndicatorRole::Related,
+    ),
+    (
+        "SUSPICIOUS_PROCESS",
+        IndicatorKind::Process,
+        IndicatorRole::Related,
+    ),
     (
         "CRYPTOMINING_PROCESS",
         IndicatorKind::Process,
-        Role::Related,
+        IndicatorRole::Related,
     ),
-    ("MALICIOUS_FILE", IndicatorKind::File, Role::Related),
-    ("VULNERABILITY", IndicatorKind::Cve, Role::Related),
+    (
+        "MALICIOUS_FILE",
+        IndicatorKind::File,
+        IndicatorRole::Related,
+    ),
+    ("VULNERABILITY", IndicatorKind::Cve, IndicatorRole::Related),
 ];
 
 /// Types whose values are details of their own kind. All others become traits with the type as label.
@@ -34,10 +54,10 @@ const DETAILS: [(&str, DetailKind); 5] = [
 ];
 
 /// Reads `[{key, values, title}]`.
-pub(super) fn read(draft: &mut Draft, list: Node<'_>) {
+pub(super) fn read_traits(draft: &mut Draft, list: Node<'_>) {
     for indicator in list.items() {
         let key = indicator.at("key").str().unwrap_or_default();
-        trait_of(draft, key, indicator.at("values"));
+        read_trait(draft, key, indicator.at("values"));
         if indicator.at("values").items().next().is_none() {
             draft.add_detail(DetailKind::Trait, indicator.at("title"));
         }
@@ -45,7 +65,7 @@ pub(super) fn read(draft: &mut Draft, list: Node<'_>) {
 }
 
 /// Reads the values of one type.
-pub(in crate::feed) fn trait_of(draft: &mut Draft, key: &str, values: Node<'_>) {
+pub(in crate::feed) fn read_trait(draft: &mut Draft, key: &str, values: Node<'_>) {
     let indicator = INDICATORS.iter().find(|(known, ..)| *known == key);
     let detail = DETAILS.iter().find(|(known, _)| *known == key);
     if let Some((_, kind, role)) = indicator {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::text::{Bounds, clean_json, redact};
+use crate::text::{JsonBounds, clean_json, redact};
 use crate::vendor_names::{
     ASFF_RESOURCE_TYPES, AWS_FIELDS, GUARDDUTY_TYPES, OCSF_CLASSES, SCC_CATEGORIES, SCC_FIELDS,
     SECURITY_HUB_CONTROLS, camel_case, names, pairs,
@@ -101,7 +101,7 @@ fn names_of_vendors_stay_in_json() {
     for name in vendors_names() {
         let sent = json!({"type": name, "list": [name], name.clone(): 7});
         let mut value = sent.clone();
-        let flags = clean_json(&mut value, &Bounds::default());
+        let flags = clean_json(&mut value, &JsonBounds::default());
         assert_eq!((value, flags), (sent, vec![]), "{name}");
     }
 }

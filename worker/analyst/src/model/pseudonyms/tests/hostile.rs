@@ -9,8 +9,8 @@ use nightshift_engine::port::{Analyst, NoAnswer};
 use nightshift_engine::question::{AskError, PlanAnswer};
 
 use super::*;
-use crate::model::Settings;
-use crate::model::tests::world::{KEY, analyst};
+use crate::model::ModelSettings;
+use crate::model::tests::case_fixture::{KEY, analyst};
 
 /// Words of our prompts, schemas and error messages.
 const OUR_WORDS: [&str; 12] = [
@@ -36,10 +36,10 @@ fn named<T: AsRef<str>>(names: &[T]) -> Alert {
     alert
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> ModelSettings {
+    ModelSettings {
         pseudonyms: Some(PseudonymSettings::default()),
-        ..Settings::default()
+        ..ModelSettings::default()
     }
 }
 
@@ -49,11 +49,13 @@ async fn ask_plan(
     script: impl Fn(usize, &ChatRequest) -> ChatAnswer + Send + Sync + 'static,
 ) -> (Result<PlanAnswer, NoAnswer>, Vec<ChatRequest>) {
     let number = AtomicUsize::new(0);
-    let model = Arc::new(Scripted::new(move |request| {
+    let model = Arc::new(ScriptedChatModel::new(move |request| {
         Ok(script(number.fetch_add(1, Ordering::Relaxed), request))
     }));
     let analyst = analyst(model.clone(), settings(), None);
-    let question = fold(&World::of(alert).events()).plan_question().unwrap();
+    let question = fold(&ModelCase::from_alert(alert).events())
+        .plan_question()
+        .unwrap();
     let answer = analyst.plan(&question).await.map(|answer| answer.value);
     (answer, model.requests())
 }
@@ -94,9 +96,13 @@ fn a21_every_name_of_a_large_alert_is_hidden() {
         for name in &names {
             assert!(!hidden.contains(name.as_str()), "{name}");
         }
-        let tokens = TOKENS.as_ref().unwrap().find_iter(&hidden).count();
+        let tokens = PSEUDONYM_PATTERN
+            .as_ref()
+            .unwrap()
+            .find_iter(&hidden)
+            .count();
         assert_eq!(tokens, 2 * names.len());
-        assert_eq!(mask.show(&hidden, true), text);
+        assert_eq!(mask.reveal(&hidden, true), text);
     }
 }
 
@@ -108,8 +114,8 @@ async fn a21_every_name_that_a_prompt_shows_of_a_large_alert_is_hidden() {
     })
     .await;
     assert!(answer.is_ok());
-    let text = said(&requests[0]);
-    assert!(TOKENS.as_ref().unwrap().find_iter(&text).count() > 100);
+    let text = request_text(&requests[0]);
+    assert!(PSEUDONYM_PATTERN.as_ref().unwrap().find_iter(&text).count() > 100);
     for name in many(1_000, 250) {
         assert!(!text.contains(&name), "{name}");
     }
@@ -119,13 +125,16 @@ async fn a21_every_name_that_a_prompt_shows_of_a_large_alert_is_hidden() {
 fn our_words(request: &ChatRequest) -> String {
     let fence = Fence::new(KEY);
     let mut words = request.system.to_string();
-    let ours = request.messages.iter().filter(|one| one.role == Role::User);
+    let ours = request
+        .messages
+        .iter()
+        .filter(|one| one.role == ChatRole::User);
     for part in ours.flat_map(|message| &message.parts) {
-        let (Part::Text { text, .. } | Part::Result { text, .. }) = part else {
+        let (ChatPart::Text { text, .. } | ChatPart::Result { text, .. }) = part else {
             continue;
         };
         for piece in fence.pieces(text) {
-            if let Piece::Ours(text) = piece {
+            if let FencePiece::Ours(text) = piece {
                 words.push_str(text);
             }
         }
@@ -135,25 +144,27 @@ fn our_words(request: &ChatRequest) -> String {
 
 /// Runs a whole case; the model reports the results that it read.
 fn ran(pseudonyms: bool) -> Vec<ChatRequest> {
-    let mut world = World::of(named(&OUR_WORDS));
+    let mut world = ModelCase::from_alert(named(&OUR_WORDS));
     world.settings.environment = "We never run miners. alice runs the web team.".into();
     if pseudonyms {
-        world.settings = Settings {
+        world.settings = ModelSettings {
             environment: world.settings.environment,
             ..settings()
         };
     }
-    let script = |request: &ChatRequest| match request.asked {
-        Asked::Plan => plan("Is it mining?", vec![step("s1", "Look", &[])]),
-        Asked::Turn if request.messages.len() == 1 => {
+    let script = |request: &ChatRequest| match request.question {
+        QuestionKind::Plan => plan("Is it mining?", vec![step("s1", "Look", &[])]),
+        QuestionKind::Turn if request.messages.len() == 1 => {
             makes(&[("watchlist", json!({"indicator": "pool.minexmr.com"}))])
         }
-        Asked::Turn => result("met", "It never stopped"),
-        Asked::Reflect => says(&json!({"achieved": true, "insights": [], "plan_updates": []})),
+        QuestionKind::Turn => result("met", "It never stopped"),
+        QuestionKind::Reflect => {
+            says(&json!({"achieved": true, "insights": [], "plan_updates": []}))
+        }
         _ => conclusion("true_positive", "E2", "listed: true"),
     };
     world
-        .run(Scripted::new(move |request| Ok(script(request))))
+        .run(ScriptedChatModel::new(move |request| Ok(script(request))))
         .requests
 }
 
@@ -162,11 +173,14 @@ fn a14_names_from_data_change_no_instruction() {
     let (plain, masked) = (ran(false), ran(true));
     assert_eq!(plain.len(), masked.len());
     for (plain, masked) in plain.iter().zip(&masked) {
-        assert_eq!(our_words(masked), our_words(plain), "{:?}", masked.asked);
+        assert_eq!(our_words(masked), our_words(plain), "{:?}", masked.question);
         assert_eq!(masked.tools, plain.tools);
     }
-    let shown = masked.iter().find(|one| one.asked == Asked::Plan).unwrap();
-    let text = said(shown);
+    let shown = masked
+        .iter()
+        .find(|one| one.question == QuestionKind::Plan)
+        .unwrap();
+    let text = request_text(shown);
     let (_, data) = text.split_once(r#"{"owner":"#).unwrap();
     let (data, _) = data.split_once("</data-").unwrap();
     for name in OUR_WORDS {
@@ -179,16 +193,19 @@ async fn a14_a_complaint_names_no_value_and_keeps_its_words() {
     let (answer, requests) = ask_plan(named(&OUR_WORDS), |number, request| {
         let mut steps = vec![step("s1", "Look", &[])];
         if number == 0 {
-            steps[0]["key"] = json!(token(&said(request), "principal-"));
+            steps[0]["key"] = json!(token(&request_text(request), "principal-"));
         }
         plan("Is it mining?", steps)
     })
     .await;
     assert!(answer.is_ok(), "{answer:?}");
-    let asked = said(&requests[1]);
+    let asked = request_text(&requests[1]);
     let (_, complaint) = asked.split_once("That answer cannot be used:").unwrap();
     let (complaint, _) = complaint.split_once("Answer again, whole").unwrap();
-    let masked = TOKENS.as_ref().unwrap().replace_all(complaint, "TOKEN");
+    let masked = PSEUDONYM_PATTERN
+        .as_ref()
+        .unwrap()
+        .replace_all(complaint, "TOKEN");
     assert_eq!(
         masked.trim(),
         "- /steps/0/key: \"TOKEN\" is not of type \"boolean\""
@@ -207,8 +224,15 @@ fn names_that_the_operator_gives_are_hidden_in_our_words_too() {
     assert!(!hidden.contains("alice"), "{hidden}");
     assert!(hidden.contains(" and bob\n"), "{hidden}");
     assert!(!hidden.contains("CORP"), "{hidden}");
-    assert_eq!(mask.show(&hidden, true), text);
+    assert_eq!(mask.reveal(&hidden, true), text);
     let account = "444455556666 at 10.0.0.1 by x@corp.example";
     let shaped = mask.hide_blocks(account);
-    assert_eq!(TOKENS.as_ref().unwrap().find_iter(&shaped).count(), 3);
+    assert_eq!(
+        PSEUDONYM_PATTERN
+            .as_ref()
+            .unwrap()
+            .find_iter(&shaped)
+            .count(),
+        3
+    );
 }

@@ -15,7 +15,7 @@ fn issue(report: Report, language: Language) -> Value {
         language,
         ..config("https://api.github.com")
     };
-    to(config).preview(&Showing::first(report))
+    to(config).preview(&DeliveryPayload::new(report))
 }
 
 fn shown(report: Report, language: Language) -> String {
@@ -335,7 +335,7 @@ fn check(report: &Report, language: Language) {
         ..config("https://api.github.com")
     };
     let to = to(config);
-    let mut issue = to.preview(&Showing::first(report.clone()));
+    let mut issue = to.preview(&DeliveryPayload::new(report.clone()));
     let mut comment = to.preview(&inert::later(report));
     let title = issue["title"].as_str().unwrap();
     assert!(title.chars().count() <= TITLE && !title.contains('\n'));

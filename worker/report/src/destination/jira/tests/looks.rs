@@ -56,7 +56,7 @@ fn issue(report: Report, language: Language) -> Value {
         language,
         ..config("https://example.atlassian.net")
     };
-    to(config).preview(&Showing::first(report))
+    to(config).preview(&DeliveryPayload::new(report))
 }
 
 fn shown(report: Report, language: Language) -> String {
@@ -286,7 +286,7 @@ fn check(report: &Report, language: Language) -> usize {
         ..config("https://example.atlassian.net")
     };
     let to = to(config);
-    let issue = to.preview(&Showing::first(report.clone()));
+    let issue = to.preview(&DeliveryPayload::new(report.clone()));
     let comment = to.preview(&showing);
     let summary = issue["fields"]["summary"].as_str().unwrap();
     assert!(summary.encode_utf16().count() <= SUMMARY && !summary.contains('\n'));

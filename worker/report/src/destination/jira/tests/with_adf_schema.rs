@@ -54,13 +54,13 @@ fn every_document_is_one_by_atlassians_own_schema() {
         };
         let to = to(config);
         for report in &reports {
-            let issue = to.preview(&Showing::first(report.clone()));
+            let issue = to.preview(&DeliveryPayload::new(report.clone()));
             check(&issue["fields"]["description"]);
             check(&to.preview(&inert::later(report))["body"]);
         }
     }
     check(&page::closing(
-        &Line::of("Closed."),
+        &Line::from_static("Closed."),
         "nightshift:k3f9:closed",
     ));
     // The schema refuses what Jira refuses, so the check is real.

@@ -14,7 +14,7 @@ fn shown(report: Report, language: Language) -> String {
         language,
         ..config("https://example.service-now.com")
     };
-    let mut incident = to(config).preview(&Showing::first(report));
+    let mut incident = to(config).preview(&DeliveryPayload::new(report));
     let description = incident["description"].take();
     format!("{incident}\n\n{}", description.as_str().unwrap())
 }
@@ -406,7 +406,7 @@ fn check(report: &Report, language: Language) {
         ..config("https://example.service-now.com")
     };
     let to = to(config);
-    let incident = to.preview(&Showing::first(report.clone()));
+    let incident = to.preview(&DeliveryPayload::new(report.clone()));
     let note = to.preview(&inert::later(report));
     for (text, most) in [
         (&incident["short_description"], SHORT),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-type Checked = Result<(), String>;
+type CheckResult = Result<(), String>;
 
 /// Arguments of `chat.postMessage` and `chat.update` that the stub knows.
 const ARGUMENTS: [&str; 12] = [
@@ -22,7 +22,7 @@ const ARGUMENTS: [&str; 12] = [
     "mrkdwn",
 ];
 
-pub(crate) fn check(body: &Value) -> Checked {
+pub(crate) fn check(body: &Value) -> CheckResult {
     let body = body.as_object().ok_or("invalid_arguments: no object")?;
     for key in body.keys() {
         want(ARGUMENTS.contains(&key.as_str()), || {
@@ -65,7 +65,7 @@ pub(crate) fn check(body: &Value) -> Checked {
 }
 
 /// Accepts at most 15 keys of simple values and 8,000 bytes.
-fn metadata(metadata: Option<&Value>) -> Checked {
+fn metadata(metadata: Option<&Value>) -> CheckResult {
     let why = || "invalid_metadata_format: metadata".to_owned();
     let metadata = metadata.and_then(Value::as_object).ok_or_else(why)?;
     let kind = metadata.get("event_type").and_then(Value::as_str);
@@ -201,7 +201,7 @@ fn plain(text: &Value, chars: std::ops::RangeInclusive<usize>) -> Result<usize, 
     Ok(length)
 }
 
-fn only(value: &Value, keys: &[&str]) -> Checked {
+fn only(value: &Value, keys: &[&str]) -> CheckResult {
     let empty = Map::new();
     let map = value.as_object().unwrap_or(&empty);
     let unknown = map.keys().find(|key| !keys.contains(&key.as_str()));
@@ -228,7 +228,7 @@ fn sum(list: &[Value], of: impl Fn(&Value) -> Result<usize, String>) -> Result<u
     list.iter().try_fold(0, |sum, one| Ok(sum + of(one)?))
 }
 
-fn want(fits: bool, why: impl FnOnce() -> String) -> Checked {
+fn want(fits: bool, why: impl FnOnce() -> String) -> CheckResult {
     if fits { Ok(()) } else { Err(why()) }
 }
 

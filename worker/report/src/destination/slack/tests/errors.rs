@@ -6,33 +6,33 @@ use super::*;
 #[tokio::test]
 async fn f28_what_passes_waits_and_what_does_not_goes_elsewhere() {
     for (fault, wanted) in [
-        (Fault::TooMany(17), "later 17"),
-        (Fault::Says("ratelimited"), "later"),
-        (Fault::Says("service_unavailable"), "later"),
-        (Fault::Says("internal_error"), "unclear"),
-        (Fault::Says("fatal_error"), "unclear"),
-        (Fault::LostBefore, "unclear"),
-        (Fault::Says("is_archived"), "never"),
-        (Fault::Says("channel_not_found"), "never"),
-        (Fault::Says("not_in_channel"), "never"),
-        (Fault::Says("invalid_auth"), "never"),
-        (Fault::Says("token_revoked"), "never"),
-        (Fault::Says("account_inactive"), "never"),
-        (Fault::Says("missing_scope"), "never"),
+        (SlackFault::TooMany(17), "later 17"),
+        (SlackFault::Says("ratelimited"), "later"),
+        (SlackFault::Says("service_unavailable"), "later"),
+        (SlackFault::Says("internal_error"), "unclear"),
+        (SlackFault::Says("fatal_error"), "unclear"),
+        (SlackFault::LostBefore, "unclear"),
+        (SlackFault::Says("is_archived"), "never"),
+        (SlackFault::Says("channel_not_found"), "never"),
+        (SlackFault::Says("not_in_channel"), "never"),
+        (SlackFault::Says("invalid_auth"), "never"),
+        (SlackFault::Says("token_revoked"), "never"),
+        (SlackFault::Says("account_inactive"), "never"),
+        (SlackFault::Says("missing_scope"), "never"),
     ] {
         let (_, slack, to) = soc().await;
         slack.breaks(move |_, _| Some(fault));
         let error = to.deliver(&case(0, fixture::benign())).await.unwrap_err();
         let said = match &error {
-            DeliveryError::Later {
+            DeliveryError::Transient {
                 after_secs: Some(secs),
                 ..
             } => format!("later {secs}"),
-            DeliveryError::Later { .. } => "later".to_owned(),
-            DeliveryError::Unclear { .. } => "unclear".to_owned(),
-            DeliveryError::Never { .. } => "never".to_owned(),
-            DeliveryError::Partly { .. } => "partly".to_owned(),
-            DeliveryError::Settling { .. } => "settling".to_owned(),
+            DeliveryError::Transient { .. } => "later".to_owned(),
+            DeliveryError::Ambiguous { .. } => "unclear".to_owned(),
+            DeliveryError::Permanent { .. } => "never".to_owned(),
+            DeliveryError::Partial { .. } => "partly".to_owned(),
+            DeliveryError::NotVisibleYet { .. } => "settling".to_owned(),
         };
         assert_eq!(said, wanted, "{fault:?}: {error}");
         assert!(!error.to_string().contains("hush"), "{error}");
@@ -42,13 +42,13 @@ async fn f28_what_passes_waits_and_what_does_not_goes_elsewhere() {
 #[tokio::test]
 async fn f28_a_busy_channel_is_waited_for_and_an_archived_one_drops_nothing() {
     let (clock, slack, to) = soc().await;
-    slack.breaks(|_, number| (number % 3 == 0).then_some(Fault::TooMany(30)));
+    slack.breaks(|_, number| (number % 3 == 0).then_some(SlackFault::TooMany(30)));
     let showings = (0..20)
         .map(|number| case(number, fixture::benign()))
         .collect();
     assert!(drive(&clock, &to, showings).await.is_empty());
     assert_eq!(slack.channel().len(), 20);
-    slack.breaks(|_, _| Some(Fault::Says("is_archived")));
+    slack.breaks(|_, _| Some(SlackFault::Says("is_archived")));
     let showings = (20..23)
         .map(|number| case(number, fixture::benign()))
         .collect();
@@ -68,7 +68,7 @@ async fn what_is_refused_for_ever_says_what_to_do() {
         "<!channel> odd",
     ] {
         let (_, slack, to) = soc().await;
-        slack.breaks(move |_, _| Some(Fault::Says(error)));
+        slack.breaks(move |_, _| Some(SlackFault::Says(error)));
         said.push(
             to.deliver(&case(0, fixture::benign()))
                 .await
@@ -89,15 +89,15 @@ async fn what_is_refused_for_ever_says_what_to_do() {
 #[tokio::test]
 async fn a_thread_that_broke_off_is_filled_up_and_not_begun_again() {
     let (_, slack, to) = soc().await;
-    slack.breaks(|_, number| (number == 2).then_some(Fault::Says("invalid_auth")));
+    slack.breaks(|_, number| (number == 2).then_some(SlackFault::Says("invalid_auth")));
     let showing = case(0, fixture::true_positive());
     let error = to.deliver(&showing).await.unwrap_err();
-    let DeliveryError::Partly { remote_id, .. } = error else {
+    let DeliveryError::Partial { remote_id, .. } = error else {
         panic!("{error:?}");
     };
     assert!(slack.below().is_empty());
     slack.breaks(|_, _| None);
-    let again = Showing {
+    let again = DeliveryPayload {
         remote_id: Some(remote_id.clone()),
         ..showing
     };
@@ -119,7 +119,7 @@ async fn a_thread_that_takes_too_long_is_gone_on_with_by_the_next_try() {
     let mut next = showing.clone();
     let mut tries = 0;
     while let Err(error) = to.deliver(&next).await {
-        let DeliveryError::Partly { remote_id, .. } = error else {
+        let DeliveryError::Partial { remote_id, .. } = error else {
             panic!("{error:?}");
         };
         next.remote_id = Some(remote_id);
@@ -142,7 +142,7 @@ async fn what_somebody_removed_is_posted_anew_and_once() {
     let posted = slack.calls().len();
     // The answer is lost, so the outbox still has the old id.
     slack.breaks(move |method, number| {
-        (number > posted && method == "chat.postMessage").then_some(Fault::LostAfter)
+        (number > posted && method == "chat.postMessage").then_some(SlackFault::LostAfter)
     });
     let mut next = next;
     next.report.case_id = showing.report.case_id.clone();
@@ -162,8 +162,8 @@ async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configure
     let was = Some("C0000G0NE/1795143600.000100".to_owned());
     let mut next = later(&showing, was, fixture::true_positive());
     next.report.case_id = showing.report.case_id.clone();
-    slack.breaks(|method, _| (method == "chat.update").then_some(Fault::Says("is_archived")));
-    next.minor = true;
+    slack.breaks(|method, _| (method == "chat.update").then_some(SlackFault::Says("is_archived")));
+    next.is_minor = true;
     let sent = to.deliver(&next).await.unwrap();
     assert_eq!(slack.channel().len(), 1);
     assert!(!slack.below().is_empty(), "its thread is not in the other");
@@ -173,7 +173,7 @@ async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configure
     next.remote_id = Some(place);
     let refused = to.deliver(&next).await.unwrap_err();
     assert!(
-        matches!(refused, DeliveryError::Never { .. }),
+        matches!(refused, DeliveryError::Permanent { .. }),
         "{refused:?}"
     );
 }
@@ -181,8 +181,8 @@ async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configure
 /// Returns the parts of the thread of each message of the channel.
 fn threads(slack: &Slack) -> Vec<Vec<String>> {
     let below = slack.below();
-    let of = |parent: &stub::Kept| {
-        let its = |one: &&stub::Kept| one.thread_ts.as_ref() == Some(&parent.ts);
+    let of = |parent: &stub::PostedMessage| {
+        let its = |one: &&stub::PostedMessage| one.thread_ts.as_ref() == Some(&parent.ts);
         below
             .iter()
             .filter(its)
@@ -193,7 +193,15 @@ fn threads(slack: &Slack) -> Vec<Vec<String>> {
 }
 
 /// Returns a delivered case whose message was removed, with a later sighting or another verdict of the same revision.
-async fn removed(is_minor: bool) -> (Arc<Hands>, Slack, SlackDestination, Showing, Vec<String>) {
+async fn removed(
+    is_minor: bool,
+) -> (
+    Arc<ManualClock>,
+    Slack,
+    SlackDestination,
+    DeliveryPayload,
+    Vec<String>,
+) {
     let (clock, slack, to) = soc().await;
     let first = case(0, fixture::true_positive());
     let sent = to.deliver(&first).await.unwrap();
@@ -202,7 +210,7 @@ async fn removed(is_minor: bool) -> (Arc<Hands>, Slack, SlackDestination, Showin
     slack.remove(&slack.channel()[0].ts);
     clock.wait(Duration::from_secs(5));
     let mut next = later(&first, sent.remote_id, first.report.clone());
-    next.minor = is_minor;
+    next.is_minor = is_minor;
     next.report.alert.sightings = 4;
     (clock, slack, to, next, told)
 }
@@ -224,7 +232,11 @@ async fn a_thread_of_what_is_posted_anew_is_whole_wherever_it_broke_off() {
     let calls = slack.calls().len() - before;
     assert_eq!(calls, 3 + told.len(), "edit, look-up, post, thread");
     for dies_at in 3..=calls {
-        for fault in [Fault::LostBefore, Fault::LostAfter, Fault::TooMany(9)] {
+        for fault in [
+            SlackFault::LostBefore,
+            SlackFault::LostAfter,
+            SlackFault::TooMany(9),
+        ] {
             let (clock, slack, to, next, told) = removed(true).await;
             let number = slack.calls().len() + dies_at;
             slack.breaks(move |_, call| (call == number).then_some(fault));
@@ -242,7 +254,7 @@ async fn what_has_no_thread_gets_none_when_it_is_posted_anew() {
         slack.remove(&slack.channel()[0].ts);
         clock.wait(PACE);
         let mut next = later(&showing, sent.remote_id, showing.report.clone());
-        next.minor = true;
+        next.is_minor = true;
         to.deliver(&next).await.unwrap();
         assert_eq!(threads(&slack), [Vec::<String>::new()]);
         slack.remove(&slack.channel()[0].ts);
@@ -252,14 +264,14 @@ async fn what_has_no_thread_gets_none_when_it_is_posted_anew() {
 
 #[test]
 fn what_is_configured_wrongly_is_named() {
-    let clock = Hands::new();
+    let clock = ManualClock::new();
     let base = config("https://slack.com/api");
-    let bot = |channel: &str, api_url: &str| SlackWay::Bot {
+    let bot = |channel: &str, api_url: &str| SlackTransport::Bot {
         channel: channel.into(),
         token: Arc::new(|| Ok(TOKEN.into())),
         api_url: api_url.into(),
     };
-    let hook = SlackWay::Webhook {
+    let hook = SlackTransport::Webhook {
         url: Arc::new(|| Ok("https://hooks.slack.com/services/hush".into())),
     };
     let links = Links {
@@ -267,15 +279,15 @@ fn what_is_configured_wrongly_is_named() {
     };
     let wrong = [
         SlackConfig {
-            way: bot("#soc", SLACK_API),
+            transport: bot("#soc", SLACK_API),
             ..base.clone()
         },
         SlackConfig {
-            way: bot(CHANNEL, "http://slack.example.com"),
+            transport: bot(CHANNEL, "http://slack.example.com"),
             ..base.clone()
         },
         SlackConfig {
-            way: hook.clone(),
+            transport: hook.clone(),
             ..base.clone()
         },
         SlackConfig {
@@ -303,7 +315,7 @@ fn what_is_configured_wrongly_is_named() {
     [[destination]] " ": `name` is empty: routes need a name to lead to
     "#);
     let fits = SlackConfig {
-        way: hook,
+        transport: hook,
         interactive: false,
         ..base
     };
@@ -314,7 +326,7 @@ fn what_is_configured_wrongly_is_named() {
 #[tokio::test]
 async fn an_incoming_webhook_has_the_report_and_no_more() {
     use crate::destination::webhook::{Stub, say};
-    let clock = Hands::new();
+    let clock = ManualClock::new();
     let stub = Stub::start(vec![
         say(200, "", "ok"),
         String::new(),
@@ -323,7 +335,7 @@ async fn an_incoming_webhook_has_the_report_and_no_more() {
     .await;
     let url = stub.url.clone();
     let config = SlackConfig {
-        way: SlackWay::Webhook {
+        transport: SlackTransport::Webhook {
             url: Arc::new(move || Ok(url.as_str().into())),
         },
         interactive: false,
@@ -331,19 +343,22 @@ async fn an_incoming_webhook_has_the_report_and_no_more() {
     };
     let to = SlackDestination::resting(config, clock.clone(), clock).unwrap();
     let showing = case(0, fixture::true_positive());
-    assert_eq!(to.deliver(&showing).await.unwrap(), Sent::default());
+    assert_eq!(
+        to.deliver(&showing).await.unwrap(),
+        DeliveryReceipt::default()
+    );
     let lost = to.deliver(&showing).await.unwrap_err();
     assert!(
-        matches!(lost, DeliveryError::Unclear { .. }),
+        matches!(lost, DeliveryError::Ambiguous { .. }),
         "at least once: {lost:?}"
     );
-    let again = Showing {
+    let again = DeliveryPayload {
         in_doubt: true,
         ..showing.clone()
     };
     assert_eq!(to.find(&again, SETTLE).await.unwrap(), None);
     let gone = to.deliver(&again).await.unwrap_err();
-    assert!(matches!(gone, DeliveryError::Never { .. }), "{gone:?}");
+    assert!(matches!(gone, DeliveryError::Permanent { .. }), "{gone:?}");
     assert_eq!(
         gone.to_string(),
         "127.0.0.1 answered 404 Not Found (incoming webhook): no_service"
@@ -359,8 +374,8 @@ async fn an_incoming_webhook_has_the_report_and_no_more() {
     );
     assert_eq!(body["blocks"], to.preview(&showing)["blocks"]);
     assert!(!to.wants(&case(0, early())));
-    let minor = Showing {
-        minor: true,
+    let minor = DeliveryPayload {
+        is_minor: true,
         ..showing
     };
     assert!(!to.wants(&minor));

@@ -1,12 +1,12 @@
 //! Tests of a case over time: early message, report, actions of people, sightings, another verdict.
 
 use nightshift_engine::conclusion::Verdict;
-use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 
 use super::*;
 
-fn by(who: &str, kind: ActKind, note: &str) -> Act {
-    Act {
+fn by(who: &str, kind: CaseActionKind, note: &str) -> CaseAction {
+    CaseAction {
         at: fixture::now(),
         by: who.into(),
         kind,
@@ -21,10 +21,10 @@ async fn what_is_wanted_when() {
     let with = |severity, status, remote_id: &Option<String>, shown: Option<Report>, minor| {
         let mut report = early();
         (report.severity, report.status) = (severity, status);
-        let mut showing = Showing::first(report);
+        let mut showing = DeliveryPayload::new(report);
         showing.remote_id = remote_id.clone();
-        showing.shown = shown.as_ref().map(Shown::of);
-        showing.minor = minor;
+        showing.delivered = shown.as_ref().map(DeliveredReport::from_report);
+        showing.is_minor = minor;
         to.wants(&showing)
     };
     use CaseStatus::{Cancelled, Concluded, Failed, Queued, Running};
@@ -64,13 +64,13 @@ async fn a_first_word_becomes_the_report_and_people_leave_their_mark() {
     assert!(slack.below().iter().all(|one| !one.is_broadcast));
     clock.wait(PACE);
     let mut third = later(&second, sent.remote_id, report);
-    third.minor = true;
+    third.is_minor = true;
     third.report.alert.sightings = 4;
-    let disagreed = ActKind::Disagreed {
+    let disagreed = CaseActionKind::Disagreed {
         verdict: Verdict::FalsePositive,
     };
-    third.desk = Desk::of(vec![
-        by("maria", ActKind::Acknowledged, ""),
+    third.workflow = CaseWorkflow::from_actions(vec![
+        by("maria", CaseActionKind::Acknowledged, ""),
         by("<@U1>", disagreed, "our own pool <!channel>"),
     ]);
     let calls = slack.calls().len();
@@ -175,15 +175,15 @@ async fn a_case_that_was_called_off_says_so() {
 #[tokio::test]
 async fn f26_an_early_post_whose_answer_was_lost_does_not_stand_when_its_case_is_called_off() {
     let (clock, slack, to) = soc().await;
-    slack.breaks(|method, _| (method == "chat.postMessage").then_some(Fault::LostAfter));
-    let mut wish = Wish {
+    slack.breaks(|method, _| (method == "chat.postMessage").then_some(SlackFault::LostAfter));
+    let mut wish = QueuedDelivery {
         showing: case(1, early()),
         attempts: 0,
         begun: None,
         not_before: clock.now(),
     };
     let lost = attempt(&clock, &to, &mut wish).await.unwrap_err();
-    assert!(matches!(lost, DeliveryError::Unclear { .. }), "{lost:?}");
+    assert!(matches!(lost, DeliveryError::Ambiguous { .. }), "{lost:?}");
     assert!(slack.channel()[0].text().contains("Investigating"));
     slack.breaks(|_, _| None);
     clock.wait(Duration::from_secs(60));
@@ -221,7 +221,7 @@ async fn a_canary_is_posted_without_a_thread_and_taken_away() {
 async fn where_nothing_may_be_deleted_a_canary_is_shown_as_closed() {
     let (clock, slack, to) = soc().await;
     slack.breaks(|method, _| {
-        (method == "chat.delete").then_some(Fault::Says("compliance_exports_prevent_deletion"))
+        (method == "chat.delete").then_some(SlackFault::Says("compliance_exports_prevent_deletion"))
     });
     let mut showing = fixture::canary();
     let sent = to.deliver(&showing).await.unwrap();

@@ -47,14 +47,14 @@ fn texts(value: &Value, is_command: bool, commands: &mut Vec<String>, others: &m
 
 /// Checks all messages of a report against Slack's rules and our own.
 fn check(report: &Report, language: Language) {
-    let clock = Hands::new();
+    let clock = ManualClock::new();
     let config = SlackConfig {
         language,
         ..config("http://127.0.0.1:1")
     };
     let to = SlackDestination::resting(config, clock.clone(), clock).unwrap();
     let mut showing = case(0, report.clone());
-    showing.shown = Some(Shown::of(&fixture::benign()));
+    showing.delivered = Some(DeliveredReport::from_report(&fixture::benign()));
     let message = to.message(&showing);
     let below = to.below(&showing, &message, true);
     let all: Vec<&Message> = std::iter::once(&message)

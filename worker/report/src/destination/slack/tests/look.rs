@@ -8,8 +8,8 @@ use nightshift_pipeline::digest::{DigestMute, FeedDay, MOST_COUNTED, OpenCase};
 use super::view::seen;
 use super::*;
 
-fn message(showing: &Showing, language: Language) -> Message {
-    let clock = Hands::new();
+fn message(showing: &DeliveryPayload, language: Language) -> Message {
+    let clock = ManualClock::new();
     let config = SlackConfig {
         language,
         ..config("http://127.0.0.1:1")
@@ -20,7 +20,7 @@ fn message(showing: &Showing, language: Language) -> Message {
     message
 }
 
-fn shown(showing: &Showing, language: Language) -> String {
+fn shown(showing: &DeliveryPayload, language: Language) -> String {
     seen(&message(showing, language).blocks)
 }
 
@@ -83,7 +83,7 @@ pub(super) fn digest() -> Digest {
 
 #[test]
 fn a_critical_true_positive() {
-    let showing = Showing::first(fixture::true_positive());
+    let showing = DeliveryPayload::new(fixture::true_positive());
     assert_snapshot!(shown(&showing, Language::En), @"
     # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
 
@@ -136,9 +136,9 @@ fn a_critical_true_positive() {
 
 #[test]
 fn what_stands_in_the_thread() {
-    let clock = Hands::new();
+    let clock = ManualClock::new();
     let to = SlackDestination::resting(config("http://127.0.0.1:1"), clock.clone(), clock).unwrap();
-    let showing = Showing::first(fixture::true_positive());
+    let showing = DeliveryPayload::new(fixture::true_positive());
     let below = to.below(&showing, &to.message(&showing), true);
     let all: Vec<String> = below
         .iter()
@@ -199,7 +199,7 @@ fn what_stands_in_the_thread() {
 
 #[test]
 fn one_that_is_inconclusive_and_was_worked_on() {
-    let showing = Showing::first(fixture::overridden());
+    let showing = DeliveryPayload::new(fixture::overridden());
     assert_snapshot!(shown(&showing, Language::En), @"
     # ● This shift · Inconclusive, leans benign · High — Anomalous discovery by ci-deploy (production-project-12345)
 
@@ -240,7 +240,7 @@ fn one_that_is_inconclusive_and_was_worked_on() {
 
 #[test]
 fn a_benign_one() {
-    let showing = Showing::first(fixture::benign());
+    let showing = DeliveryPayload::new(fixture::benign());
     assert_snapshot!(shown(&showing, Language::En), @"
     # □ No action · Benign true positive · Low [PLAYBOOK] — Port scan from 203.0.113[.]50 on web-server-prod-01 (production-project-12345)
 
@@ -276,7 +276,7 @@ fn a_benign_one() {
 
 #[test]
 fn one_that_failed() {
-    let showing = Showing::first(fixture::failed());
+    let showing = DeliveryPayload::new(fixture::failed());
     assert_snapshot!(shown(&showing, Language::En), @"
     # ▲ Act now · Not triaged · Inconclusive · High [PARTIAL] — Crypto miner on web-server-prod-01 (production-project-12345)
 
@@ -314,7 +314,7 @@ fn one_that_failed() {
 
 #[test]
 fn one_that_is_looked_into() {
-    let showing = Showing::first(early());
+    let showing = DeliveryPayload::new(early());
     assert_snapshot!(shown(&showing, Language::En), @"
     # ◌ Investigating · High — Crypto miner on web-server-prod-01 (production-project-12345)
 
@@ -336,7 +336,7 @@ fn one_that_is_looked_into() {
 fn a_revision_that_got_worse() {
     let mut report = fixture::true_positive();
     report.revision = 2;
-    let showing = later(&Showing::first(fixture::overridden()), None, report);
+    let showing = later(&DeliveryPayload::new(fixture::overridden()), None, report);
     let text = shown(&showing, Language::En);
     let head: Vec<&str> = text.lines().take(6).collect();
     assert_snapshot!(head.join("\n"), @"
@@ -351,7 +351,7 @@ fn a_revision_that_got_worse() {
 
 #[test]
 fn a_critical_true_positive_in_japanese() {
-    let showing = Showing::first(fixture::true_positive());
+    let showing = DeliveryPayload::new(fixture::true_positive());
     assert_snapshot!(shown(&showing, Language::Ja), @"
     # ▲ 今すぐ対応 · 真陽性 · 緊急 [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
 
@@ -455,12 +455,12 @@ fn the_same_as_slack_has_it() {
     let mut worse = fixture::true_positive();
     worse.revision = 2;
     let all = [
-        Showing::first(fixture::true_positive()),
-        Showing::first(fixture::overridden()),
-        Showing::first(fixture::benign()),
-        Showing::first(fixture::failed()),
-        Showing::first(early()),
-        later(&Showing::first(fixture::overridden()), None, worse),
+        DeliveryPayload::new(fixture::true_positive()),
+        DeliveryPayload::new(fixture::overridden()),
+        DeliveryPayload::new(fixture::benign()),
+        DeliveryPayload::new(fixture::failed()),
+        DeliveryPayload::new(early()),
+        later(&DeliveryPayload::new(fixture::overridden()), None, worse),
     ];
     let mut messages: Vec<Vec<Value>> = Vec::new();
     for (index, showing) in all.iter().enumerate() {
@@ -479,7 +479,7 @@ fn the_same_as_slack_has_it() {
 #[test]
 fn f28_a_message_that_stands_here_for_another_channel_says_so_from_its_first_word_on() {
     let words = "Not shown at soc-oncall, which refused it: it stands here instead.";
-    let mut showing = Showing::first(fixture::handed_on(fixture::true_positive()));
+    let mut showing = DeliveryPayload::new(fixture::handed_on(fixture::true_positive()));
     let report = shown(&showing, Language::En);
     assert!(report.contains(words), "{report}");
     showing.report.status = CaseStatus::Running;

@@ -11,9 +11,9 @@ async fn f26_whatever_gets_lost_of_posts_edits_and_look_ups_nobody_is_told_twice
     // Every second post fails, and every thirteenth of all calls. Half of these are done, half are not.
     slack.breaks(move |method, number| {
         let fault = if number % 2 == 0 {
-            Fault::LostAfter
+            SlackFault::LostAfter
         } else {
-            Fault::LostBefore
+            SlackFault::LostBefore
         };
         if method == "chat.postMessage" {
             posts += 1;
@@ -55,7 +55,7 @@ async fn f26_the_answer_of_each_of_500_posts_is_lost_once() {
         let is_lost = method == "chat.postMessage" && count.load(Ordering::SeqCst) < 500;
         is_lost.then(|| {
             count.fetch_add(1, Ordering::SeqCst);
-            Fault::LostAfter
+            SlackFault::LostAfter
         })
     });
     let mut report = fixture::failed();
@@ -85,7 +85,7 @@ async fn a_kill_at_every_boundary_leaves_one_post_and_each_part_once() {
     assert!(calls >= 4 && parts.len() + 1 == calls, "{parts:?}");
     // The process dies before the first call and after each call, done or not.
     for dies_at in 0..=calls {
-        for fault in [Fault::LostBefore, Fault::LostAfter] {
+        for fault in [SlackFault::LostBefore, SlackFault::LostAfter] {
             let (clock, slack, to) = soc().await;
             slack.breaks(move |_, number| (number == dies_at).then_some(fault));
             let showing = case(0, fixture::hostile());
@@ -96,9 +96,9 @@ async fn a_kill_at_every_boundary_leaves_one_post_and_each_part_once() {
             clock.wait(Duration::from_secs(40));
             slack.breaks(|_, _| None);
             let found = to.find(&showing, Duration::from_secs(40)).await.unwrap();
-            let done = dies_at > 1 || (dies_at == 1 && fault == Fault::LostAfter);
+            let done = dies_at > 1 || (dies_at == 1 && fault == SlackFault::LostAfter);
             assert_eq!(found.is_some(), done, "{dies_at} {fault:?}");
-            let again = Showing {
+            let again = DeliveryPayload {
                 remote_id: found,
                 ..showing
             };
@@ -118,7 +118,7 @@ async fn what_is_in_doubt_is_not_asked_before_slack_can_have_done_it() {
     let (_, _, to) = soc().await;
     let showing = case(0, fixture::benign());
     let error = to.find(&showing, Duration::from_secs(3)).await.unwrap_err();
-    let DeliveryError::Settling { after_secs, .. } = error else {
+    let DeliveryError::NotVisibleYet { after_secs, .. } = error else {
         panic!("{error:?}");
     };
     assert_eq!(after_secs, 13);
@@ -174,9 +174,12 @@ async fn of_1000_reports_each_is_shown_in_its_turn_and_at_the_pace_of_the_channe
 async fn the_digest_of_a_day_is_posted_once() {
     let (clock, slack, to) = soc().await;
     let digest = super::look::digest();
-    slack.breaks(|_, number| (number == 1).then_some(Fault::LostAfter));
+    slack.breaks(|_, number| (number == 1).then_some(SlackFault::LostAfter));
     let error = to.post_digest(&digest, false).await.unwrap_err();
-    assert!(matches!(error, DeliveryError::Unclear { .. }), "{error:?}");
+    assert!(
+        matches!(error, DeliveryError::Ambiguous { .. }),
+        "{error:?}"
+    );
     clock.wait(Duration::from_secs(60));
     to.post_digest(&digest, true).await.unwrap();
     assert_eq!(slack.channel().len(), 1);

@@ -4,7 +4,7 @@ use nightshift_engine::event::Event;
 use nightshift_engine::journal::read_event;
 
 use super::*;
-use crate::testing::{Store, get, report, view};
+use crate::testing::{FakeStore, get, report, view};
 
 const EVENTS: &str = include_str!("../../../../../../tests/fixtures/journals/v1/planned.jsonl");
 
@@ -79,7 +79,11 @@ fn nothing_is_told_of_a_triage_that_asked_no_model_or_whose_events_are_not_here(
 
 #[tokio::test]
 async fn the_page_has_it_folded_away() {
-    let page = get(Arc::new(Store::of(vec![asked(0.01)])), "/cases/k3f9").await;
+    let page = get(
+        Arc::new(FakeStore::with_views(vec![asked(0.01)])),
+        "/cases/k3f9",
+    )
+    .await;
     for words in [
         "<details>\n<summary>What it cost, by question and model</summary>",
         "colspan=\"5\">Step turns · openai&#x2f;gpt-x</th></tr>\n<tr><td>8</td><td>44800</td><td>4160</td><td>0.0800</td>",
@@ -87,7 +91,7 @@ async fn the_page_has_it_folded_away() {
         assert!(page.text.contains(words), "no {words:?} in {}", page.text);
     }
     let none = get(
-        Arc::new(Store::of(vec![view(Some(report()))])),
+        Arc::new(FakeStore::with_views(vec![view(Some(report()))])),
         "/cases/k3f9",
     )
     .await;

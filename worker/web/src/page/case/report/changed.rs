@@ -1,16 +1,16 @@
 //! Changes since the previous report, and why the case was triaged again.
 
 use nightshift_pipeline::language::Language;
-use nightshift_pipeline::report::{Because, Report, because};
+use nightshift_pipeline::report::{Report, RevisionCause, revision_causes};
 
-use crate::shown::Shown;
+use crate::safe_text::SafeText;
 
 /// Most reasons that are listed.
 const MOST_REASONS: usize = 5;
 
 /// Returns the changes, or `None` for the first report of a case: `Changed since revision 1: severity High →
 /// Critical; triaged again because: severity rose as sent, new actor 203.0.113[.]99`.
-pub(super) fn changed(report: &Report) -> Option<Shown> {
+pub(super) fn changed(report: &Report) -> Option<SafeText> {
     let again = report.again.as_deref()?;
     let revision = again.revision;
     let changes: Vec<String> = report
@@ -24,16 +24,16 @@ pub(super) fn changed(report: &Report) -> Option<Shown> {
             format!("Since revision {revision} verdict, severity and urgency stay as they were")
         }
     };
-    let reasons: Vec<String> = because(again, Language::En)
+    let reasons: Vec<String> = revision_causes(again, Language::En)
         .iter()
         .take(MOST_REASONS)
-        .map(|Because { words, who }| match who {
-            Some(who) => format!("{words} {}", Shown::value(who)),
+        .map(|RevisionCause { words, who }| match who {
+            Some(who) => format!("{words} {}", SafeText::value(who)),
             None => (*words).to_owned(),
         })
         .collect();
     if !reasons.is_empty() {
         said = format!("{said}; triaged again because: {}", reasons.join(", "));
     }
-    Some(Shown::made(format_args!("{said}")))
+    Some(SafeText::from_own(format_args!("{said}")))
 }

@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use super::facts::{Fact, VendorWords, details, of_alert};
 use super::record::Record;
-use crate::shown::Shown;
+use crate::safe_text::SafeText;
 
 #[derive(Debug, Serialize)]
 pub(in crate::page::case) struct EarlyView {
-    pub(in crate::page::case) title: Shown,
+    pub(in crate::page::case) title: SafeText,
     facts: Vec<Fact>,
     details: Vec<Fact>,
     vendor: VendorWords,
-    key: Shown,
+    key: SafeText,
     console: Option<String>,
     #[serde(flatten)]
     record: Record,
@@ -25,11 +25,11 @@ impl EarlyView {
     pub(in crate::page::case) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
         let report = view.early_report();
         Self {
-            title: Shown::foreign(&report.title, 160),
+            title: SafeText::from_foreign(&report.title, 160),
             facts: of_alert(&report),
             details: details(&report),
             vendor: VendorWords::new(&report),
-            key: Shown::name(&report.alert.key),
+            key: SafeText::name(&report.alert.key),
             console: console_link(&report.alert),
             record: Record::new(&report, &[], now),
         }

@@ -4,35 +4,35 @@ use chrono::{DateTime, Utc};
 use nightshift_engine::evidence::EvidenceId;
 use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::language::Language;
-use nightshift_pipeline::report::{OtherCase, Report, Told, with_plain_times};
+use nightshift_pipeline::report::{GroupedSignal, OtherCase, Report, with_plain_times};
 use serde::Serialize;
 
 use super::changed::changed;
 use super::facts::{Fact, fact};
 use crate::page::case::{Cite, cites};
-use crate::shown::{Moment, Shown, apart};
+use crate::safe_text::{DisplayTime, SafeText, relative_time};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Head {
     revision: u32,
     urgency: &'static str,
     urgency_word: &'static str,
-    failed: Option<Shown>,
+    failed: Option<SafeText>,
     not_triaged: bool,
     verdict: String,
     is_benign: bool,
     severity_word: &'static str,
     confidence: &'static str,
     marks: Vec<&'static str>,
-    title: Shown,
-    changed: Option<Shown>,
-    summary: Shown,
-    meaning: Shown,
+    title: SafeText,
+    changed: Option<SafeText>,
+    summary: SafeText,
+    meaning: SafeText,
     warnings: Vec<Warning>,
-    still: Still,
+    still: LaterActivityView,
     reach: Vec<Fact>,
     reach_cite: Vec<Cite>,
-    others: Vec<Other>,
+    others: Vec<RelatedCase>,
     others_left: Option<String>,
 }
 
@@ -42,24 +42,24 @@ const MOST_CASES: usize = 5;
 /// An important warning.
 #[derive(Debug, Serialize)]
 struct Warning {
-    text: Shown,
+    text: SafeText,
     cites: Vec<Cite>,
 }
 
 /// A linked case and a summary of it.
 #[derive(Debug, Serialize)]
-struct Other {
+struct RelatedCase {
     id: String,
-    words: Option<Shown>,
+    words: Option<SafeText>,
 }
 
 /// Whether the activity goes on.
 #[derive(Debug, Serialize)]
-struct Still {
-    last: Option<Moment>,
+struct LaterActivityView {
+    last: Option<DisplayTime>,
     count: u64,
-    since: Shown,
-    at: Option<Moment>,
+    since: SafeText,
+    at: Option<DisplayTime>,
     cites: Vec<Cite>,
 }
 
@@ -69,17 +69,17 @@ impl Head {
             revision: report.revision,
             urgency: report.urgency.as_str(),
             urgency_word: report.urgency.title(),
-            failed: report.failed.as_deref().map(Shown::sentence),
+            failed: report.failed.as_deref().map(SafeText::sentence),
             not_triaged: report.status == CaseStatus::Failed,
-            verdict: report.verdict_words(),
+            verdict: report.verdict_text(),
             is_benign: report.verdict.is_benign(),
             severity_word: report.assessed_severity.title(),
             confidence: report.confidence.as_str(),
             marks: report.marks(),
-            title: Shown::foreign(&report.title, 160),
+            title: SafeText::from_foreign(&report.title, 160),
             changed: changed(report),
-            summary: Shown::foreign(&with_plain_times(&report.summary), 1_000),
-            meaning: Shown::sentence(&report.meaning),
+            summary: SafeText::from_foreign(&with_plain_times(&report.summary), 1_000),
+            meaning: SafeText::sentence(&report.meaning),
             warnings: warnings(report, here),
             still: still(report, here, now),
             reach: reach(report),
@@ -92,7 +92,7 @@ impl Head {
 
 fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
     let own = |text: &str| Warning {
-        text: Shown::made(format_args!("{text}")),
+        text: SafeText::from_own(format_args!("{text}")),
         cites: Vec::new(),
     };
     let mut warnings = Vec::new();
@@ -101,12 +101,12 @@ fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
     }
     if report.manipulation {
         warnings.push(own("Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's."));
-        let told = report.told_signals();
+        let told = report.grouped_signals();
         warnings.extend(told.iter().take(3).map(|one| signal(one, here)));
     }
     if let Some(cap) = report.stopped_by {
         warnings.push(Warning {
-            text: Shown::made(format_args!(
+            text: SafeText::from_own(format_args!(
                 "The work was cut short by the cap on {}; what follows is what was seen by then.",
                 cap.as_str()
             )),
@@ -123,15 +123,15 @@ fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
 }
 
 /// Returns the warning about one text that addresses the analyst, with the number of its places.
-fn signal(told: &Told<'_>, here: &[EvidenceId]) -> Warning {
-    let begins = Shown::foreign(&told.first.text, 160);
+fn signal(told: &GroupedSignal<'_>, here: &[EvidenceId]) -> Warning {
+    let begins = SafeText::from_foreign(&told.first.text, 160);
     Warning {
         text: match told.places {
-            1 => Shown::made(format_args!(
+            1 => SafeText::from_own(format_args!(
                 "It stands at {} and begins: {begins}",
-                Shown::name(&told.first.path)
+                SafeText::name(&told.first.path)
             )),
-            places => Shown::made(format_args!(
+            places => SafeText::from_own(format_args!(
                 "It stands in {places} places and begins: {begins}"
             )),
         },
@@ -143,7 +143,7 @@ fn signal(told: &Told<'_>, here: &[EvidenceId]) -> Warning {
 fn degraded(report: &Report) -> String {
     let why = report.takeover.as_ref();
     let why = why.map_or_else(String::new, |one| {
-        format!(" ({})", Shown::sentence(&one.why))
+        format!(" ({})", SafeText::sentence(&one.why))
     });
     match &report.takeover {
         _ if report.no_model_answered() => {
@@ -151,7 +151,7 @@ fn degraded(report: &Report) -> String {
         }
         Some(one) => format!(
             "The model stopped answering at {}{why}; the playbook did the rest{}.",
-            Shown::name(&one.place(Language::En)),
+            SafeText::name(&one.place(Language::En)),
             match one.concluded {
                 true => ", verdict included",
                 false => "",
@@ -162,14 +162,14 @@ fn degraded(report: &Report) -> String {
 }
 
 /// Returns when the activity was last seen, and what logs showed since.
-fn still(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Still {
+fn still(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> LaterActivityView {
     let last = report.alert.last_seen.or(report.alert.first_seen);
-    let since = report.since.words(Language::En);
-    Still {
-        last: last.map(|at| Moment::new(at, now)),
+    let since = report.since.text(Language::En);
+    LaterActivityView {
+        last: last.map(|at| DisplayTime::new(at, now)),
         count: report.alert.count,
-        since: Shown::made(format_args!("{}", since.before)),
-        at: since.at.map(|at| Moment::new(at, now)),
+        since: SafeText::from_own(format_args!("{}", since.before)),
+        at: since.at.map(|at| DisplayTime::new(at, now)),
         cites: cites(since.evidence, here),
     }
 }
@@ -177,7 +177,7 @@ fn still(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Still {
 fn reach(report: &Report) -> Vec<Fact> {
     let reach = &report.reach;
     let facing = reach.internet_facing.map(|facing| {
-        Shown::made(format_args!(
+        SafeText::from_own(format_args!(
             "{}",
             if facing {
                 "internet-facing"
@@ -187,23 +187,26 @@ fn reach(report: &Report) -> Vec<Fact> {
         ))
     });
     [
-        fact("Environment", Shown::option(reach.environment.as_ref())),
+        fact(
+            "Environment",
+            SafeText::optional_name(reach.environment.as_ref()),
+        ),
         fact("Exposure", facing),
-        fact("Owner", Shown::option(reach.owner.as_ref())),
-        fact("Role", Shown::option(reach.role.as_ref())),
-        fact("Data", Shown::option(reach.data.as_ref())),
+        fact("Owner", SafeText::optional_name(reach.owner.as_ref())),
+        fact("Role", SafeText::optional_name(reach.role.as_ref())),
+        fact("Data", SafeText::optional_name(reach.data.as_ref())),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn others(report: &Report) -> Vec<Other> {
+fn others(report: &Report) -> Vec<RelatedCase> {
     let reach = &report.reach;
     let known = |id: &str| reach.others.iter().find(|other| other.case_id == id);
     let ids = reach.other_cases.iter().filter_map(|id| case_id(id));
     ids.take(MOST_CASES)
-        .map(|id| Other {
+        .map(|id| RelatedCase {
             words: known(&id).map(|other| told(other, report.opened_at)),
             id,
         })
@@ -221,7 +224,7 @@ fn others_left(report: &Report) -> Option<String> {
 }
 
 /// Returns a summary of another case: `True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03`.
-fn told(other: &OtherCase, opened_at: DateTime<Utc>) -> Shown {
+fn told(other: &OtherCase, opened_at: DateTime<Utc>) -> SafeText {
     let verdict = match (other.person_verdict, other.verdict) {
         (Some(verdict), _) => format!("{} by a person's verdict", verdict.title()),
         (None, Some(verdict)) => verdict.title().to_owned(),
@@ -229,14 +232,14 @@ fn told(other: &OtherCase, opened_at: DateTime<Utc>) -> Shown {
     };
     let shares = match other.first_shared() {
         _ if other.same_key => ", the same finding".to_owned(),
-        Some((first, 0)) => format!(", shares {}", Shown::value(&first)),
-        Some((first, more)) => format!(", shares {} and {more} more", Shown::value(&first)),
+        Some((first, 0)) => format!(", shares {}", SafeText::value(&first)),
+        Some((first, more)) => format!(", shares {} and {more} more", SafeText::value(&first)),
         None => String::new(),
     };
-    Shown::made(format_args!(
+    SafeText::from_own(format_args!(
         "{verdict}, {}, {}{shares}",
-        Shown::foreign(&other.kind, 80),
-        apart(other.opened_at, opened_at)
+        SafeText::from_foreign(&other.kind, 80),
+        relative_time(other.opened_at, opened_at)
     ))
 }
 

@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::evidence::EvidenceId;
-use nightshift_pipeline::report::{Report, ToldRecord};
+use nightshift_pipeline::report::{GroupedRecord, Report};
 use serde::Serialize;
 
 use crate::page::case::evidence::{EvidenceView, entries};
 use crate::page::case::{Cite, cites};
-use crate::shown::{Moment, Shown};
+use crate::safe_text::{DisplayTime, SafeText};
 
 /// Default maximum of lines in a list.
 const MOST: usize = 60;
@@ -15,30 +15,30 @@ const MOST: usize = 60;
 #[derive(Debug, Serialize)]
 pub(super) struct Record {
     exonerations: Vec<RecordView>,
-    timeline: Vec<Line>,
+    timeline: Vec<TimelineRow>,
     timeline_left: u32,
     indicators: Vec<IndicatorView>,
     indicators_left: usize,
-    techniques: Vec<Shown>,
+    techniques: Vec<SafeText>,
     evidence: Vec<EvidenceView>,
 }
 
 #[derive(Debug, Serialize)]
 struct RecordView {
-    statement: Shown,
-    reference: Shown,
-    approved_by: Shown,
+    statement: SafeText,
+    reference: SafeText,
+    approved_by: SafeText,
     /// The subjects, if the statement does not name them.
-    about: Vec<Shown>,
-    from: Option<Moment>,
-    until: Option<Moment>,
+    about: Vec<SafeText>,
+    from: Option<DisplayTime>,
+    until: Option<DisplayTime>,
     cites: Vec<Cite>,
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
-    at: Moment,
-    what: Shown,
+struct TimelineRow {
+    at: DisplayTime,
+    what: SafeText,
     cites: Vec<Cite>,
 }
 
@@ -46,16 +46,16 @@ struct Line {
 struct IndicatorView {
     role: &'static str,
     kind: &'static str,
-    value: Shown,
+    value: SafeText,
 }
 
 impl Record {
     pub(super) fn new(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Self {
-        let told = report.told_records();
+        let told = report.grouped_records();
         let exonerations = told.iter().take(8);
-        let timeline = report.timeline.iter().take(MOST).map(|entry| Line {
-            at: Moment::new(entry.at, now),
-            what: Shown::foreign(&entry.what, 200),
+        let timeline = report.timeline.iter().take(MOST).map(|entry| TimelineRow {
+            at: DisplayTime::new(entry.at, now),
+            what: SafeText::from_foreign(&entry.what, 200),
             cites: cites(entry.evidence, here),
         });
         let indicators = report
@@ -65,12 +65,14 @@ impl Record {
             .map(|one| IndicatorView {
                 role: one.role.as_str(),
                 kind: one.kind.as_str(),
-                value: Shown::value(one),
+                value: SafeText::value(one),
             });
         let techniques = report.techniques.iter().take(20).map(|one| {
-            let id = Shown::foreign(&one.id, 12);
+            let id = SafeText::from_foreign(&one.id, 12);
             match &one.name {
-                Some(name) => Shown::made(format_args!("{id} {}", Shown::foreign(name, 60))),
+                Some(name) => {
+                    SafeText::from_own(format_args!("{id} {}", SafeText::from_foreign(name, 60)))
+                }
                 None => id,
             }
         });
@@ -86,15 +88,15 @@ impl Record {
     }
 }
 
-fn record(told: &ToldRecord<'_>, here: &[EvidenceId], now: DateTime<Utc>) -> RecordView {
+fn record(told: &GroupedRecord<'_>, here: &[EvidenceId], now: DateTime<Utc>) -> RecordView {
     let record = told.record;
     RecordView {
-        about: told.about.iter().take(8).map(Shown::value).collect(),
-        statement: Shown::sentence(&record.statement),
-        reference: Shown::name(&record.reference),
-        approved_by: Shown::name(&record.approved_by),
-        from: record.from.map(|at| Moment::new(at, now)),
-        until: record.until.map(|at| Moment::new(at, now)),
+        about: told.about.iter().take(8).map(SafeText::value).collect(),
+        statement: SafeText::sentence(&record.statement),
+        reference: SafeText::name(&record.reference),
+        approved_by: SafeText::name(&record.approved_by),
+        from: record.from.map(|at| DisplayTime::new(at, now)),
+        until: record.until.map(|at| DisplayTime::new(at, now)),
         cites: cites(record.evidence, here),
     }
 }

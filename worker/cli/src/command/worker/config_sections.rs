@@ -1,0 +1,138 @@
+//! Detects a configuration file that was cut off. A file that is overwritten in place may be read half, and half a
+//! file may be valid.
+
+use anyhow::anyhow;
+
+use super::config_watcher::ReloadTrigger;
+use crate::config::{DEFAULTS, LoadedConfig};
+use crate::exit::Exit;
+
+/// Contents whose loss is suspicious.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ConfigSections {
+    /// Whether the file has any setting.
+    has_content: bool,
+    /// The configured store, or `None` for the default.
+    store: Option<String>,
+    has_destinations: bool,
+    /// Whether any route has destinations.
+    sends: bool,
+    has_tokens: bool,
+}
+
+impl ConfigSections {
+    pub(super) fn from_loaded(loaded: &LoadedConfig) -> Self {
+        let config = &loaded.config;
+        let text = loaded.text.as_deref().unwrap_or_default();
+        let is_said = |line: &str| !line.is_empty() && !line.starts_with('#');
+        let store = Some(config.store.url.clone());
+        let mut sent_to = config.routes.iter().flat_map(|route| {
+            let all = route.destinations.iter().chain(&route.otherwise);
+            all.flatten()
+        });
+        Self {
+            has_content: text.lines().map(str::trim).any(is_said),
+            store: store.filter(|url| !DEFAULTS.contains(&format!("url = {url:?}\n"))),
+            has_destinations: !config.destinations.is_empty(),
+            sends: sent_to.next().is_some(),
+            has_tokens: !config.web.tokens.is_empty(),
+        }
+    }
+
+    /// Refuses a configuration that lacks what this one contains. After SIGHUP, the loss is only logged.
+    pub(super) fn check(&self, new: &Self, why: ReloadTrigger) -> Result<(), Exit> {
+        if self.has_content && !new.has_content {
+            return Err(Exit::Config(anyhow!("the file is empty")));
+        }
+        let gone = self.gone(new);
+        if !gone.is_empty() {
+            let gone = gone.join(", ");
+            if why != ReloadTrigger::Signal {
+                return Err(Exit::Config(anyhow!(
+                    "the file says nothing any more of {gone}, as one does that was cut off; if that is meant, send \
+                     SIGHUP, or start the worker again"
+                )));
+            }
+            tracing::warn!(gone, "the configuration has no more what it had");
+        }
+        if self.store != new.store {
+            tracing::warn!(
+                "[store] url has changed: what waits in the database before is triaged and shown by workers that are \
+                 still on it, and by no other"
+            );
+        }
+        Ok(())
+    }
+
+    fn gone(&self, new: &Self) -> Vec<&'static str> {
+        let all = [
+            (self.store.is_some(), new.store.is_some(), "[store] url"),
+            (
+                self.has_destinations,
+                new.has_destinations,
+                "any [[destination]]",
+            ),
+            (self.sends, new.sends, "any [[route]] with destinations"),
+            (self.has_tokens, new.has_tokens, "[web] tokens"),
+        ];
+        let gone = all.into_iter().filter(|(had, has, _)| *had && !has);
+        gone.map(|(_, _, what)| what).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load;
+
+    const WHOLE: &str = r#"
+[store]
+url = "sqlite:ours.db"
+[web]
+tokens = ["file:token"]
+[[destination]]
+name = "soc"
+kind = "file"
+path = "reports"
+[[route]]
+destinations = ["soc"]
+"#;
+
+    fn holds(text: &str) -> ConfigSections {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("nightshift.toml");
+        std::fs::write(&file, text).unwrap();
+        ConfigSections::from_loaded(&load(Some(&file)).unwrap())
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_anywhere_is_not_taken_up_by_itself() {
+        let whole = holds(WHOLE);
+        whole.check(&whole, ReloadTrigger::Files).unwrap();
+        let refused = |end: &str| {
+            let cut = WHOLE.split(end).next().unwrap();
+            whole
+                .check(&holds(cut), ReloadTrigger::Files)
+                .unwrap_err()
+                .message()
+        };
+        insta::assert_snapshot!(refused("[store]"), @"the file is empty");
+        insta::assert_snapshot!(refused("[web]"), @"the file says nothing any more of any [[destination]], any [[route]] with destinations, [web] tokens, as one does that was cut off; if that is meant, send SIGHUP, or start the worker again");
+        insta::assert_snapshot!(refused("[[route]]"), @"the file says nothing any more of any [[route]] with destinations, as one does that was cut off; if that is meant, send SIGHUP, or start the worker again");
+        let moved = WHOLE.replace("url = \"sqlite:ours.db\"", "");
+        let refused = whole
+            .check(&holds(&moved), ReloadTrigger::Retry)
+            .unwrap_err();
+        assert!(refused.message().contains("[store] url"), "{refused:?}");
+    }
+
+    #[test]
+    fn whoever_says_that_it_is_to_be_read_may_take_away_all_but_the_file() {
+        let whole = holds(WHOLE);
+        let without = holds(WHOLE.split("[[destination]]").next().unwrap());
+        whole.check(&without, ReloadTrigger::Signal).unwrap();
+        without.check(&whole, ReloadTrigger::Files).unwrap();
+        let nothing = whole.check(&holds("# nothing\n\n"), ReloadTrigger::Signal);
+        assert_eq!(nothing.unwrap_err().message(), "the file is empty");
+    }
+}

@@ -1,0 +1,225 @@
+//! A look at a server: how to reach it, what its settings do to what was committed, and what the role may.
+
+mod connect_error;
+mod server_settings;
+
+use nightshift_engine::doctor::HealthReport;
+use nightshift_engine::error_chain::format_error_chain;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::DestinationBacklog;
+use tokio::task::JoinSet;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config, Error};
+
+use super::connect::Connector;
+use super::{MOST_CONNECTIONS, PostgresOpenError, migrate, owed};
+use crate::options::StoreOptions;
+use connect_error::report_connect_error;
+use server_settings::{ServerSettings, check_settings};
+
+/// Of other roles' connections a plain role sees whose they are and where, and not of what kind. `least` passes over limits that
+/// are not set. Neon shows by a setting of its own, and Aurora by a function, that the log is kept by their storage:
+/// <https://neon.com/docs/reference/compatibility>,
+/// <https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora_version.html>.
+const FACTS: &str = "SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
+    current_user::text AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_super,
+    current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+    CASE WHEN coalesce(current_setting('neon.tenant_id', true), '') <> '' THEN 'Neon'
+        WHEN to_regprocedure('aurora_version()') IS NOT NULL THEN 'Aurora' END AS log_keeper,
+    current_setting('synchronous_commit') AS synchronous_commit, current_setting('autovacuum') AS autovacuum,
+    pg_is_in_recovery() AS is_standby, current_setting('default_transaction_read_only') = 'on' AS is_read_only,
+    current_schema() IS NOT NULL AS has_place, coalesce(quote_ident(current_schema()), 'public') AS place,
+    current_setting('server_encoding') AS encoding,
+    least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+            - coalesce(current_setting('reserved_connections', true), '0')::int
+            - (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL AND usesysid IS NOT NULL)::int,
+        (SELECT r.rolconnlimit - (SELECT count(*) FROM pg_stat_activity a WHERE a.usesysid = r.oid)::int
+            FROM pg_roles r WHERE r.rolname = current_user AND r.rolconnlimit >= 0 AND NOT r.rolsuper),
+        (SELECT d.datconnlimit - (SELECT count(*) FROM pg_stat_activity a WHERE a.datid = d.oid AND a.usesysid IS NOT NULL)::int
+            FROM pg_database d WHERE d.datname = current_database() AND d.datconnlimit >= 0)) AS free_connections,
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AND NOT EXISTS (
+        SELECT FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = 'cases'
+            AND c.relkind = 'r' AND NOT pg_has_role(c.relowner, 'USAGE')) AS may_create,
+    coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted";
+const CLOCK: &str = "SELECT clock_timestamp()";
+/// Tables of ours that the role may not read or write as a worker does.
+const CLOSED: &str =
+    "SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace
+    AND c.relkind = 'r' AND c.relname = ANY ($1) AND NOT (has_table_privilege(c.oid, 'SELECT')
+    AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
+    AND has_table_privilege(c.oid, 'DELETE')) ORDER BY 1";
+/// Sequences of our tables that the role may not take numbers from. Of what is none it must not be asked, in whatever order
+/// the server asks.
+const SEALED: &str = "SELECT s.relname::text FROM pg_class s
+    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.oid AND d.refclassid = 'pg_class'::regclass
+        AND d.deptype IN ('a', 'i')
+    JOIN pg_class c ON c.oid = d.refobjid
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY ($1)
+    AND CASE WHEN s.relkind = 'S' THEN NOT has_sequence_privilege(s.oid, 'USAGE, UPDATE') ELSE false END ORDER BY 1";
+/// The tables that the migrations make; a test says so.
+pub(super) const OURS: [&str; 22] = [
+    "alerts",
+    "arrivals",
+    "batches",
+    "case_actions",
+    "cases",
+    "conclusions",
+    "dead_letters",
+    "deliveries",
+    "destination_leases",
+    "digests",
+    "indicators",
+    "journal",
+    "lost_leases",
+    "mutes",
+    "orphaned_blobs",
+    "pending_revisions",
+    "person_verdicts",
+    "raw_messages",
+    "registers",
+    "sightings",
+    "spending",
+    "unreadable_journals",
+];
+
+/// Looks at the server of this address; what it owes, where that can be read.
+pub(crate) async fn probe(
+    url: &str,
+    mut options: StoreOptions,
+    clock: &dyn Clock,
+    checkup: &mut HealthReport,
+) -> Vec<DestinationBacklog> {
+    let connector = match Connector::new(url, &mut options) {
+        Ok(connector) => connector,
+        Err(error) => {
+            let check = match error {
+                PostgresOpenError::Password { .. } => "store.secret",
+                _ => "store.unreachable",
+            };
+            checkup.add_error(
+                check,
+                format_error_chain(&error),
+                "the worker does not start",
+                "mend [store] url, password or ca_file; docs/database.md says what they may hold",
+            );
+            return Vec::new();
+        }
+    };
+    let (client, connection) = match connector.open().await {
+        Ok(opened) => opened,
+        Err(error) => {
+            report_connect_error(&error, &connector.config(), checkup);
+            return Vec::new();
+        }
+    };
+    // Ends with the look.
+    let mut driving = JoinSet::new();
+    driving.spawn(connection);
+    let is_private = is_private(&connector.config());
+    if let Err(error) = look(&client, is_private, clock, checkup).await {
+        checkup.add_error(
+            "store.unreachable",
+            format!("the server broke off: {}", format_error_chain(&error)),
+            "what cannot be asked cannot be relied on",
+            "look into the log of the server, and run this again",
+        );
+        return Vec::new();
+    }
+    // A schema of before has no such table, or other columns; it is migrated at the next start.
+    let rows = client.query(owed::OWED, &[]).await.unwrap_or_default();
+    let owed = rows.iter().map(owed::one);
+    owed.collect::<Result<_, _>>().unwrap_or_default()
+}
+
+async fn look(
+    client: &Client,
+    is_private: Option<bool>,
+    clock: &dyn Clock,
+    checkup: &mut HealthReport,
+) -> Result<(), Error> {
+    let asked = clock.now();
+    let said = client.query_one(CLOCK, &[]).await?.try_get(0)?;
+    checkup.add_clock_skew("the database", said, asked, clock.now());
+    let row = client.query_one(FACTS, &[]).await?;
+    let mut closed = names(client, CLOSED).await?;
+    let sealed = names(client, SEALED).await?;
+    let schema = match migrate::latest(client).await {
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            closed.push("refinery_schema_history".to_owned());
+            Some(migrate::ours())
+        }
+        latest => latest?,
+    };
+    let facts = ServerSettings {
+        version: row.try_get("version")?,
+        number: row.try_get("number")?,
+        role: row.try_get("role")?,
+        is_super: row.try_get::<_, Option<bool>>("is_super")?.unwrap_or(false),
+        fsync: row.try_get("fsync")?,
+        full_page_writes: row.try_get("full_page_writes")?,
+        log_keeper: row.try_get("log_keeper")?,
+        synchronous_commit: row.try_get("synchronous_commit")?,
+        autovacuum: row.try_get("autovacuum")?,
+        is_standby: row.try_get("is_standby")?,
+        is_read_only: row.try_get("is_read_only")?,
+        has_place: row.try_get("has_place")?,
+        encoding: row.try_get("encoding")?,
+        free_connections: row.try_get("free_connections")?,
+        may_create: row.try_get("may_create")?,
+        place: row.try_get("place")?,
+        is_private: is_private.unwrap_or(row.try_get("is_encrypted")?),
+        closed,
+        sealed,
+        schema,
+    };
+    check_settings(&facts, MOST_CONNECTIONS, migrate::ours(), checkup);
+    Ok(())
+}
+
+/// Those of what is ours that this finds.
+async fn names(client: &Client, sql: &str) -> Result<Vec<String>, Error> {
+    let rows = client.query(sql, &[&OURS.as_slice()]).await?;
+    rows.iter().map(|row| row.try_get(0)).collect()
+}
+
+/// Whether nobody can read what we say to it, where that is known without its word: behind a pooler the server tells of the
+/// way from there to itself.
+fn is_private(config: &Config) -> Option<bool> {
+    if config.get_hosts().iter().all(is_near) {
+        return Some(true);
+    }
+    match config.get_ssl_mode() {
+        SslMode::Require => Some(true),
+        SslMode::Disable => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether what goes there crosses no network.
+fn is_near(host: &Host) -> bool {
+    match host {
+        Host::Tcp(name) => {
+            let address = name.parse::<std::net::IpAddr>();
+            name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        }
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_address_says_of_tls_goes_before_the_word_of_a_server_behind_a_pooler() {
+        let private = |address: &str| is_private(&address.parse().unwrap());
+        let far = "postgres://nightshift@pooler.example.com/nightshift?sslmode";
+        assert_eq!(private(&format!("{far}=require")), Some(true));
+        assert_eq!(private(&format!("{far}=disable")), Some(false));
+        assert_eq!(private(&format!("{far}=prefer")), None);
+        let near = "postgres://nightshift@127.0.0.1/nightshift?sslmode=disable";
+        assert_eq!(private(near), Some(true));
+    }
+}

@@ -1,0 +1,30 @@
+//! Where a round over many rows left off: the next batch goes on from there, and does not begin at the oldest again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The row that was looked at last; none at the beginning of a round. One for all handles of a store.
+#[derive(Debug)]
+pub(crate) struct ScanCursor<T>(Arc<Mutex<Option<T>>>);
+
+impl<T: Clone> ScanCursor<T> {
+    pub(crate) fn get(&self) -> Option<T> {
+        let row = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        row.clone()
+    }
+
+    pub(crate) fn set(&self, row: Option<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = row;
+    }
+}
+
+impl<T> Clone for ScanCursor<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for ScanCursor<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}

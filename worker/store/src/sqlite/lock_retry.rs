@@ -1,0 +1,119 @@
+//! What a running case writes, for as long as its lease may hold: nobody else has what it found, and to find it again is
+//! paid for again. So a lock of another process and a full disk are waited out. What failed is rolled back: another try
+//! writes nothing twice, and checks the lease again.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use nightshift_pipeline::port::StoreError;
+use rusqlite::{Connection, ErrorCode};
+use tokio::time::Instant;
+
+use super::SqliteStore;
+use super::thread::{SqliteFailure, TransactionError, store_error};
+
+/// Shortest and longest wait between two tries.
+const SHORTEST_WAIT: Duration = Duration::from_millis(20);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+impl SqliteStore {
+    /// Runs what `work` makes for each try.
+    pub(super) async fn while_held<W>(
+        &self,
+        doing: &'static str,
+        work: impl Fn() -> W,
+    ) -> Result<(), StoreError>
+    where
+        W: FnOnce(&Connection) -> Result<(), SqliteFailure> + Send + 'static,
+    {
+        let patience = Duration::try_from_secs_f64(self.lease_secs).unwrap_or_default();
+        let mut give_up_at = None;
+        let mut waits = ExponentialBuilder::new()
+            .with_min_delay(SHORTEST_WAIT)
+            .with_max_delay(LONGEST_WAIT)
+            .with_jitter()
+            .without_max_times()
+            .build();
+        loop {
+            let (error, may_pass) = match self.thread.attempt(doing, work()).await {
+                Ok(()) => return Ok(()),
+                Err(TransactionError::Failed(failure)) => {
+                    let may_pass = may_pass(&failure);
+                    (store_error(doing, failure), may_pass)
+                }
+                Err(TransactionError::Store(error)) => (error, true),
+            };
+            let now = Instant::now();
+            if !may_pass || now >= *give_up_at.get_or_insert(now + patience) {
+                return Err(error);
+            }
+            let wait = waits.next().unwrap_or(LONGEST_WAIT);
+            tracing::debug!(doing, %error, ?wait, "the store tries again");
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+/// Whether it lies in the place and the moment, and not in what was to be written.
+fn may_pass(failure: &SqliteFailure) -> bool {
+    use ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, SystemIoFailure};
+    let SqliteFailure::Sqlite(error) = failure else {
+        return false;
+    };
+    matches!(
+        error.sqlite_error_code(),
+        Some(DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory | SystemIoFailure)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_pipeline::admission::AdmissionPolicy;
+    use nightshift_pipeline::budget::Charge;
+    use nightshift_pipeline::case::Lane;
+    use nightshift_pipeline::port::{Cases, Inbox};
+
+    use super::*;
+    use crate::conformance::{MINER, arrivals, whole_journal};
+    use crate::sqlite::SqliteOptions;
+
+    #[tokio::test]
+    async fn f17_what_a_running_case_writes_waits_for_the_lock_of_another_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cases.db");
+        let store = SqliteStore::open(&SqliteOptions {
+            path: path.clone(),
+            lease: Duration::from_secs(30),
+            admission: AdmissionPolicy::default(),
+            blobs: None,
+        })
+        .unwrap();
+        store.accept(arrivals(MINER).into()).await.unwrap();
+        let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+        let (events, closing) = whole_journal(&claimed);
+        let hasty = store.thread.run("wait for nobody", |connection| {
+            Ok(connection.busy_timeout(Duration::ZERO)?)
+        });
+        hasty.await.unwrap();
+        let other = Connection::open(path).unwrap();
+        let locked = async || {
+            // Whatever was asked before is told by then that it failed.
+            let refused = store.accept(arrivals(MINER).into()).await;
+            assert!(
+                matches!(refused, Err(StoreError::Database { .. })),
+                "{refused:?}"
+            );
+            other.execute_batch("ROLLBACK").unwrap();
+        };
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let writing = store.append(&claimed.lease, &events, Charge::default());
+        let (written, ()) = tokio::join!(biased; writing, locked());
+        written.unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let concluding = store.conclude(&claimed.lease, &closing);
+        let (concluded, ()) = tokio::join!(biased; concluding, locked());
+        concluded.unwrap();
+        let view = store.view(&claimed.lease.case_id.0).await.unwrap();
+        assert_eq!(view.events.len(), 5, "each once");
+    }
+}
