@@ -253,7 +253,7 @@ async fn store(url: &str) -> Arc<dyn Store> {
 }
 
 #[tokio::test]
-async fn f26_a_digest_is_posted_once_a_day_at_its_hour_whatever_clocks_do_and_answers_are_lost() {
+async fn f26_digest_is_posted_once_a_day_despite_clocks_and_losses() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cases.db");
     once_a_day(store(&format!("sqlite:{}", file.display())).await).await;

@@ -45,7 +45,7 @@ fn are_documented(collector: &Collector) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() {
+async fn case_is_one_trace_of_questions_calls_tools_and_deliveries() {
     let fake = FakeModel::start(script()).await.unwrap();
     let collector = Collector::start().await;
     let place = traced(&fake, &collector, "");

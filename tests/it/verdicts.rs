@@ -335,7 +335,7 @@ fn x11_key_used_from_the_far_end_of_the_alert_is_not_covered() {
 }
 
 #[test]
-fn x12_machine_of_ours_that_guesses_is_not_cleared_by_its_victim() {
+fn x12_own_guessing_machine_is_not_cleared_by_its_victim() {
     let scanner = "id,subject,approved_by,valid_from,valid_until,expected_findings\n\
         PT-7,203.0.113.42,ciso,2026-11-01,2026-12-31,*SSHBruteForce\n";
     let world = VerdictFixture::with_registers(&[("authorised_scanners", scanner)]);

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_beside_the_test_is_found_and_a_named_one_goes_first() {
+    fn program_beside_test_is_found_and_named_one_has_priority() {
         let target = tempfile::tempdir().unwrap();
         let test = target.path().join("debug/deps/it-0123");
         let built = target.path().join("debug/nightshift");

@@ -53,7 +53,7 @@ fn a_case_that_is_over_is_queued_again_and_can_be_called_off() {
 }
 
 #[test]
-fn a_case_that_waits_for_its_next_triage_is_replayed_from_the_last_one() {
+fn case_awaiting_next_triage_is_replayed_from_the_last_one() {
     let (place, id) = triaged();
     place.run(&["cases", "retry", &id]).unwrap();
     let ran = place.run(&["replay", &id, "--quiet"]).unwrap();

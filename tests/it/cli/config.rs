@@ -35,7 +35,7 @@ fn a_missing_file_and_a_bad_variable_are_refused() {
 }
 
 #[test]
-fn the_environment_counts_over_the_file_and_the_file_over_the_defaults() {
+fn environment_overrides_file_and_file_overrides_defaults() {
     let mut place = Sandbox::new().unwrap();
     place
         .write_file("nightshift.toml", "[limits]\nminutes = 5\nsteps = 7\n")
@@ -49,7 +49,7 @@ fn the_environment_counts_over_the_file_and_the_file_over_the_defaults() {
 }
 
 #[test]
-fn a_register_with_a_bad_row_is_told_with_its_line_and_the_rest_is_used() {
+fn bad_register_row_is_reported_with_line_and_rest_is_used() {
     let place = Sandbox::new().unwrap();
     place
         .write_file("scanners.csv", "id,subject,approved_by,valid_until,expected_findings\nS1,203.0.113.9,sec,2027-01-01,Recon:*\nS2,203.0.113.10,sec,soon,Recon:*\n")
@@ -95,7 +95,7 @@ fn the_schema_is_printed_for_editors() {
 }
 
 #[test]
-fn a_webhook_over_plain_http_is_refused_and_its_secret_is_not_shown() {
+fn plain_http_webhook_is_refused_without_showing_its_secret() {
     let place = Sandbox::new().unwrap();
     let table = |rest: &str| {
         format!(

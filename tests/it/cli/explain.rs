@@ -48,7 +48,7 @@ fn each_alert_is_explained_and_nothing_is_kept() {
 }
 
 #[test]
-fn the_tools_of_the_configuration_and_of_the_routes_profile_count() {
+fn tools_of_configuration_and_of_route_profile_are_counted() {
     let place = Sandbox::new().unwrap();
     place
         .write_file(

@@ -21,11 +21,11 @@ fn the_help_of_the_program() {
       run           Triage the alerts of a file or of standard input
       worker        Take alerts from the configured sources, triage them, show reports, until it is told
                     to stop
-      cases         What came and what it was; say what you think of it, or have it triaged again
+      cases         List and show cases, record your opinion, or triage a case again
       replay        Triage a recorded case again with its stored tool results, and show what differs
       dead-letters  Messages that could not be read: list them, look at one, read them again
       destinations  Try destinations: send a sample, or see what would be sent; end one that is gone
-      feedback      What people said of verdicts, for others to learn from
+      feedback      Export people's opinions of verdicts
       mutes         List, add, try and remove mutes
       playbooks     List playbooks, check your own, explain which one an alert gets
       tools         List tools, check their registers, call one
@@ -120,7 +120,7 @@ fn the_help_of_run() {
 #[test]
 fn the_help_of_doctor() {
     insta::assert_snapshot!(help(&["doctor", "--help"]), @r#"
-    Look at everything that the configuration names, and say what is wrong and how to mend it
+    Probe everything that the configuration names, and say what is wrong and how to fix it
 
     Usage: nightshift doctor [OPTIONS]
 
@@ -134,7 +134,7 @@ fn the_help_of_doctor() {
               Possible values:
               - configuration: What the configuration says, taken together
               - tls:           Whether this system knows authorities to check certificates with
-              - clock:         Our clock beside those of the database and of whom we talk to
+              - clock:         The host's clock compared with the database and other servers
               - store:         The database
               - sources:       Queues that alerts come from
               - models:        Language models, each asked two small questions
@@ -172,7 +172,7 @@ fn the_help_of_doctor() {
 #[test]
 fn the_help_of_destinations_drop() {
     insta::assert_snapshot!(help(&["destinations", "drop", "--help"]), @"
-    Give up the reports that are owed to a destination which the configuration has no more
+    Give up pending reports to a destination that is no longer configured
 
     Usage: nightshift destinations drop [OPTIONS] <NAME>
 

@@ -162,7 +162,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn who_asks_what_came_where_nothing_is_kept_is_told_so_and_leaves_nothing() {
+fn command_without_a_store_says_so_and_creates_nothing() {
     let place = Sandbox::new().unwrap();
     for command in [
         &["cases", "list"][..],

@@ -150,7 +150,7 @@ fn what_cannot_be_a_mute_is_refused() {
 }
 
 #[test]
-fn a_mute_of_a_feed_that_there_is_not_is_refused_with_those_there_are() {
+fn mute_of_unknown_feed_is_refused_with_the_known_feeds() {
     let place = empty();
     let with = |feed: &str| -> Vec<String> {
         let arguments = ADD.iter();

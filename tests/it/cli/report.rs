@@ -173,7 +173,7 @@ fn the_plan_alone_runs_and_keeps_nothing() {
 }
 
 #[test]
-fn a_file_destination_holds_one_report_per_case_and_metrics_are_written() {
+fn file_destination_has_one_report_per_case_and_metrics() {
     let place = Sandbox::new().unwrap();
     place
         .write_file(

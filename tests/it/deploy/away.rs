@@ -64,7 +64,7 @@ async fn a_worker_that_cannot_count_what_waits_says_nothing_of_it() {
 
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f16_a_database_that_may_be_read_and_takes_nothing_is_told_of_as_one_that_is_away() {
+async fn f16_read_only_database_is_reported_as_unavailable() {
     let url = database().await;
     let name = url.rsplit_once('/').unwrap().1.split('?').next().unwrap();
     let (client, connection) = tokio_postgres::connect(&service("POSTGRES"), NoTls)

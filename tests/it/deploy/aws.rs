@@ -51,7 +51,7 @@ fn resource<'a>(stack: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn eventbridge_may_use_the_key_whatever_its_call_says_and_one_rule_may_send() {
+fn eventbridge_key_use_is_unconditional_and_one_rule_may_send() {
     let stack = text("deploy/aws/guardduty.yaml");
     let key = resource(&stack, "Key");
     let (_, statement) = key.split_once("- Sid: EventBridgeWrites\n").unwrap();
@@ -65,7 +65,7 @@ fn eventbridge_may_use_the_key_whatever_its_call_says_and_one_rule_may_send() {
 }
 
 #[test]
-fn what_was_given_up_on_can_be_read_and_its_alarms_say_how_it_comes_back() {
+fn dead_letters_are_readable_and_alarms_name_the_recovery() {
     let stack = text("deploy/aws/guardduty.yaml");
     let told = text("docs/sources.md");
     let (_, told) = told.split_once("\n## SQS\n").unwrap();
@@ -96,7 +96,7 @@ fn what_was_given_up_on_can_be_read_and_its_alarms_say_how_it_comes_back() {
 }
 
 #[test]
-fn an_alarm_tells_when_eventbridge_gives_up_also_where_no_queue_can_be_written() {
+fn alarm_fires_when_eventbridge_gives_up_on_unwritable_queues() {
     let stack = text("deploy/aws/guardduty.yaml");
     let name = Regex::new(r"(?m)^  (\w+):\n    Type: AWS::CloudWatch::Alarm$").unwrap();
     let alarms: Vec<_> = name

@@ -94,7 +94,7 @@ fn the_schema_is_brought_up_to_date_before_workers_start() {
 /// creates does not exist yet; one that people created does.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_migration_has_the_account_of_people_and_what_they_say_of_pods() {
+fn migration_has_its_account_and_configured_pod_settings() {
     let store = "store.url=postgres://u@h/d,podLabels.team=soc,podAnnotations.a=b";
     for (values, wanted) in [
         (
@@ -249,7 +249,7 @@ fn with_secrets(place: &Sandbox, text: &str) -> String {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_program_takes_the_configuration_and_the_variables_of_every_set() {
+fn program_accepts_configuration_and_variables_of_every_set() {
     for (set, objects) in all() {
         // Without a rendered configuration another one is mounted, and the chart's variables must still be valid.
         let text = configuration(&objects).unwrap_or_default();

@@ -41,7 +41,7 @@ fn mounts() -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_compose_mounts_is_there_and_rules_and_dashboards_are_the_charts() {
+fn compose_mounts_exist_and_rules_and_dashboards_match_chart() {
     for (here, _) in mounts() {
         assert!(repository_root().join(&here).exists(), "{here}");
     }
@@ -92,7 +92,7 @@ fn secrets_of_compose() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_worker_of_compose_is_given_its_secrets_and_prometheus_is_served_by_it() {
+fn compose_worker_gets_its_secrets_and_serves_prometheus() {
     let compose = text("deploy/compose.yaml");
     let (_, worker) = compose.split_once("\n  worker:\n").unwrap();
     let (worker, _) = worker.split_once("\n\n").unwrap();
@@ -213,7 +213,7 @@ fn the_image_is_built_with_our_rust_and_runs_as_nobody() {
 }
 
 #[test]
-fn what_the_release_builds_of_the_image_runs_nothing_of_another_architecture() {
+fn release_image_build_runs_no_foreign_architecture() {
     let file = text("deploy/Dockerfile");
     let stages: Vec<_> = file.split("\nFROM ").skip(1).collect();
     let named = |name: &str| {

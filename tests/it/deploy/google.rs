@@ -127,7 +127,7 @@ fn scc(arguments: &[&str], puller: &str) -> String {
 }
 
 #[test]
-fn the_script_for_google_cloud_lets_workers_pull_or_says_who_pushes() {
+fn google_cloud_script_allows_pull_or_names_the_push_sender() {
     let may_pull = |said: &str, member: &str| {
         let binding = format!("--member {member} --role roles/pubsub.subscriber");
         let of = "subscriptions add-iam-policy-binding nightshift-scc ";
@@ -154,7 +154,7 @@ fn the_script_for_google_cloud_lets_workers_pull_or_says_who_pushes() {
 }
 
 #[test]
-fn a_subscription_that_is_pulled_from_loses_nothing_as_far_as_the_doctor_looks() {
+fn pull_subscription_has_the_settings_the_doctor_demands() {
     let puller = "serviceAccount:nightshift@security-tools.iam.gserviceaccount.com";
     let said = scc(&[], puller);
     let made = |what: &str| said.lines().find(|line| line.contains(what)).unwrap();
@@ -207,7 +207,7 @@ fn tries(file: &str, patterns: [&str; 3]) -> [u64; 3] {
 }
 
 #[test]
-fn pubsub_pushes_for_as_long_as_it_can_and_the_documentation_says_how_long_that_is() {
+fn pubsub_pushes_for_maximum_time_and_docs_name_it() {
     let terraform = [
         r#"minimum_backoff = "(\d+)s""#,
         r#"maximum_backoff = "(\d+)s""#,
@@ -244,7 +244,7 @@ fn filter(file: &str, pattern: &str) -> String {
 }
 
 #[test]
-fn findings_are_sent_whatever_their_state_for_a_change_of_it_is_noted_on_their_case() {
+fn findings_are_sent_in_any_state_as_changes_update_their_case() {
     let script = filter("deploy/gcp/scc.sh", "(?m)^readonly FILTER='(.*)'$");
     let terraform = filter(
         "deploy/gcp/scc.tf",
@@ -332,7 +332,7 @@ fn made(place: &Sandbox, arguments: &[&str], puller: &str) -> (String, String) {
 }
 
 #[test]
-fn a_subscription_that_is_there_pushes_to_the_address_that_is_given() {
+fn existing_subscription_pushes_to_the_given_address() {
     let place = Sandbox::new().unwrap();
     let pushes_to = || std::fs::read_to_string(place.path().join("subscriptions.nightshift-scc"));
     let (said, changes) = made(&place, &[], "serviceAccount:nightshift@x");

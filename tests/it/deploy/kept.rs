@@ -16,7 +16,7 @@ fn store_of(container: &Value) -> Option<&str> {
 }
 
 #[test]
-fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
+fn unit_overrides_no_store_and_default_path_is_writable() {
     let unit = std::fs::read_to_string(repository_root().join("deploy/systemd/nightshift.service"))
         .unwrap();
     assert!(!unit.contains("Environment="), "{unit}");
@@ -37,7 +37,7 @@ fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
 }
 
 #[test]
-fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
+fn runbook_runs_commands_as_the_unit_runs_the_worker() {
     let read = |path: &str| std::fs::read_to_string(repository_root().join(path)).unwrap();
     let unit = read("deploy/systemd/nightshift.service");
     let told = read("docs/commands.md");
@@ -88,7 +88,7 @@ fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_chart_gives_workers_the_store_of_its_value_and_none_where_it_has_none() {
+fn chart_sets_worker_store_from_its_value_or_not_at_all() {
     for (name, objects) in all() {
         for pod in pods(&objects) {
             let container = &pod["containers"][0];
@@ -123,7 +123,7 @@ fn with_config(config: &str, values: &str) -> Result<(), String> {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn a_database_that_only_the_configuration_names_is_refused_and_not_replaced() {
+fn database_named_only_in_configuration_is_refused() {
     let on_postgres = "[log]\nlevel = \"info\"\n\n[store]\nurl = \"postgres://u@h/d\"\n";
     for config in [
         on_postgres,

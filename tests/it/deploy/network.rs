@@ -6,7 +6,7 @@ use super::{kind, list, of_set, rendered, text};
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn what_is_not_listed_is_denied_to_all_workers_and_by_another_policy_to_the_migration() {
+fn unlisted_traffic_is_denied_to_workers_and_to_migration() {
     let objects = of_set("postgres-rabbitmq");
     let policy = &policy(&objects, "night-nightshift").unwrap()["spec"];
     assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
@@ -49,7 +49,7 @@ fn policy<'a>(objects: &'a [Value], name: &str) -> Option<&'a Value> {
 /// before an upgrade it is that of the previous version.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_migration_may_go_where_the_new_values_say_before_the_policy_of_the_workers_is_changed() {
+fn migration_policy_uses_new_values_before_workers_change() {
     let objects = of_set("postgres-rabbitmq");
     let workers = &policy(&objects, "night-nightshift").unwrap();
     assert!(workers["metadata"]["annotations"].is_null(), "{workers}");
@@ -83,7 +83,7 @@ fn the_migration_may_go_where_the_new_values_say_before_the_policy_of_the_worker
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn only_a_migration_that_runs_has_a_policy_of_its_own_and_only_where_policies_are_wanted() {
+fn only_an_enabled_migration_has_its_own_network_policy() {
     let egress = r#"networkPolicy.egress=[{"to":[{"podSelector":{}}]}]"#;
     for (values, wanted) in [
         (
@@ -119,7 +119,7 @@ fn pages_that_are_not_exposed_are_let_in_for_nobody() {
 }
 
 #[test]
-fn where_pods_get_an_identity_from_their_node_is_said_with_its_port() {
+fn node_identity_endpoints_are_documented_with_their_port() {
     let page = text("docs/kubernetes.md");
     let (_, page) = page.split_once("- **Network**").unwrap();
     let (page, _) = page.split_once("\n- **").unwrap();

@@ -55,7 +55,7 @@ fn rules_are_of_the_installation_that_has_them() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn a_canary_is_late_after_three_intervals_of_the_chart_or_those_of_a_quarter_of_an_hour() {
+fn canary_is_late_after_three_intervals_or_three_quarter_hours() {
     for (set, secs) in [("postgres-sqs", "> 1800"), ("own-configuration", "> 2700")] {
         let objects = of_set(set);
         let all = rules(&objects);
@@ -114,7 +114,7 @@ fn promtool_takes_the_rules_as_the_chart_writes_them() {
     not(all(has_helm, has_prometheus)),
     ignore = "tests/services installs helm and prometheus"
 )]
-fn a_late_canary_is_told_of_its_own_installation_and_also_where_intervals_are_long() {
+fn late_canary_alert_names_its_installation_at_long_intervals() {
     let values =
         "existingSecret=s,canary.keyKey=k,canary.everyMinutes=240,prometheusRule.enabled=true";
     let objects = rendered(&["--set", values]);

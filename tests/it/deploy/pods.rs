@@ -112,7 +112,7 @@ fn linger_secs(pod: &Value) -> u64 {
 /// pod ends.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn a_pod_that_ends_takes_requests_for_a_while_and_is_not_killed_meanwhile() {
+fn terminating_pod_serves_requests_before_it_is_killed() {
     let mut made = all();
     let most = "web.lingerSecs=60,terminationGracePeriodSeconds=75";
     for (values, name) in [("web.lingerSecs=0", "none"), (most, "most")] {
@@ -219,7 +219,7 @@ fn pages_are_for_others_only_where_they_are_exposed() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn alerts_are_posted_to_pods_that_take_messages_and_only_where_that_is_wanted() {
+fn alerts_are_posted_only_to_receiving_pods_where_enabled() {
     let mut posted_to = Vec::new();
     for (name, objects) in all() {
         for deployment in kind(&objects, "Deployment") {

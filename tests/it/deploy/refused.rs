@@ -127,7 +127,7 @@ fn workers_that_would_end_for_want_of_a_source_are_refused() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn a_source_may_be_written_in_any_way_and_where_none_is_needed_or_known_none_is_asked_for() {
+fn source_may_be_written_any_way_and_is_optional_where_unneeded() {
     for config in [
         "[[source]]\nname = \"soc\"\n",
         "[log]\r\n  [[ \"source\" ]] # ours\r\n",
@@ -193,7 +193,7 @@ fn what_keda_cannot_ask_and_what_pods_cannot_have_is_refused() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn what_nobody_would_run_or_serve_and_numbers_that_cross_are_refused() {
+fn unusable_values_and_contradicting_numbers_are_refused() {
     let all_off = ["intake", "triage", "delivery", "web"]
         .map(|one| format!("components.{one}.enabled=false"));
     let apart = "mode=apart,components";
@@ -246,7 +246,7 @@ fn what_nobody_would_run_or_serve_and_numbers_that_cross_are_refused() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn what_is_the_charts_own_and_what_kubernetes_would_not_take_is_refused() {
+fn reserved_and_invalid_kubernetes_values_are_refused() {
     let digest = format!("sha256:{}", "a".repeat(64));
     let own = "sets app.kubernetes.io/name itself; leave it out";
     let label = r"app\.kubernetes\.io/name=other";
@@ -287,7 +287,7 @@ fn what_is_the_charts_own_and_what_kubernetes_would_not_take_is_refused() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn a_password_in_the_address_of_the_database_is_refused_wherever_it_stands() {
+fn database_url_with_a_password_is_refused_everywhere() {
     for url in [
         "postgres://u:hush@h/d",
         "postgres://:hush@h/d",
@@ -333,7 +333,7 @@ fn a_pod_that_would_be_killed_while_it_lingers_is_refused() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_name_of_a_release_stays_a_text_and_one_with_dots_is_a_name_of_services() {
+fn release_name_stays_a_string_and_dots_become_dashes() {
     for release in ["true", "on", "a.b.c"] {
         let made = template(release, &[]);
         let text = String::from_utf8(made.stdout).unwrap();

@@ -134,7 +134,7 @@ fn urgent_cases_that_wait_for_models_as_they_should_wake_nobody() {
 }
 
 #[test]
-fn every_rule_has_its_section_in_the_runbook_and_every_section_its_rule() {
+fn every_rule_has_its_runbook_section_and_vice_versa() {
     let (rules, sections) = (rules(), sections());
     assert_eq!(
         rules.keys().collect::<BTreeSet<_>>(),

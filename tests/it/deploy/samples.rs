@@ -71,7 +71,7 @@ async fn publish(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own() {
+async fn requested_number_of_samples_arrives_mostly_as_own_alerts() {
     let broker = FakeManagementApi::default();
     let routes = Router::new()
         .route("/api/queues/%2F/alerts", get(queue))

@@ -67,7 +67,7 @@ fn triggers(objects: &[Value]) -> Vec<(String, String)> {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn keda_asks_the_database_and_the_brokers_with_credentials_that_are_there() {
+fn keda_queries_database_and_brokers_with_existing_secrets() {
     for (set, wanted) in [
         (
             "postgres-rabbitmq",
@@ -217,7 +217,7 @@ fn keda_asks_with_tls_where_workers_do() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn cpu_that_nobody_requests_scales_nothing_and_more_than_all_of_it_may_be_used() {
+fn cpu_scaling_needs_requests_and_may_exceed_all_of_it() {
     let (requests, limits) = ("resources.requests.cpu=null", "resources.limits.cpu=1");
     let hpa = format!("{STORE},autoscaling.kind=hpa,autoscaling.cpu=250");
     for (values, is_refused) in [
@@ -261,7 +261,7 @@ pub(super) fn queries() -> Vec<String> {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn drained_nodes_take_one_worker_at_a_time_and_workers_are_spread() {
+fn node_drain_evicts_one_worker_at_a_time_and_spreads_them() {
     for (name, objects) in all() {
         let deployments = kind(&objects, "Deployment");
         let budgets = kind(&objects, "PodDisruptionBudget");
@@ -283,7 +283,7 @@ fn drained_nodes_take_one_worker_at_a_time_and_workers_are_spread() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn workers_that_are_not_ready_hold_up_no_drain_where_kubernetes_can_be_told() {
+fn unready_workers_do_not_block_drain_where_supported() {
     for (version, wanted) in [
         ("1.25", None),
         ("1.26", None),
@@ -334,7 +334,7 @@ fn ends_first(objects: &[Value]) -> Vec<bool> {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn a_new_worker_is_ready_before_an_old_one_drains_where_two_can_work() {
+fn new_worker_is_ready_before_old_one_drains_where_two_fit() {
     for (name, objects) in all() {
         let wanted = ["defaults", "trial"].contains(&name.as_str());
         for ends_first in ends_first(&objects) {

@@ -79,7 +79,7 @@ fn said() -> Vec<Value> {
 
 #[test]
 #[cfg_attr(not(has_prometheus), ignore = "tests/services installs prometheus")]
-fn panels_add_what_waits_and_show_the_oldest_of_several_installations() {
+fn panels_sum_backlog_and_show_oldest_across_installations() {
     let counts = Regex::new(r"\b(?:rate|increase)\(").unwrap();
     let dashboards = dashboards();
     let panels = dashboards.values().flat_map(|one| asked(one, "expr"));

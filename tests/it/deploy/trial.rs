@@ -120,7 +120,7 @@ fn doctor(dir: &Path) -> Value {
     ignore = "needs PostgreSQL, RabbitMQ and Prometheus: run tests/services"
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_samples_go_from_rabbitmq_through_a_worker_into_graphs() {
+async fn hundred_samples_flow_from_rabbitmq_to_graphs() {
     let trial = TrialScript::new();
     let started = trial.script("start");
     assert!(started.status.success(), "{started:?}");

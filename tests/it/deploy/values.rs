@@ -132,7 +132,7 @@ fn a_mount_of_people_is_read_only_unless_they_say_otherwise() {
 /// key.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_source_and_the_destination_of_canaries_are_said_also_where_their_key_is_not() {
+fn canary_source_and_destination_are_set_even_without_its_key() {
     let values = "canary.source=soc,canary.destination=soar";
     let container = &containers(&["--set", values])[0];
     let env = list(&container["env"]).iter();

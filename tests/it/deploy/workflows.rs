@@ -82,7 +82,7 @@ fn workflows_let_nobody_do_what_they_should_not() {
 }
 
 #[test]
-fn a_tag_becomes_a_release_only_where_the_tests_of_its_commit_pass() {
+fn tag_becomes_a_release_only_if_its_commit_passes_tests() {
     let release = jobs(RELEASE);
     assert!(release["tests"].contains(&format!("    uses: ./{CI}\n")));
     let needs = Regex::new(r"\n    needs: \[(.*)\]\n").unwrap();

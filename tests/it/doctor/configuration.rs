@@ -18,7 +18,7 @@ fn with(more: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
+fn consistent_configuration_passes_and_each_fault_has_a_finding() {
     assert_eq!(with(""), Vec::<String>::new());
     let twice = with(SPOOL);
     assert_eq!(twice, ["configuration.double_source"]);
@@ -85,7 +85,7 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
 }
 
 #[test]
-fn sources_that_take_from_one_directory_are_told_however_it_is_spelled() {
+fn sources_sharing_a_directory_are_found_in_any_spelling() {
     let place = Sandbox::new().unwrap();
     std::fs::create_dir(place.path().join("spool")).unwrap();
     std::os::unix::fs::symlink("spool", place.path().join("link")).unwrap();
@@ -127,7 +127,7 @@ fn sources_that_take_from_one_directory_are_told_however_it_is_spelled() {
     insta::assert_snapshot!(told(&other("link", "feeds = [\"scc\"]\n")), @"
     error
     drop, other take from one directory, /srv/spool, and their `feeds` differ
-    a message goes to whichever is first: an alert that only another may carry becomes a dead letter, and is not triaged
+    the first reader gets a message; an alert that only another source may carry becomes a dead letter and is not triaged
     give each a directory of its own, or make them one [[source]] with all `feeds`
     ");
 }
@@ -192,7 +192,7 @@ fn tickets_without_a_link_to_their_case_are_told() {
 }
 
 #[test]
-fn a_system_without_authorities_is_told_where_something_needs_them() {
+fn system_without_authorities_is_reported_where_needed() {
     let mut place = Sandbox::new().unwrap();
     let needs =
         format!("{GOOD}[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-5\"\n");
@@ -259,7 +259,7 @@ fn what_no_other_command_starts_with_is_told() {
 }
 
 #[test]
-fn findings_are_shown_with_what_why_and_how_to_mend_and_warnings_fail_when_asked() {
+fn findings_say_what_why_and_how_to_fix_and_strict_fails() {
     let place = Sandbox::new().unwrap();
     let over = "[[mute]]\nname = \"probes\"\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n";
     place

@@ -78,7 +78,7 @@ fn place() -> Sandbox {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_model_that_answers_has_no_finding_and_is_asked_two_questions() {
+async fn answering_model_has_no_finding_and_gets_two_questions() {
     for (provider, name, model) in MODELS {
         let fake = fake().await;
         assert_eq!(

@@ -38,7 +38,7 @@ async fn a_collector_that_is_away_or_is_none_is_told() {
 }
 
 #[test]
-fn a_header_without_a_value_and_authorities_that_are_none_are_told() {
+fn empty_header_value_and_invalid_authorities_are_reported() {
     let place = Sandbox::new().unwrap();
     let there = "http://127.0.0.1:9/v1/traces";
     let header = "headers = { authorization = \"env:NO_SUCH_NAME\" }";

@@ -163,7 +163,7 @@ async fn a_value_goes_into_the_tool_that_is_forced() {
 }
 
 #[tokio::test]
-async fn conversations_have_their_own_queues_also_when_hundreds_ask_at_once() {
+async fn conversations_keep_own_queues_under_hundreds_of_requests() {
     let script = Script::conversations(
         |seen| seen.word_after("case ").unwrap(),
         |seen| {

@@ -95,7 +95,7 @@ async fn an_answer_to_a_schema_comes_back_whole() {
 }
 
 #[tokio::test]
-async fn calls_go_to_and_fro_with_their_results_and_what_the_provider_wants_back() {
+async fn calls_round_trip_with_results_and_opaque_provider_data() {
     for (wire, stream) in pieces() {
         let calls = Answer::call(
             "watchlist",
@@ -286,7 +286,7 @@ fn calls(answer: &ChatAnswer) -> (Vec<String>, usize) {
 }
 
 #[tokio::test]
-async fn f23_what_is_no_good_answer_is_handed_on_as_it_came_or_not_readable() {
+async fn f23_bad_answer_is_passed_on_unchanged_or_unreadable() {
     use model::ArgumentsFault as Bad;
     for wire in PROVIDERS {
         let of = wire.fake;
@@ -324,7 +324,7 @@ async fn f23_what_is_no_good_answer_is_handed_on_as_it_came_or_not_readable() {
 }
 
 #[tokio::test]
-async fn a_model_that_does_not_reason_beside_tools_is_told_so_and_takes_them() {
+async fn model_that_cannot_reason_beside_tools_does_without_reasoning() {
     for model in [
         "gpt-5-mini",
         "gpt-5.1",

@@ -200,7 +200,7 @@ fn hidden() -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a21_fifty_kinds_of_secrets_reach_neither_model_nor_report_nor_journal() {
+async fn a21_fifty_secret_kinds_reach_no_model_report_or_journal() {
     let secrets = secrets();
     assert!(secrets.len() >= 50);
     for (n, (feed, file)) in FEEDS.into_iter().enumerate() {

@@ -85,7 +85,7 @@ fn told(case: &CaseOutcome) -> String {
 }
 
 #[tokio::test]
-async fn f24_a_model_without_key_steps_clears_nothing_while_the_log_is_denied_or_not_asked() {
+async fn f24_model_without_key_steps_clears_nothing_without_the_log() {
     for (calls, denied) in [(all(), "trail"), (register(), "")] {
         let case = asking(calls, denied).await;
         let end = &case.conclusion;

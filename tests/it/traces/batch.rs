@@ -28,7 +28,7 @@ fn event(trace: &str, id: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_tells_how_many_messages_it_has_and_links_to_where_each_comes_from() {
+async fn batch_span_counts_messages_and_links_to_their_origins() {
     let collector = Collector::start().await;
     let place = place(&collector.config_table(""));
     let producers = [

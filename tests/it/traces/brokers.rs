@@ -31,7 +31,7 @@ fn is_linked(collector: &Collector) {
 
 #[cfg_attr(not(has_services), ignore = "needs RabbitMQ: run tests/services")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_trace_of_an_amqp_message_goes_on_through_its_case_to_the_webhook() {
+async fn amqp_message_trace_continues_through_case_to_webhook() {
     let (url, queue) = (
         service("RABBITMQ"),
         format!("it-{}", uuid::Uuid::new_v4().simple()),
@@ -67,7 +67,7 @@ async fn at_sqs(beside: Value) -> String {
 
 #[cfg_attr(not(has_services), ignore = "needs moto: run tests/services")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_trace_of_an_sqs_message_goes_on_through_its_case_to_the_webhook() {
+async fn sqs_message_trace_continues_through_case_to_webhook() {
     let text = |value: &str| json!({ "DataType": "String", "StringValue": value });
     let attributes = json!({ "traceparent": text(PARENT), "tracestate": text("vendor=1") });
     let source = at_sqs(json!({ "MessageAttributes": attributes })).await;

@@ -127,7 +127,7 @@ async fn the_trace_of_a_post_goes_on_through_its_case_to_the_webhook() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_trace_of_a_cloud_event_goes_on_through_its_case_to_the_webhook() {
+async fn cloud_event_trace_continues_through_case_to_webhook() {
     let event = json!({
         "specversion": "1.0", "id": "1", "source": "/edr", "type": "finding",
         "traceparent": PARENT, "data": alert("c1"),
@@ -146,7 +146,7 @@ async fn the_trace_of_a_cloud_event_goes_on_through_its_case_to_the_webhook() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_message_with_many_alerts_each_has_a_trace_of_its_own_linked_to_it() {
+async fn each_alert_of_a_message_has_its_own_linked_trace() {
     let body = format!("{}\n{}\n", alert("c1"), alert("c2"));
     let (collector, receiver) = sent(&[("traceparent", PARENT)], body, 2).await;
     let spans = collector.spans();

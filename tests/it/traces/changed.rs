@@ -41,7 +41,7 @@ fn address(collector: &Collector) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_collector_gets_what_comes_from_then_on_and_the_one_before_what_waited_for_it() {
+async fn new_collector_gets_new_spans_and_old_one_gets_its_backlog() {
     let (first, second) = (Collector::start().await, Collector::start().await);
     let place = place(&first.config_table(""));
     put(&place, SCC, "s1");
@@ -88,7 +88,7 @@ async fn traces_are_turned_on_and_off_while_the_worker_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_case_that_runs_when_traces_are_turned_on_what_comes_is_in_its_trace() {
+async fn traces_enabled_mid_case_record_the_rest_of_that_case() {
     let (told, hears) = channel();
     let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
     let collector = Collector::start().await;

@@ -82,7 +82,7 @@ const CONTENT: [(&str, &str); 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a21_spans_hold_nothing_that_was_asked_or_answered_unless_that_is_wanted() {
+async fn a21_spans_hold_no_content_unless_enabled() {
     let (collector, text) = told("").await;
     for (name, _) in CONTENT {
         assert!(!text.contains(name), "{name}");

@@ -29,7 +29,7 @@ fn tells_losses(lines: &[String]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_is_away_changes_nothing_and_what_is_lost_is_told() {
+async fn unreachable_collector_changes_nothing_and_losses_are_logged() {
     // The listener is dropped, so nothing listens on this port.
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = port.local_addr().unwrap().to_string();
@@ -39,7 +39,7 @@ async fn a_collector_that_is_away_changes_nothing_and_what_is_lost_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_never_answers_changes_nothing_and_what_is_lost_is_told() {
+async fn silent_collector_changes_nothing_and_losses_are_logged() {
     // The system accepts connections, but nothing reads from them.
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let lines = works_with(&port.local_addr().unwrap().to_string());

@@ -37,7 +37,7 @@ fn of_step<'a>(spans: &'a [Span], id: &str) -> Vec<&'a Span> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f01_a_step_that_two_workers_had_a_part_in_is_one_span_with_the_parts_of_both() {
+async fn f01_step_shared_by_two_workers_is_one_span_with_both_parts() {
     let (told, hears) = channel();
     let fake = FakeModel::start(hanging_within_a_step(told)).await.unwrap();
     let fake = Arc::new(fake);

@@ -78,7 +78,7 @@ async fn a_canary_goes_the_whole_way_and_is_taken_away() {
         let told = worker.wait_for_line(line);
         assert!(told.contains(" DEBUG "), "nobody wants to read {told}");
     }
-    worker.wait_for_line("a canary came through");
+    worker.wait_for_line("canary arrived at its destination");
     let came = until_it_came(&url, 0).await;
     until("its report stays", || reports(&place).is_empty()).await;
     let own = canaries(&place);
@@ -117,7 +117,7 @@ async fn while_its_destination_is_down_no_canary_comes_through() {
     place.write_file("reports", "in the way").unwrap();
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    worker.wait_for_line("a report was not delivered");
+    worker.wait_for_line("cannot deliver report");
     let metric = "nightshift_canary_timestamp_seconds ";
     until("the canary is concluded", || {
         canaries(&place)
@@ -132,7 +132,7 @@ async fn while_its_destination_is_down_no_canary_comes_through() {
     );
     assert_eq!(canaries(&place)[0]["desk"], "open");
     std::fs::remove_file(place.path().join("reports")).unwrap();
-    worker.wait_for_line("a canary came through");
+    worker.wait_for_line("canary arrived at its destination");
     until_it_came(&url, 0).await;
 }
 
@@ -163,7 +163,7 @@ async fn two_workers_send_one_and_a_restart_knows_of_it() {
 async fn a_shorter_interval_begins_before_the_longer_one_is_over() {
     let place = place_with(|place| canary(place, 60));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("a canary came through");
+    worker.wait_for_line("canary arrived at its destination");
     change(&place, "every_minutes = 60", "every_minutes = 30");
     until("a canary of the shorter interval", || {
         canaries(&place).len() == 2
@@ -172,7 +172,7 @@ async fn a_shorter_interval_begins_before_the_longer_one_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_forged_canary_is_a_dead_letter_and_a_real_one_again_is_a_sighting() {
+async fn forged_canary_is_dead_lettered_and_repeat_is_a_sighting() {
     let place = place_with(|place| {
         format!(
             "[[source]]\nname = \"other\"\nkind = \"spool\"\ndir = \"other\"\n{}",
@@ -181,7 +181,7 @@ async fn a_forged_canary_is_a_dead_letter_and_a_real_one_again_is_a_sighting() {
     });
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    worker.wait_for_line("a canary came through");
+    worker.wait_for_line("canary arrived at its destination");
     let came = until_it_came(&url, 0).await;
     let forged = format!(
         "{{\"nightshift-canary\":{{\"at\":\"{}\",\"n\":1,\"source\":\"drop\"}},\"signature\":\"v1={}\"}}",
@@ -223,7 +223,7 @@ async fn in_production(broker: &str, queue: &str, minutes: u32) -> Sandbox {
     ignore = "needs PostgreSQL and RabbitMQ: run tests/services"
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_postgresql_and_rabbitmq_a_canary_comes_through_parts_that_are_apart() {
+async fn canary_passes_separate_parts_on_postgresql_and_rabbitmq() {
     let queue = format!("it-{}", uuid::Uuid::new_v4().simple());
     let broker = service("RABBITMQ");
     let _made = Publisher::connect(&broker, &queue).await.unwrap();
@@ -309,7 +309,7 @@ fn a_canary_that_cannot_be_signed_is_told_of_at_the_start() {
     reason = "the program under test has the real clock too"
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f32_a_worker_that_sends_none_knows_those_of_others_by_the_key() {
+async fn f32_worker_that_sends_no_canaries_verifies_those_of_others() {
     let place = place_with(|place| {
         let config = canary(place, 0);
         config.replace("key =", "source = \"drop\"\nkey =")
@@ -325,7 +325,7 @@ async fn f32_a_worker_that_sends_none_knows_those_of_others_by_the_key() {
     std::fs::rename(written, place.path().join("spool/new/canary")).unwrap();
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    worker.wait_for_line("a canary came through");
+    worker.wait_for_line("canary arrived at its destination");
     assert_eq!(canaries(&place).len(), 1);
     assert!(cases(&place).is_empty(), "nobody is told of a dead letter");
     let told = value(&url, "nightshift_dead_letters ").await;

@@ -14,7 +14,7 @@ const SEED: &str = "35";
     ignore = "needs PostgreSQL and RabbitMQ: run tests/services"
 )]
 #[tokio::test]
-async fn f35_workers_servers_and_passwords_that_go_lose_repeat_and_double_nothing() {
+async fn f35_chaos_of_workers_servers_passwords_loses_nothing() {
     // `target/<profile>/nightshift-chaos`, from `target/<profile>/deps/it-…`.
     let this = std::env::current_exe().unwrap();
     let profile = this.parent().and_then(Path::parent).unwrap();

@@ -80,7 +80,7 @@ async fn until_open_are(url: &str, is_wanted: impl Fn(usize) -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_a_configuration_that_cannot_be_taken_up_leaves_a_model_that_is_down_told_for_down() {
+async fn f21_rejected_configuration_keeps_reporting_a_down_model() {
     let is_down = Arc::new(AtomicBool::new(true));
     let fake = model(&is_down, None).await;
     let (place, mut worker, url) = worker(&fake);
@@ -93,7 +93,7 @@ async fn f21_a_configuration_that_cannot_be_taken_up_leaves_a_model_that_is_down
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_what_a_case_finds_that_began_before_a_reload_is_not_told_of_another_model_after_it() {
+async fn f21_case_from_before_a_reload_says_nothing_of_other_models() {
     let is_down = Arc::new(AtomicBool::new(false));
     let (told, hears) = channel();
     let fake = model(&is_down, Some(told)).await;
@@ -112,8 +112,7 @@ async fn f21_what_a_case_finds_that_began_before_a_reload_is_not_told_of_another
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_a_model_that_another_stands_in_for_is_asked_whether_it_is_back_though_no_case_asks_it()
-{
+async fn f21_model_with_a_fallback_is_probed_without_any_case() {
     let (is_down, never) = (Arc::new(AtomicBool::new(true)), Arc::default());
     let (main, spare) = (model(&is_down, None).await, model(&never, None).await);
     let table = ANTHROPIC.table(&spare, "").replace("main", "spare");
@@ -131,7 +130,7 @@ async fn f21_a_model_that_another_stands_in_for_is_asked_whether_it_is_back_thou
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_a_model_that_is_down_is_told_for_down_after_a_reload_that_leaves_it_as_it_is() {
+async fn f21_down_model_is_still_reported_after_unchanged_reload() {
     let is_down = Arc::new(AtomicBool::new(true));
     let fake = model(&is_down, None).await;
     let (place, mut worker, url) = worker(&fake);
@@ -146,7 +145,7 @@ async fn f21_a_model_that_is_down_is_told_for_down_after_a_reload_that_leaves_it
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_a_model_that_no_profile_asks_any_more_is_not_told_for_down() {
+async fn f21_model_no_profile_uses_is_not_reported_as_down() {
     let is_down = Arc::new(AtomicBool::new(true));
     let fake = model(&is_down, None).await;
     let (place, mut worker, url) = worker(&fake);

@@ -10,7 +10,7 @@ fn a_worker_tells_what_nobody_delivers_and_keeps_what_it_serves() {
     change(&place, "path = \"reports\"", "path = \"a-file/below\"");
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("a report was not delivered");
+    worker.wait_for_line("cannot deliver report");
     let text = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
     let renamed = text.replace("\"files\"", "\"archive\"");
     place.write_file("renamed.toml", renamed).unwrap();

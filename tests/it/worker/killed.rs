@@ -168,16 +168,14 @@ async fn poisoned(store: Arc<dyn Store>) {
 }
 
 #[tokio::test]
-async fn f05_a_case_that_crashes_three_workers_is_failed_with_a_report_and_no_other_one_on_sqlite()
-{
+async fn f05_case_that_crashes_three_workers_fails_once_on_sqlite() {
     let (_folder, store) = sqlite_with(CRASHED);
     poisoned(store).await;
 }
 
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
 #[tokio::test]
-async fn f05_a_case_that_crashes_three_workers_is_failed_with_a_report_and_no_other_one_on_postgresql()
- {
+async fn f05_case_that_crashes_three_workers_fails_once_on_postgresql() {
     poisoned(postgresql_with(CRASHED).await).await;
 }
 
@@ -193,7 +191,7 @@ async fn f01_a_kill_at_any_commit_loses_and_repeats_nothing_on_sqlite() {
 
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
 #[tokio::test]
-async fn f01_a_kill_at_any_commit_loses_and_repeats_nothing_on_postgresql() {
+async fn f01_kill_at_any_commit_loses_nothing_on_postgresql() {
     let stories = everywhere()
         .into_iter()
         .map(|(deed, side)| async move { story(postgresql().await, deed, side).await });

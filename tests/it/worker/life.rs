@@ -51,7 +51,7 @@ fn g02_the_same_finding_again_is_a_sighting_after_a_restart_too() {
 }
 
 #[test]
-fn f03_a_worker_that_is_told_to_stop_under_load_ends_well_and_the_next_goes_on() {
+fn f03_worker_stopped_under_load_drains_and_next_continues() {
     let place = place("");
     for n in 0..20 {
         put(&place, SCC, &format!("s{n}"));
@@ -96,7 +96,7 @@ fn waits_for_a_silent_receiver() -> (Sandbox, RunningProgram, TcpStream) {
 }
 
 #[test]
-fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
+fn f03_second_stop_signal_ends_a_worker_at_once() {
     let (place, mut worker, _connection) = waits_for_a_silent_receiver();
     worker.signal("TERM");
     worker.wait_for_line("told to stop");
@@ -109,10 +109,10 @@ fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
 }
 
 #[test]
-fn f03_told_to_stop_while_it_takes_up_a_configuration_a_worker_begins_nothing_more() {
+fn f03_worker_stopped_during_reload_begins_nothing_new() {
     let (_place, mut worker, _connection) = waits_for_a_silent_receiver();
     worker.signal("HUP");
-    worker.wait_for_line("the configuration is read again");
+    worker.wait_for_line("reloading configuration");
     worker.signal("TERM");
     let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
@@ -137,7 +137,7 @@ fn a_destination_without_its_secret_is_told_of_at_the_start() {
 }
 
 #[test]
-fn what_is_wrong_from_the_start_is_told_before_anything_is_taken() {
+fn startup_errors_are_reported_before_anything_is_received() {
     let without = Sandbox::new().unwrap();
     let ran = without.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
@@ -175,7 +175,7 @@ fn parts_can_run_apart() {
 }
 
 #[test]
-fn a_message_that_cannot_be_read_has_one_line_also_where_its_case_is_open() {
+fn unreadable_message_is_logged_once_even_with_open_case() {
     let place = place("");
     for name in ["m1", "m2"] {
         place
@@ -241,7 +241,7 @@ fn a_dead_letter_is_read_again_once_its_feed_is_known() {
 }
 
 #[test]
-fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
+fn quiet_worker_logs_few_start_lines_and_one_per_outcome() {
     let place = place("");
     change(&place, "warn,nightshift_pipeline=info", "info");
     put(&place, SCC, "s1");
@@ -253,7 +253,7 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
         "traceparent": format!("00-{TRACE}-00f067aa0ba902b7-01"), "data": sample_finding(SCC, "s1").unwrap(),
     });
     put_message(&place, "s1", &event);
-    let sighting = worker.wait_for_line("an alert opens no case");
+    let sighting = worker.wait_for_line("alert admitted without a new case");
     let trace = format!("trace.id={TRACE}");
     let tells = ["outcome=sighting", "alert.key=", "case.id=", &trace];
     assert!(tells.iter().all(|one| sighting.contains(one)), "{sighting}");
@@ -272,13 +272,13 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
         said,
         [
             "the store's schema was migrated",
-            "the source is connected",
+            "source connected",
             "messages accepted",
             "case concluded",
             "report shown",
             "messages accepted",
-            "an alert opens no case",
-            "told to stop; told once more, the process ends at once",
+            "alert admitted without a new case",
+            "stop signal received; a second one ends the process at once",
         ],
         "{lines:#?}"
     );

@@ -13,7 +13,7 @@ use crate::models::example;
 use crate::models::providers::ANTHROPIC;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when_they_are_back() {
+async fn f21_cases_wait_get_interim_report_and_revision_after_outage() {
     let (fake, is_down, _found) = main_model().await;
     let place = place_with(|place| {
         let tools = example::logs(place);
@@ -89,7 +89,7 @@ fn with_a_spare(main: &FakeModel, spare: &FakeModel) -> Sandbox {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_a_spare_model_that_refuses_burns_no_case_while_the_main_one_is_down() {
+async fn f21_refusing_fallback_fails_no_case_while_primary_is_down() {
     let (main, is_down, _found) = main_model().await;
     let script = Script::from_fn(|_: &RecordedRequest| Reply::Fault(Fault::Unauthenticated));
     let spare = FakeModel::start(script).await.unwrap();
@@ -117,7 +117,7 @@ async fn f21_a_spare_model_that_refuses_burns_no_case_while_the_main_one_is_down
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_a_case_that_ends_without_models_after_they_are_back_has_a_revision_too() {
+async fn f21_case_ended_without_models_after_recovery_is_revised() {
     let (main, is_down, is_found) = main_model().await;
     let (hangs, is_hanging) = mpsc::channel();
     let was_asked = AtomicBool::new(false);

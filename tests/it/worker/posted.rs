@@ -28,7 +28,7 @@ async fn post(url: &str, token: &str, body: String) -> (u16, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g01_g02_what_was_answered_with_200_is_there_after_a_kill_and_its_replay_is_a_sighting() {
+async fn g01_g02_message_answered_200_survives_kill_and_is_sighting() {
     let place = posted_to();
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
@@ -70,7 +70,7 @@ async fn g01_g02_what_was_answered_with_200_is_there_after_a_kill_and_its_replay
 }
 
 #[test]
-fn a_source_that_nobody_would_serve_or_could_use_is_told_of_at_the_start() {
+fn unserved_or_unusable_http_source_is_reported_at_start() {
     let mut place = posted_to();
     let ran = place.run(&["worker", "--only", "intake,triage"]).unwrap();
     assert_eq!(ran.code, Some(2), "{ran:?}");
@@ -93,7 +93,7 @@ fn a_source_that_nobody_would_serve_or_could_use_is_told_of_at_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f32_what_is_posted_to_a_worker_that_was_told_to_stop_is_taken_while_it_lingers() {
+async fn f32_post_to_a_draining_worker_is_accepted_while_it_lingers() {
     let mut place = posted_to();
     place.set_env("NIGHTSHIFT__WEB__LINGER_SECS", "60");
     let mut worker = place.start(&["worker"]).unwrap();

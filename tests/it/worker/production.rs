@@ -34,7 +34,7 @@ pub(crate) async fn database() -> String {
     ignore = "needs PostgreSQL and RabbitMQ: run tests/services"
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed() {
+async fn f01_killed_worker_loses_nothing_on_postgresql_and_rabbitmq() {
     const ALERTS: usize = 30;
     let queue = format!("it-{}", uuid::Uuid::new_v4().simple());
     let place = Sandbox::new().unwrap();

@@ -8,7 +8,7 @@ const NEW: &str = "[[source]]\nname = \"new\"\nkind = \"spool\"\ndir = \"new\"\n
     secret = \"file:no-such-file\"\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_configuration_that_is_refused_tells_metrics_nothing_of_itself() {
+async fn refused_configuration_changes_no_metrics() {
     let place = place("[limits]\nday_usd = 5.0\n");
     change(&place, "warn,nightshift_pipeline=info", "info");
     let mut worker = place.start(&["worker"]).unwrap();

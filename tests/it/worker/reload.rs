@@ -20,7 +20,7 @@ use crate::models::providers::ANTHROPIC;
 
 const SCC: &str = "scc-crypto-miner";
 /// The log text once the new generation has started.
-pub(crate) const RENEWED: &str = "new cases follow the configuration as it is now";
+pub(crate) const RENEWED: &str = "new cases use the reloaded configuration";
 
 /// Changes the configuration by replacing the whole file at once, as an editor does.
 pub(crate) fn change(place: &Sandbox, from: &str, to: &str) {
@@ -40,7 +40,7 @@ fn logged(more: &str) -> Sandbox {
 }
 
 #[test]
-fn a_file_that_has_changed_counts_for_new_cases_and_the_pages_stay() {
+fn changed_file_applies_to_new_cases_and_pages_stay_up() {
     let place = logged("");
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
@@ -95,7 +95,7 @@ async fn metrics_tell_of_no_source_that_is_not_configured_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f33_a_token_of_the_pages_that_was_changed_lets_nobody_in_any_more() {
+async fn f33_replaced_page_token_admits_nobody() {
     let place = logged("");
     let (leaked, new) = ("a-token-that-leaked-01", "a-token-that-is-new-02");
     place.write_file("token", leaked).unwrap();
@@ -159,7 +159,7 @@ async fn what_is_wrong_changes_nothing_and_is_told_aloud() {
 }
 
 #[test]
-fn what_is_wrong_where_only_the_new_configuration_points_is_mended_there() {
+fn reload_fixes_faults_at_newly_named_locations() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
     worker.wait_for_line("works:");
@@ -177,7 +177,7 @@ fn what_is_wrong_where_only_the_new_configuration_points_is_mended_there() {
 }
 
 #[test]
-fn what_cannot_be_taken_up_now_is_tried_again_without_another_change() {
+fn failed_reload_is_retried_without_another_change() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
     worker.wait_for_line("works:");
@@ -211,7 +211,7 @@ fn a_signal_has_playbooks_read_again_where_they_are_read_from() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_case_that_runs_ends_as_it_began_and_no_question_is_asked_twice() {
+async fn running_case_keeps_its_configuration_and_asks_nothing_twice() {
     let plans = Arc::new(AtomicUsize::new(0));
     let (asked, is_asked) = mpsc::channel();
     let counted = Arc::clone(&plans);
@@ -244,7 +244,7 @@ async fn a_case_that_runs_ends_as_it_began_and_no_question_is_asked_twice() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_or_emptied_changes_nothing_and_makes_no_database() {
+fn truncated_or_empty_file_changes_nothing_and_makes_no_store() {
     let place = logged("[store]\nurl = \"sqlite:ours.db\"\n");
     let mut worker = place.start(&["worker"]).unwrap();
     worker.wait_for_line("works:");

@@ -38,7 +38,7 @@ fn with_model(fake: &FakeModel) -> Sandbox {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f01_a_case_goes_on_at_its_turn_and_no_finished_step_is_asked_for_again() {
+async fn f01_case_resumes_at_its_turn_and_repeats_no_finished_step() {
     let (told, hears) = channel();
     let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
     let place = with_model(&fake);
@@ -63,7 +63,7 @@ async fn f01_a_case_goes_on_at_its_turn_and_no_finished_step_is_asked_for_again(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f02_a_frozen_worker_writes_nothing_after_its_lease_and_no_report_is_shown_twice() {
+async fn f02_frozen_worker_writes_nothing_after_its_lease() {
     let (told, hears) = channel();
     let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
     let place = with_model(&fake);
@@ -96,7 +96,7 @@ async fn f02_a_frozen_worker_writes_nothing_after_its_lease_and_no_report_is_sho
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_case_that_is_called_off_while_it_runs_is_told_and_counted_as_such() {
+async fn case_cancelled_while_running_is_logged_and_counted_as_such() {
     let (told, hears) = channel();
     let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
     let place = with_model(&fake);

@@ -45,7 +45,7 @@ fn why_it_ends_is_json_too_where_the_log_is() {
 }
 
 #[test]
-fn a_worker_that_takes_nothing_does_not_say_where_alerts_are_posted() {
+fn worker_without_intake_does_not_log_an_intake_address() {
     let mut place = place(POSTED);
     place.set_env("INTAKE_TOKEN", "0123456789abcdef-intake");
     let mut worker = place.start(&["worker", "--only", "web"]).unwrap();

@@ -346,6 +346,6 @@ async fn f26_a_case_is_told_once_wherever_people_look_and_to_its_end() {
     ignore = "needs PostgreSQL and RabbitMQ: run tests/services"
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f26_a_case_is_told_once_wherever_people_look_from_postgresql_too() {
+async fn f26_case_is_shown_once_at_each_destination_from_postgresql() {
     told_once_and_all_of_it(Some(database().await)).await;
 }

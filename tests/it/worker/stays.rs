@@ -62,7 +62,7 @@ async fn asks(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_post_and_no_page_is_refused_while_configurations_are_taken_up() {
+async fn no_post_or_page_request_is_refused_during_reload() {
     let mut place = posted_to();
     let (mut worker, pages, posts) = started(&mut place);
     let is_over = Arc::new(AtomicBool::new(false));

@@ -67,7 +67,7 @@ pub(crate) enum Command {
         A finding that was triaged before is triaged again, as a new revision of its case; one whose triage was \
         interrupted goes on where it was.")]
     Run(RunArgs),
-    /// Take alerts from the configured sources, triage them, show reports, until it is told to stop
+    /// Take alerts from the configured sources, triage them and deliver reports until stopped
     #[command(after_help = "Examples:\n  \
         nightshift worker                          everything in one process\n  \
         nightshift worker --only intake            one process takes messages in …\n  \
@@ -79,7 +79,7 @@ pub(crate) enum Command {
         wrong in them changes nothing.\n\n\
         What each failure looks like: docs/operations.md.")]
     Worker(WorkerArgs),
-    /// What came and what it was; say what you think of it, or have it triaged again
+    /// List and show cases, record your opinion, or triage a case again
     #[command(subcommand)]
     Cases(CasesCommand),
     /// Triage a recorded case again with its stored tool results, and show what differs
@@ -101,7 +101,7 @@ pub(crate) enum Command {
     /// Try destinations: send a sample, or see what would be sent; end one that is gone
     #[command(subcommand)]
     Destinations(DestinationsCommand),
-    /// What people said of verdicts, for others to learn from
+    /// Export people's opinions of verdicts
     #[command(subcommand)]
     Feedback(FeedbackCommand),
     /// List, add, try and remove mutes
@@ -119,7 +119,7 @@ pub(crate) enum Command {
     /// Show and check the configuration, describe it for editors
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Look at everything that the configuration names, and say what is wrong and how to mend it
+    /// Probe everything that the configuration names, and say what is wrong and how to fix it
     #[command(after_help = "Examples:\n  \
         nightshift doctor                            before a start, after a change\n  \
         nightshift doctor --only store,sources       these alone\n  \
@@ -268,13 +268,13 @@ pub(crate) enum DeadLettersCommand {
         /// Its number
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<i64>,
-        /// All that were not read since
+        /// All dead letters that were not read since
         #[arg(long)]
         all: bool,
         /// How many a second at the most
         #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         per_second: u32,
-        /// The feeds that those may carry whose source is configured no more
+        /// Allowed feeds for dead letters whose source was removed
         #[arg(long, value_name = "FEED,…", value_delimiter = ',')]
         feeds: Vec<String>,
     },

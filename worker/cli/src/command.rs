@@ -107,7 +107,7 @@ fn stop_on_signal() -> CancellationToken {
         // The handlers exist before the first wait, so no signal is missed in between.
         let mut signals = StopSignals::new();
         signals.next().await;
-        tracing::info!("told to stop; told once more, the process ends at once");
+        tracing::info!("stop signal received; a second one ends the process at once");
         told.cancel();
         signals.next().await;
         std::process::exit(1);

@@ -66,7 +66,7 @@ impl std::fmt::Display for Exit {
             Self::Failed(error) | Self::Usage(error) | Self::Config(error) => {
                 write!(out, "{error:#}")
             }
-            Self::Closed => out.write_str("whoever read the output went away"),
+            Self::Closed => out.write_str("the reader of the output closed it"),
             Self::Reported(_) => out.write_str("it was said already"),
         }
     }

@@ -109,7 +109,7 @@ pub(crate) fn log_error(text: &str) {
 fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let at = panic.location().map(ToString::to_string);
     let why = panic.payload_as_str().unwrap_or("no reason is given");
-    tracing::error!(target: NOTICE_TARGET, "a fault of this program, at {}: {why}", at.as_deref().unwrap_or("an unknown place"));
+    tracing::error!(target: NOTICE_TARGET, "internal error at {}: {why}", at.as_deref().unwrap_or("an unknown place"));
 }
 
 /// Builds the filter from a level, and enables the spans of traces.

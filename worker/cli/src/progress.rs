@@ -163,7 +163,7 @@ fn event_lines(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<S
             all.extend(steps_ended(before, state));
             all
         }
-        EventBody::Withdrawn { id, .. } => vec![format!("{id} waits: nobody can answer now")],
+        EventBody::Withdrawn { id, .. } => vec![format!("{id} waits: no model is available")],
         EventBody::TimeUp => vec!["the active time is used up".to_owned()],
         EventBody::Cancelled { by } => vec![format!("called off by {}", sanitize_line(by, 60))],
         EventBody::Concluded(conclusion) => {

@@ -77,10 +77,8 @@ pub(crate) fn draw_conclusion_with(
     checked: Option<Vec<Finding>>,
 ) -> Option<Conclusion> {
     let opened = Arc::clone(state.setup.as_ref()?);
-    let draft = state
-        .draft
-        .clone()
-        .unwrap_or_else(|| fallback::fallback_draft(state));
+    let draft = state.draft.clone();
+    let draft = draft.unwrap_or_else(|| fallback::fallback_draft(state));
     let mut findings = checked.unwrap_or_else(|| check_findings(&draft.findings, state));
     findings.truncate(MAX_FINDINGS);
     let manipulation = is_manipulated(state) || state.counterfactual_differs;

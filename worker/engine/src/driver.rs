@@ -65,11 +65,11 @@ pub enum CaseEnd {
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// The journal accepted no more events.
-    #[error("the case cannot go on")]
+    #[error("cannot continue the case")]
     Journal(#[from] JournalError),
     /// Nothing runs and nothing can be started, but the case has not ended. This is a bug, reported instead of
     /// hanging.
-    #[error("the case stands still with {0} events folded")]
+    #[error("the case is stuck after {0} events")]
     Stuck(usize),
 }
 

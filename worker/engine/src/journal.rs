@@ -24,20 +24,21 @@ const OUTCOMES: &[&str] = &[
 pub enum UnreadableEvent {
     /// A newer version wrote the event.
     #[error(
-        "it is of journal version {version}, and this program reads up to {JOURNAL_VERSION}; a newer one goes on with it"
+        "journal version {version} is newer than this program reads (up to {JOURNAL_VERSION}); a \
+         newer worker continues the case"
     )]
     Newer {
         /// Version in the event.
         version: u32,
     },
     /// This version does not know the event or its outcome.
-    #[error("this program does not know the event {kind:?}; a newer one goes on with it")]
+    #[error("unknown event {kind:?}; a newer worker continues the case")]
     Unknown {
         /// Kind as it is written.
         kind: String,
     },
     /// The text is not an event, or a known event has fields that do not fit.
-    #[error("it is no event of a journal")]
+    #[error("not a journal event")]
     Malformed(#[source] serde_json::Error),
 }
 
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn f32_a_newer_version_an_unknown_event_and_broken_text_are_told_apart() {
+    fn f32_newer_version_unknown_event_and_corrupt_text_differ() {
         let opened = text(&opening(TriageLimits::default())[0]);
         let newer = opened.replacen("\"version\":1", "\"version\":2", 1);
         let strange = newer.replacen("\"profile\"", "\"profiles\"", 1);

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_may_hold_the_time_is_not_said_to_have_nothing_of_it() {
+    fn log_that_may_cover_the_time_is_not_said_to_lack_it() {
         // The last flows began before the alert and may extend into it.
         let mut flows = log(-9_000, -360);
         assert_ne!(silence(flows), "");

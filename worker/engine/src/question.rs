@@ -349,7 +349,7 @@ pub enum AskError {
     },
     /// Other requests went first, and the model had no free slot in time. The case waits; no journal holds this
     /// error.
-    #[error("no turn came: {what}")]
+    #[error("no free slot in time: {what}")]
     NoTurn {
         /// What the question waited for.
         what: String,

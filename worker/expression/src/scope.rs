@@ -141,7 +141,7 @@ impl Scope {
         let compiled = self.language.compile(expression).map_err(failed)?;
         let value = compiled.eval(self.context()).map_err(failed)?;
         if value.is_undefined() {
-            return Err(EvaluationError::new(expression, "it gives no value"));
+            return Err(EvaluationError::new(expression, "expression has no value"));
         }
         Ok(value)
     }

@@ -117,7 +117,7 @@ impl HttpTransport {
             .send();
         match timeout_at(until, sent).await {
             Err(_) => Err(errors.build(ChatFailure::Timeout, "no answer began in time")),
-            Ok(Err(error)) => Err(errors.from_transport(&error)),
+            Ok(Err(error)) => Err(errors.transport_error(&error)),
             Ok(Ok(response)) if response.status().is_redirection() => {
                 let words = "the server redirects, which is not followed: name the final address in `base_url`";
                 Err(errors.build(ChatFailure::BadRequest, words))

@@ -12,8 +12,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    #[should_panic(expected = "a fault of a look")]
+    #[should_panic(expected = "doctor check panicked")]
     async fn a_look_that_panics_has_not_found_nothing() {
-        let () = run_blocking(|| panic!("a fault of a look")).await;
+        let () = run_blocking(|| panic!("doctor check panicked")).await;
     }
 }

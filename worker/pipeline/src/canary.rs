@@ -75,7 +75,7 @@ impl Canary {
                 tracing::warn!(
                     source.name = source,
                     why,
-                    "no canary can be told from a forged one"
+                    "cannot read canary keys; treating the message as an alert"
                 );
                 return None;
             }
@@ -83,7 +83,7 @@ impl Canary {
         if !signed.is_signed_for(source, &keys) {
             tracing::warn!(
                 source.name = source,
-                "a message says that it is a canary, and is not signed as one"
+                "message claims to be a canary but its signature is invalid; reading it as an alert"
             );
             return None;
         }

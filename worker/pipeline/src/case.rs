@@ -221,7 +221,7 @@ impl CaseRow {
             .verdict
             .filter(|_| self.status == CaseStatus::Cancelled)?;
         Some(match verdict {
-            Verdict::TruePositive => "True positive (run again called off)",
+            Verdict::TruePositive => "True positive (rerun cancelled)",
             Verdict::BenignTruePositive => "Benign true positive (run again called off)",
             Verdict::FalsePositive => "False positive (run again called off)",
             Verdict::Inconclusive => "Inconclusive (run again called off)",
@@ -305,7 +305,7 @@ impl Sighting {
         let note = self.note.as_deref().filter(|note| *note != "same")?;
         Some(match note.split_once(':') {
             Some(("at_feed", state)) => match state.split_once(':') {
-                Some((_, class)) => format!("of a class that no route wants: {class}"),
+                Some((_, class)) => format!("set aside: no route names class {class}"),
                 None => format!("{state} at its feed"),
             },
             Some(("too_often", what)) => format!(
@@ -313,8 +313,8 @@ impl Sighting {
                 what.replace('_', " ")
             ),
             _ => match note {
-                "unchanged" => "nothing that matters changed".to_owned(),
-                "older" => "tells of an earlier state".to_owned(),
+                "unchanged" => "no material change".to_owned(),
+                "older" => "reports an earlier state".to_owned(),
                 other => other.replace('_', " "),
             },
         })

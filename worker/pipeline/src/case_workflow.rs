@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_are_done_with_is_open_again_when_something_new_came_of_it() {
+    fn finished_case_workflow_reopens_at_a_new_revision() {
         let verdict = Verdict::FalsePositive;
         for done in [
             CaseActionKind::Closed,

@@ -59,7 +59,7 @@ pub async fn deliver_due(
                 }
                 Err(error) => {
                     spans::delivery_span(name, &due).in_scope(|| {
-                        tracing::warn!(%error, "a report was not delivered");
+                        tracing::warn!(%error, "cannot deliver report");
                     });
                     let retry_in = retry_delay(&error, due.attempts);
                     delivery

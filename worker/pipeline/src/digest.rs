@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mute_is_named_on_each_day_on_which_it_held_also_where_it_is_over() {
+    fn digest_names_a_mute_on_each_day_it_held_even_if_over() {
         let rows = [
             row("configured", None, "30T00:00", None),
             row("of-the-configuration-and-over", None, "19T09:00", None),

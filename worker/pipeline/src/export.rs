@@ -44,10 +44,10 @@ pub struct JournalHeader {
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The file is not a journal, or has another schema.
-    #[error("it is no journal of schema {JOURNAL_SCHEMA}: {0}")]
+    #[error("not a journal of schema {JOURNAL_SCHEMA}: {0}")]
     NoJournal(String),
     /// A line was changed, added or is missing.
-    #[error("the chain is broken at line {line}: {what}; nothing from there on can be trusted")]
+    #[error("hash chain broken at line {line}: {what}; later lines cannot be trusted")]
     Broken {
         /// Number of the line, from 1.
         line: usize,
@@ -155,7 +155,7 @@ pub fn verify_export(file: &[u8]) -> Result<VerifiedExport, ExportError> {
         let opened = verified.state.setup.as_ref();
         if let Some(opened) = opened.filter(|one| one.case_id != chain.header.case_id.0) {
             mismatches.push(format!(
-                "the header names case {}, and the events are of {}",
+                "header names case {}, but the events belong to {}",
                 chain.header.case_id, opened.case_id
             ));
         }
@@ -218,7 +218,7 @@ impl<'a> HashChain<'a> {
                     (Some(Ok("")), None) => Ok(chain),
                     _ => Err(ExportError::Broken {
                         line: index + 3,
-                        what: "the file goes on after its last line, or does not end there",
+                        what: "data after the last line, or missing final newline",
                     }),
                 };
             }
@@ -233,7 +233,7 @@ impl<'a> HashChain<'a> {
     fn append_line(&mut self, line: &'a str) -> Result<(), &'static str> {
         let rest = line
             .strip_prefix(&before_event(self.events.len() + 1, &self.head))
-            .ok_or("it does not follow the line before")?;
+            .ok_or("previous hash does not match")?;
         let event = rest
             .len()
             .checked_sub(after_event(&self.head).len())
@@ -241,7 +241,7 @@ impl<'a> HashChain<'a> {
             .ok_or("it has no hash")?;
         let next = hash(&self.head, event);
         if rest.strip_prefix(event) != Some(after_event(&next).as_str()) {
-            return Err("its hash is not that of its event");
+            return Err("hash does not match the event");
         }
         self.events.push(event);
         self.head = next;

@@ -214,7 +214,7 @@ impl Intake {
                 source.name = source.name(),
                 messages = unsettled.len(),
                 why = one.why,
-                "messages could not be settled; they will come again"
+                "cannot settle messages; the source redelivers them"
             );
         }
         self.count(source.name(), &done.unwrap_or_default());
@@ -265,7 +265,7 @@ impl Intake {
             match self.inbox.accept(Arc::clone(&batch)).await {
                 Err(error) => match pauses.next() {
                     Some(pause) if !self.commit_timeout.is_zero() => {
-                        tracing::warn!(%error, cause = cause(&error), "a batch is not committed yet");
+                        tracing::warn!(%error, cause = cause(&error), "cannot commit batch; retrying");
                         tokio::time::sleep(pause).await;
                     }
                     _ => return Err(error),
@@ -370,7 +370,7 @@ async fn extend_while<T>(
                 source.name = source.name(),
                 messages = extended.len(),
                 why = one.why,
-                "messages could not be held; they may come again"
+                "cannot extend messages; the source may redeliver them"
             );
         }
     }
@@ -407,7 +407,7 @@ fn log_batch(source: &str, messages: usize, batch: &[Arrival], accepted: &[Accep
                 case.id = case_id,
                 case.revision = revision,
                 trace.id = trace_id,
-                "a message cannot be read: it is a dead letter"
+                "cannot read message; stored as dead letter"
             );
         } else if !one.opens_triage() {
             tracing::info!(
@@ -418,7 +418,7 @@ fn log_batch(source: &str, messages: usize, batch: &[Arrival], accepted: &[Accep
                 why = one.admission.reason(),
                 case.id = case_id,
                 trace.id = trace_id,
-                "an alert opens no case"
+                "alert admitted without a new case"
             );
         }
     }

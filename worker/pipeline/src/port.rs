@@ -56,7 +56,7 @@ pub enum StoreError {
     NoVerdict(String),
     /// A case that is still being triaged cannot be run again.
     #[error(
-        "case {0} is {status}; it is triaged anyway. Cancel it first, or run it again once it is over",
+        "case {0} is {status} and still being triaged; cancel it first, or rerun it after it ends",
         status = .1.as_str()
     )]
     NotOver(String, CaseStatus),
@@ -67,7 +67,7 @@ pub enum StoreError {
     )]
     AlreadyOver(String, CaseStatus),
     /// No removable mute has this name.
-    #[error("there is no mute {0:?} that holds; `nightshift mutes list` shows those there are")]
+    #[error("no active mute {0:?}; see `nightshift mutes list`")]
     NoSuchMute(String),
     /// The stored data was written by a newer version or is damaged.
     #[error("case {0} cannot be read by this version")]

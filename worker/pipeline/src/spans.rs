@@ -398,7 +398,7 @@ mod tests {
     use crate::intake::unreadable_alert;
 
     #[test]
-    fn an_arrival_is_named_by_the_case_that_it_opens_or_by_its_message() {
+    fn arrival_span_is_named_by_its_case_or_its_message() {
         let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let trace = serde_json::json!({ "traceparent": parent });
         let mut alert = unreadable_alert("feed", b"a", "a sample", DateTime::UNIX_EPOCH);

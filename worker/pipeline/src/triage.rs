@@ -235,7 +235,7 @@ impl Triage {
             let now = Instant::now();
             let again =
                 !release.is_cancelled() || now < *end.get_or_insert(now + SHUTDOWN_RELEASE_TIMEOUT);
-            tracing::warn!(%error, again, "a case could not be given back");
+            tracing::warn!(%error, again, "cannot release case");
             if !again {
                 return;
             }
@@ -333,7 +333,7 @@ impl Triage {
             .enqueue_announcement(&lease.case_id, &destinations)
             .await
         {
-            tracing::warn!(%error, "nobody is told that a case is looked into");
+            tracing::warn!(%error, "cannot announce case at its destinations");
         }
     }
 

@@ -101,7 +101,7 @@ impl SourceConfig {
 fn check_name(name: &str) -> Result<(), String> {
     let fits = |one: char| one.is_ascii_alphanumeric() || one == '-' || one == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-        return Err("a name is a-z, A-Z, 0-9, _ and -, from 1 to 64 of them".to_owned());
+        return Err("name: use 1 to 64 characters of a-z, A-Z, 0-9, _ and -".to_owned());
     }
     Ok(())
 }

@@ -36,8 +36,10 @@ pub async fn probe_publishing(config: &SourceConfig, secrets: SecretResolver) ->
         SourceConfig::Rabbitmq(own) => rabbitmq::examine_publishing(own.clone(), secrets).await,
         SourceConfig::Sqs(_) => {
             let mut checkup = HealthReport::default();
-            checkup
-                .add_observation("whether canaries may be sent shows when one is: sqs:SendMessage");
+            checkup.add_observation(
+                "permission to publish canaries (sqs:SendMessage) is known only \
+                 after the first canary",
+            );
             checkup
         }
         // Publishing to a directory needs the same rights as taking from it.
@@ -76,16 +78,13 @@ pub(crate) fn check_retention(
     checkup: &mut HealthReport,
 ) {
     let (do_what, are_where) = match fate {
-        ExpiryOutcome::Dropped => ("are dropped", "are gone before anybody sees them"),
-        ExpiryOutcome::DeadLettered => (
-            "go to the dead-letter exchange",
-            "are where nobody triages them",
-        ),
+        ExpiryOutcome::Dropped => ("are dropped", "are lost before triage"),
+        ExpiryOutcome::DeadLettered => ("go to the dead-letter exchange", "are not triaged"),
     };
     let found = |during: &str| {
         (
             format!("messages {do_what} after {}", format_duration(secs)),
-            format!("alerts that come while nobody takes them, {during} say, {are_where}"),
+            format!("alerts that arrive while no worker runs, for example {during}, {are_where}"),
         )
     };
     if secs < CRITICAL_RETENTION_SECS {

@@ -20,7 +20,7 @@ impl SourceHealth {
     pub(crate) fn up(&self) {
         let was = self.replace(None);
         if was.is_some() {
-            tracing::info!(source.name = self.source, "the source is connected");
+            tracing::info!(source.name = self.source, "source connected");
         }
     }
 
@@ -31,7 +31,7 @@ impl SourceHealth {
             tracing::warn!(
                 source.name = self.source,
                 why,
-                "the source cannot be read; trying again"
+                "cannot read source; retrying"
             );
         }
     }
@@ -39,7 +39,7 @@ impl SourceHealth {
     /// Notes that the source was closed. This is not a failure, and there is no further attempt.
     pub(crate) fn closed(&self) {
         self.replace(Some("closed".to_owned()));
-        tracing::debug!(source.name = self.source, "the source is closed");
+        tracing::debug!(source.name = self.source, "source closed");
     }
 
     /// Returns whether the source can be read.

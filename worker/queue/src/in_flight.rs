@@ -160,7 +160,12 @@ pub(crate) trait InFlightQueue: Sync {
         .await;
         let failed = given_back.as_ref().map_or(0, Vec::len);
         if given_back.is_err() || failed > 0 {
-            tracing::debug!(source.name = source, failed, "messages were not given back");
+            tracing::debug!(
+                source.name = source,
+                failed,
+                "cannot nack messages at shutdown; the \
+             queue redelivers them"
+            );
         }
     }
 }
@@ -192,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_is_given_back_keeps_back_those_behind_it_in_its_group() {
+    async fn nacked_message_holds_back_those_behind_it_in_its_group() {
         use Disposition::{Ack, DeadLetter, Nack};
         let held = held(&[
             ("a1", Some("a")),

@@ -28,7 +28,9 @@ pub async fn publisher(
             Arc::new(made.map_err(|what| config.error(what))?)
         }
         SourceConfig::Spool(own) => Arc::new(spool::SpoolPublisher::new(own.clone())),
-        SourceConfig::Pubsub(_) => return Err(config.error("nothing can be put there".to_owned())),
+        SourceConfig::Pubsub(_) => {
+            return Err(config.error("publishing is not supported".to_owned()));
+        }
     })
 }
 
@@ -41,10 +43,9 @@ impl SourceConfig {
     pub fn check_publishable(&self) -> Result<(), String> {
         match self {
             Self::Rabbitmq(_) | Self::Sqs(_) | Self::Spool(_) => Ok(()),
-            Self::Pubsub(_) => Err(
-                "a subscription of Pub/Sub is read from; nothing can be put into it, only into its topic"
-                    .to_owned(),
-            ),
+            Self::Pubsub(_) => {
+                Err("cannot publish to a Pub/Sub subscription; publish to its topic".to_owned())
+            }
         }
     }
 }

@@ -172,7 +172,7 @@ impl PubsubSource {
                 .unwrap_or(Ok(Ok(PullBatch::default())))
                 .unwrap_or_else(|error| {
                     Err(PubsubError {
-                        what: format!("a pull broke off: {error}"),
+                        what: format!("pull failed: {error}"),
                         failure: FailureKind::Unavailable,
                         status: None,
                     })

@@ -148,7 +148,7 @@ impl RabbitmqSource {
             .await?;
         self.health.up();
         let session = receiving.session.as_mut();
-        let session = session.ok_or_else(|| SessionError::unavailable("there is no connection"))?;
+        let session = session.ok_or_else(|| SessionError::unavailable("not connected"))?;
         let messages = session.receive(most).await?;
         if let Some(live) = self.lock_live().as_mut() {
             live.unacked
@@ -187,7 +187,7 @@ fn stale_settle_errors(ids: impl IntoIterator<Item = String>) -> Vec<SettleError
     ids.into_iter()
         .map(|id| SettleError {
             id,
-            why: "the connection that it came over has ended".to_owned(),
+            why: "the connection of the message was closed".to_owned(),
         })
         .collect()
 }
@@ -238,7 +238,7 @@ impl Source for RabbitmqSource {
                     continue;
                 }
                 Ok(Err(error)) => error.to_string(),
-                Err(_) => "the broker takes nothing".to_owned(),
+                Err(_) => "the broker accepts no data".to_owned(),
             };
             unsettled.extend(operation.delivery_ids().map(|name| SettleError {
                 id: name.to_string(),
@@ -256,7 +256,7 @@ impl Source for RabbitmqSource {
             .as_ref()
             .is_some_and(|live| !live.channel.status().connected());
         if has_ended {
-            return Err("the connection has ended, and is made again at the next call".to_owned());
+            return Err("connection closed; reconnecting at the next call".to_owned());
         }
         Ok(())
     }

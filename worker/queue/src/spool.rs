@@ -89,7 +89,7 @@ async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| format!("a thread broke off: {error}"))
+    done.map_err(|error| format!("blocking task failed: {error}"))
 }
 
 #[async_trait]

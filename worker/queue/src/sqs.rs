@@ -123,7 +123,7 @@ impl SqsSource {
         let pointer = parse_pointer(std::str::from_utf8(bytes).ok()?)?;
         Some(match self.poller.payloads.get(&pointer).await {
             Payload::Bytes(bytes, _) => Ok(bytes),
-            Payload::NoMemory => Err("there is no memory for its payload".to_owned()),
+            Payload::NoMemory => Err("not enough memory for the payload".to_owned()),
             Payload::Unreadable(why) | Payload::Unavailable(why) => Err(why),
         })
     }

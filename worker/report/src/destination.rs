@@ -46,7 +46,7 @@ fn case_id(report: &Report) -> Result<&str, DeliveryError> {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if id.is_empty() || id.len() > 100 || !id.chars().all(harmless) {
         return Err(DeliveryError::Permanent {
-            what: format!("{id:?} is no case id that a report can be sent by"),
+            what: format!("{id:?} is not a valid case id"),
         });
     }
     Ok(id)

@@ -136,8 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn by_which_prompts_it_was_made_and_where_it_does_not_stand_is_told_where_there_is_something_to_tell()
-     {
+    fn prompts_and_failover_fields_are_present_only_where_known() {
         let written =
             |report: &Report| -> Value { serde_json::from_str(&render_json(report)).unwrap() };
         let older = written(&fixture::true_positive());

@@ -54,7 +54,7 @@ fn base(text: &str) -> Result<Url, String> {
         && url.fragment().is_none();
     match (is_web, is_plain) {
         (true, true) => Ok(url),
-        (false, _) => Err("is no address of a web page: write https://HOST".to_owned()),
+        (false, _) => Err("is not a web address: use https://HOST".to_owned()),
         (true, false) => {
             Err("holds a user, a query or a fragment: write https://HOST/PATH".to_owned())
         }

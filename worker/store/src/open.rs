@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_password_that_was_never_there_is_a_fault_of_the_configuration() {
+    async fn password_never_present_is_a_configuration_error() {
         let (is_of_configuration, words) =
             refused(Some(DatabasePassword::file("/no/such/pw"))).await;
         assert!(is_of_configuration);

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_must_be_there_once_and_the_last_one_counts_from_then_on() {
+    fn password_must_exist_once_and_its_last_value_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pw");
         let password = DatabasePassword::file(&path);

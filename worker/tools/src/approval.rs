@@ -169,7 +169,8 @@ impl Approval {
         for glob in &approval.expected_findings {
             if glob.chars().filter(|c| c.is_alphanumeric()).count() < 3 {
                 return Err(format!(
-                    "`expected_findings` has {glob:?}, which stands for nearly every finding: name the types"
+                    "`expected_findings` has {glob:?}, which matches nearly every finding: name \
+                     the types"
                 ));
             }
         }

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_has_the_type_that_the_alert_gave_it_else_that_of_its_form() {
+    fn value_has_the_type_of_the_alert_or_else_of_its_form() {
         use IndicatorKind::{Bucket, Domain, Email, Instance, Ip, Principal};
         let all = [Ip, Email, Domain, Principal, Instance, Bucket];
         assert_eq!(kind_of("payments-ledger", &all), Some(Bucket));

@@ -106,7 +106,7 @@ impl ContentSource {
 }
 
 pub(crate) fn read_error(path: &Path, error: &std::io::Error) -> String {
-    format!("{} cannot be read: {error}", path.display())
+    format!("cannot read {}: {error}", path.display())
 }
 
 fn read_file(path: &Path) -> Result<String, String> {
@@ -124,7 +124,7 @@ fn read_file(path: &Path) -> Result<String, String> {
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         format!(
-            "{} is no UTF-8 text (byte {}): save it as UTF-8",
+            "{} is not UTF-8 (byte {}): save it as UTF-8",
             path.display(),
             error.utf8_error().valid_up_to()
         )
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_looked_at_a_second_ago_is_not_at_hand_but_text_that_came_along_is() {
+    fn file_checked_a_second_ago_is_stale_but_embedded_text_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
         fs::write(&path, "one").unwrap();

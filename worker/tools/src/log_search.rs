@@ -182,7 +182,7 @@ impl LogSearchConfig {
         if self.format != LogFormat::JsonLines && !self.fields.is_empty() {
             return Err(bad(
                 "fields",
-                "only format = \"json_lines\" takes it".to_owned(),
+                "allowed only with format = \"json_lines\"".to_owned(),
             ));
         }
         for (field, pointer) in &self.fields {

@@ -155,7 +155,7 @@ pub(crate) fn parse_networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
     };
     if looks_so(text) {
         return Err(format!(
-            "{text} is no network: write one such as 203.0.113.0/24"
+            "{text} is not a network: write it as 203.0.113.0/24"
         ));
     }
     let found = match parse_network(text) {
@@ -170,7 +170,7 @@ pub(crate) fn parse_networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
     };
     if found.is_empty() || found.len() > MAX_NETWORKS {
         return Err(format!(
-            "{text} is no range of addresses: name the networks"
+            "{text} is not a range of addresses: list the networks"
         ));
     }
     for net in &found {
@@ -224,7 +224,7 @@ fn compile_wildcard(text: &str) -> Result<Option<GlobMatcher>, String> {
     }
     if text.chars().filter(|c| c.is_alphanumeric()).count() < 3 {
         return Err(format!(
-            "{text} stands for nearly everything: name what is meant"
+            "{text} matches nearly everything: write a more specific pattern"
         ));
     }
     compile_glob(text).map(Some)
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn only_domains_have_dots_that_do_not_count_and_only_ascii_has_case() {
+    fn only_domains_ignore_dots_and_only_ascii_ignores_case() {
         use IndicatorKind::{Bucket, Domain, Email, Principal};
         assert!(hits("scan.example.com", Domain, "scan.example.com."));
         assert!(hits("CI-Inventory", Principal, "ci-inventory"));

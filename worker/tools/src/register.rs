@@ -119,10 +119,9 @@ impl<R: RegisterRecord> Register<R> {
     pub(crate) fn get(&self) -> Result<Arc<Table<R>>, String> {
         let table = self.cached.get()?;
         match table.problems.first() {
-            Some(first) if table.records.is_empty() && table.left_out > 0 => Err(format!(
-                "{}: no row of it can be used: {first}",
-                self.name()
-            )),
+            Some(first) if table.records.is_empty() && table.left_out > 0 => {
+                Err(format!("{} has no usable row: {first}", self.name()))
+            }
             _ => Ok(table),
         }
     }

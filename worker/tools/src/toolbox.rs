@@ -115,19 +115,19 @@ fn report_problems(report: &RegisterReport, checkup: &mut HealthReport) {
         problems,
         ..
     } = report;
-    let mend = "mend the file, and see all of it with `nightshift tools check`";
+    let mend = "correct the file; `nightshift tools check` lists all problems";
     match problems.as_slice() {
         [] if *records == 0 => checkup.add_warning(
             "tool.empty",
-            format!("{name}: {path} has no record"),
-            "every look-up in it finds nothing, which reads like an answer",
-            "fill it, or take the tool out",
+            format!("{name}: {path} has no recordss"),
+            "every look-up finds nothing, which looks like an answer",
+            "add records, or remove the tool",
         ),
         [] => {}
         [first, ..] if *records == 0 => checkup.add_error(
             "tool.register",
             format!("{name}: {path}: {first}"),
-            "every look-up in it fails: nothing of it can clear or confirm an alert",
+            "every look-up fails, so its records can neither clear nor confirm an alert",
             mend,
         ),
         [first, more @ ..] => {
@@ -138,7 +138,7 @@ fn report_problems(report: &RegisterReport, checkup: &mut HealthReport) {
             checkup.add_warning(
                 "tool.rows",
                 format!("{name}: {path}: {first}{more}"),
-                "what is wrong is left out: an asset or a change may not be found",
+                "invalid rows are left out: an asset or a change may not be found",
                 mend,
             );
         }

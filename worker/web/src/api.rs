@@ -113,7 +113,7 @@ impl From<CaseView> for CaseJson {
 fn store_error_response(error: &StoreError) -> Response {
     tracing::error!(
         error = error as &dyn std::error::Error,
-        "the store did not answer a request"
+        "store did not answer an API request"
     );
     error_response(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -134,7 +134,7 @@ fn json_response(status: StatusCode, body: &impl Serialize) -> Response {
         Err(error) => {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
-                "an answer cannot be written"
+                "cannot serialise an API response"
             );
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }

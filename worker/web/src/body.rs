@@ -25,15 +25,15 @@ pub(crate) type BufferedBody = (Vec<u8>, OwnedSemaphorePermit);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
     /// The body is compressed.
-    #[error("content-encoding is not taken; send the body as it is")]
+    #[error("content-encoding is not supported; send the body uncompressed")]
     Compressed,
     #[error("the body is too large; send fewer alerts at once")]
     TooLarge,
     /// The connection broke off.
-    #[error("the body did not come whole")]
+    #[error("the body is incomplete")]
     Incomplete,
     /// All memory for bodies is in use.
-    #[error("too much is coming in at once; send it again later")]
+    #[error("too many requests are in progress; send it again later")]
     MemoryFull,
 }
 

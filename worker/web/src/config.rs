@@ -79,13 +79,13 @@ pub struct TrustedProxy {
 pub enum WebError {
     /// An invalid address or port.
     #[error(
-        "[web] {key} = {text:?} is no address and port; write them as in \"127.0.0.1:8080\" or \"[::1]:8080\""
+        "[web] {key} = {text:?} is not an address and port; write it as \"127.0.0.1:8080\" or \
+         \"[::1]:8080\""
     )]
     NoAddress { key: &'static str, text: String },
     /// Two keys have the same address.
     #[error(
-        "[web] {one} and {other} are both {address}, and only one of them can be had; give {other} another port, or leave \
-         it out"
+        "[web] {one} and {other} are both {address}; give {other} another port, or leave it out"
     )]
     SameAddress {
         one: &'static str,
@@ -94,8 +94,8 @@ pub enum WebError {
     },
     /// Anybody who reaches the address could read everything.
     #[error(
-        "[web] listen = {0}: whoever reaches this address could read every case. Listen on 127.0.0.1, or set \
-         [web] tokens or trusted_proxies"
+        "[web] listen = {0}: anybody who reaches this address could read every case; listen on \
+         127.0.0.1, or set [web] tokens or trusted_proxies"
     )]
     OpenToAll(SocketAddr),
     /// An invalid public URL, shown without its user.
@@ -108,15 +108,15 @@ pub enum WebError {
     NoHost(String),
     /// A token is written into the configuration itself.
     #[error(
-        "[web] tokens: the {place}. one is written out; put it into the environment or a file, and write \
-         \"env:NAME\" or \"file:PATH\""
+        "[web] tokens: token {place} is written in plain text; put it into the environment or a \
+         file, and write \"env:NAME\" or \"file:PATH\""
     )]
     TokenInFile {
         /// Position of the token, from 1.
         place: usize,
     },
     /// A token cannot be read.
-    #[error("[web] tokens: the {place}. one cannot be read: {why}")]
+    #[error("[web] tokens: cannot read token {place}: {why}")]
     NoToken {
         /// Position of the token, from 1.
         place: usize,
@@ -124,7 +124,8 @@ pub enum WebError {
     },
     /// A token is too short.
     #[error(
-        "[web] tokens: the {place}. one is shorter than {MIN_TOKEN_CHARS} characters; make one with `openssl rand -hex 32`"
+        "[web] tokens: token {place} is shorter than {MIN_TOKEN_CHARS} characters; make one with \
+         `openssl rand -hex 32`"
     )]
     ShortToken {
         /// Position of the token, from 1.
@@ -147,7 +148,7 @@ pub enum WebError {
         cause: std::io::Error,
     },
     /// A template is invalid.
-    #[error("a template of the pages is broken")]
+    #[error("a page template is invalid")]
     Template(#[source] minijinja::Error),
 }
 
@@ -325,7 +326,8 @@ fn proxy(config: &TrustedProxy) -> Result<ProxyRule, WebError> {
         })?;
         if network.prefix_len() == 0 {
             return Err(WebError::NoProxy(format!(
-                "{text} is every address there is, and anybody could say who they are; name the proxy's own"
+                "{text} covers all addresses, so anybody could claim any name; list the proxy's \
+                 own addresses"
             )));
         }
         networks.push(network);

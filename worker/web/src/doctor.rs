@@ -36,8 +36,8 @@ pub fn probe(
                     "web.access"
                 },
                 error.to_string(),
-                "the worker does not start its pages",
-                "mend it in [web]; docs/web.md says who may read what",
+                "the pages are not served",
+                "correct [web]; see docs/web.md for access control",
             );
             return checkup;
         }
@@ -68,7 +68,10 @@ fn free(key: &str, address: SocketAddr, checkup: &mut HealthReport) {
         return checkup.add_observation(format!("{key} {address}, served already"));
     }
     let mend = match error.kind() {
-        ErrorKind::AddrInUse => "end what listens there (ss -ltnp), or take another port",
+        ErrorKind::AddrInUse => {
+            "stop the process that listens there (ss -ltnp), or use another \
+         port"
+        }
         ErrorKind::PermissionDenied => "take a port from 1024 on, or let a proxy have the low one",
         _ => "take an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them",
     };
@@ -112,10 +115,10 @@ fn check_exposure(config: &WebConfig, options: &ServerOptions, checkup: &mut Hea
         checkup.add_warning(
             "web.plain_http",
             format!(
-                "{} is served without TLS, and tokens go there",
+                "{} is served without TLS, and tokens are sent to it",
                 options.listen
             ),
-            "whoever is on the way can read a token, and with it every case",
+            "anybody on the network path can read a token, and with it every case",
             "put a proxy with TLS in front, and say so with public_url = \"https://…\"",
         );
     }
@@ -123,7 +126,7 @@ fn check_exposure(config: &WebConfig, options: &ServerOptions, checkup: &mut Hea
         checkup.add_warning(
             "web.plain_http",
             format!("public_url = {:?} is not encrypted", config.public_url),
-            "every link in a report leads people there: what they read, and who they are, can be read on the way",
+            "links in reports lead there, so cases and credentials can be read on the network path",
             "serve it by a proxy with TLS, and write https://",
         );
     }
@@ -142,8 +145,8 @@ fn check_exposure(config: &WebConfig, options: &ServerOptions, checkup: &mut Hea
         if network.prefix_len() < narrowest {
             checkup.add_warning(
                 "web.proxy_networks",
-                format!("every machine of {text} counts as the proxy that says who is there"),
-                "any of them can say that it is anybody, and read every case",
+                format!("every machine in {text} counts as the authenticating proxy"),
+                "each of them can claim any name and read every case",
                 "name the proxy's own addresses in trusted_proxies",
             );
         }
@@ -167,8 +170,10 @@ fn check_reachability(
     if is_near && !has_name && !options.access.has_proxy_here() {
         checkup.add_warning(
             "web.intake_on_loopback",
-            format!("no other machine can post to {posted}: {at} ([web] {key}) is reached from this one alone"),
-            "whoever posts from elsewhere, as Amazon SNS and Google Pub/Sub do, finds nobody, and keeps its alerts or drops them",
+            format!("no other machine can post to {posted}: {at} ([web] {key}) is a loopback \
+             address"),
+            "remote senders such as Amazon SNS and Google Pub/Sub cannot connect, and keep or \
+             drop their alerts",
             "let a proxy with TLS lead to it, and set public_url to its address; for one on another machine set \
              intake_listen = \"0.0.0.0:8081\", too; leave it if only programs here post",
         );
@@ -176,8 +181,10 @@ fn check_reachability(
     if !is_near && !has_name {
         checkup.add_warning(
             "web.intake_has_no_name",
-            format!("whoever posts to {posted} by a name is refused: neither [web] public_url nor hosts names this machine"),
-            "the answer is 403 to every name but localhost; who posts gives up after a while, and drops its alerts",
+            format!("posts to {posted} by host name are refused: neither [web] public_url nor \
+             hosts has a name of this machine"),
+            "every host name except localhost gets 403; senders give up after a while and drop \
+             their alerts",
             "add the names that stand in the addresses that are posted to: hosts = [\"nightshift.example.com\"]; \
              leave it if a proxy puts an IP address in their place, or all post to one",
         );
@@ -229,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_somebody_has_is_told_and_one_that_a_worker_has_is_fine() {
+    fn port_in_use_is_reported_unless_a_worker_has_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let config = WebConfig {
@@ -329,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_posted_to_from_elsewhere_is_told_but_behind_a_proxy() {
+    fn unreachable_intake_is_reported_unless_behind_a_proxy() {
         let posted = ["soar".to_owned()];
         let told = |config: &WebConfig| found_where(config, &posted);
         let proxy = |network: &str| WebConfig {

@@ -187,10 +187,10 @@ pub(crate) async fn metrics(State(site): State<Arc<AppState>>) -> Response {
         )
             .into_response(),
         Err(why) => {
-            tracing::error!(why, "the metrics cannot be told");
+            tracing::error!(why, "cannot render the metrics");
             (
                 StatusCode::INTERNAL_SERVER_ERROR,
-                "the metrics cannot be told; the log says why\n",
+                "cannot render the metrics; the log says why\n",
             )
                 .into_response()
         }

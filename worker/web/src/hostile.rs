@@ -173,7 +173,7 @@ fn a04_no_page_has_an_element_attribute_or_link_from_data() {
 }
 
 #[test]
-fn a04_a_case_without_a_report_has_nothing_from_its_alert_but_text() {
+fn a04_case_without_a_report_shows_its_alert_as_text_only() {
     let page = |text: &str| {
         let mut view = poisoned(&report(), &[text.to_owned()]);
         view.report = None;

@@ -17,9 +17,7 @@ pub(crate) enum HostRejection {
     #[error("the request does not say which host it is for")]
     NoHost,
     /// `Host` is not an allowed host.
-    #[error(
-        "the request is for a host that is not served here; [web] public_url and hosts name those that are"
-    )]
+    #[error("this host is not served here; [web] public_url and hosts list the allowed ones")]
     OtherHost,
     /// A page of another site sent the request.
     #[error("the request comes from a page of another site")]
@@ -145,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn names_must_be_configured_and_addresses_be_those_that_are_listened_on() {
+    fn host_names_must_be_configured_and_addresses_be_listened_on() {
         let hosts = ours("10.0.0.7");
         for ours in [
             "localhost:8080",

@@ -126,7 +126,7 @@ impl HttpIntake {
             Err(refused) => refused,
         };
         if self.log_throttle.is_due() {
-            tracing::warn!(path, why = %refused, "alerts that were handed in are not taken");
+            tracing::warn!(path, why = %refused, "posted alerts refused");
         }
         refused.into_response()
     }

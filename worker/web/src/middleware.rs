@@ -58,7 +58,7 @@ pub(crate) async fn check_host(
     };
     if request.method() == Method::POST && addressee.log_throttle.is_due() {
         let host = request.headers().get(HOST);
-        tracing::warn!(host = ?host.map(shortened), %why, "what was posted is not taken");
+        tracing::warn!(host = ?host.map(shortened), %why, "post refused");
     }
     (StatusCode::FORBIDDEN, format!("{why}\n")).into_response()
 }
@@ -98,7 +98,7 @@ pub(crate) async fn add_headers(mut response: Response) -> Response {
 
 /// Returns the response for a panic, without its message, which may contain data.
 pub(crate) fn panic_response(_: Box<dyn Any + Send>) -> Response {
-    tracing::error!("a request ended in a panic");
+    tracing::error!("request handler panicked");
     let told = "this request could not be answered; the log says more\n";
     (StatusCode::INTERNAL_SERVER_ERROR, told).into_response()
 }

@@ -130,7 +130,11 @@ impl AppState {
             Ok(Ok(places)) => Some(places),
             Ok(Err(error)) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "where alerts are is not counted for a page");
+                tracing::warn!(
+                    error,
+                    "cannot count alerts for a page; showing it without the \
+                 counts"
+                );
                 None
             }
             Err(_) => None,

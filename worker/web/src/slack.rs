@@ -279,7 +279,7 @@ fn log_slack_error(
         destination.name = desk.name,
         doing,
         why,
-        "Slack did not do it"
+        "call to Slack failed"
     );
 }
 

@@ -8,7 +8,7 @@ fn read(text: &[u8]) -> DecodedDocument {
 }
 
 #[test]
-fn a25_lone_surrogates_nul_bom_and_invalid_utf8_are_replaced_and_flagged() {
+fn a25_bad_surrogates_nul_bom_and_utf8_are_replaced_and_flagged() {
     let decoded = read(
         b"\xef\xbb\xbf{\"a\": \"x\\ud800y\", \"b\": \"n\\u0000ul\", \"c\": \"\\ud83d\\ude00\"}",
     );

@@ -109,7 +109,7 @@ fn the_first_well_formed_context_of_a_message_counts() {
 }
 
 #[test]
-fn every_worker_finds_the_same_trace_of_a_case_and_each_revision_is_a_triage_of_its_own() {
+fn workers_derive_same_case_trace_and_one_per_revision() {
     let one = CaseTrace::new("k3f9-x2mq-7d1w", 1, None);
     assert_eq!(one, CaseTrace::new("k3f9-x2mq-7d1w", 1, None));
     assert_ne!(
@@ -132,7 +132,7 @@ fn every_worker_finds_the_same_trace_of_a_case_and_each_revision_is_a_triage_of_
 }
 
 #[test]
-fn every_worker_finds_the_same_span_of_a_step_and_each_step_of_each_triage_has_its_own() {
+fn workers_derive_same_step_span_and_one_per_step_and_triage() {
     let case = |id, revision| CaseTrace::new(id, revision, None);
     let one = case("k3f9-x2mq-7d1w", 1);
     assert_eq!(

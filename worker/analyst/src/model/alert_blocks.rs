@@ -98,7 +98,7 @@ mod tests {
     use crate::model::tests::case_fixture::{KEY, sample};
 
     #[test]
-    fn each_case_gets_its_own_blocks_and_only_those_of_open_ones_stay() {
+    fn case_gets_its_own_blocks_and_only_open_cases_keep_them() {
         let kept = AlertBlockCache::default();
         let fence = Fence::new(KEY);
         let named = |number: usize| {

@@ -85,7 +85,7 @@ impl ModelQuestion<'_> {
                 // Reports show errors of the engine, so they must not hold a model's unsupported words.
                 if repair::is_refusal(&second.text()) {
                     return AskError::Refused {
-                        what: format!("{} said so in its own words", second.model),
+                        what: format!("{} refused in free text", second.model),
                     };
                 }
                 AskError::Malformed {
@@ -151,7 +151,7 @@ impl ModelQuestion<'_> {
         let leave = self.budget.reserve_request(self.max_cost(request)).await;
         request.deadline += begun.elapsed();
         leave.map_err(|cap| AskError::Unavailable {
-            what: format!("the case has spent its cap of {}", cap.as_str()),
+            what: format!("the case has reached its limit of {}", cap.as_str()),
         })
     }
 
@@ -187,7 +187,7 @@ impl ModelQuestion<'_> {
             }
             Err(_) => {
                 let name = self.model.traits().name.clone();
-                let what = "the time for the question is over";
+                let what = "the question timed out";
                 let error = ChatError::new(name, ChatFailure::Timeout, what);
                 (Err(error), self.max_cost(request))
             }

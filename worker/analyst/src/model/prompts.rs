@@ -151,10 +151,10 @@ pub enum PromptError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{} is larger than 256 KiB and can be no prompt", path.display())]
+    #[error("prompt file {} is larger than 256 KiB", path.display())]
     TooLarge { path: PathBuf },
     /// A Markdown file's name is not that of a prompt, so the file would change nothing.
-    #[error("{} is no prompt: the names are {known}; is {nearest} meant?", path.display())]
+    #[error("{} is not a prompt file; the names are {known}; did you mean {nearest}?", path.display())]
     Unknown {
         path: PathBuf,
         /// Names of all prompts.

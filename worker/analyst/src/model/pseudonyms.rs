@@ -70,7 +70,7 @@ impl Pseudonymizer {
             shapes: ShapeMatcher::new(&settings.ranges)?,
             operator_names: NameIndex::new(&own),
             all_names: NameIndex::new(&all),
-            pseudonym_pattern: tokens.ok_or("what finds tokens cannot be made")?,
+            pseudonym_pattern: tokens.ok_or("cannot compile the token pattern")?,
             values_by_pseudonym: Mutex::default(),
         })
     }

@@ -85,7 +85,7 @@ impl<'a> RequestBuilder<'a> {
             .as_ref()
             .map(|names| Pseudonymizer::new(names, about))
             .transpose()
-            .map_err(|why| unavailable(format!("names cannot be hidden: {why}")))?;
+            .map_err(|why| unavailable(format!("cannot hide names: {why}")))?;
         Ok(Self {
             cached: analyst.cached_prompt(about.tools).map_err(unavailable)?,
             fence: Fence::new(&about.question.delimiter),

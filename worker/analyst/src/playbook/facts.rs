@@ -292,7 +292,7 @@ fn with_facts<T>(state: &State<'_, '_>, read: impl FnOnce(&CaseFacts) -> T) -> R
         Some(facts) => Ok(read(facts)),
         None => Err(Error::new(
             ErrorKind::InvalidOperation,
-            "there are no facts here",
+            "function needs the facts of a case",
         )),
     }
 }

@@ -130,7 +130,7 @@ pub enum PlaybookLoadError {
         source: std::io::Error,
     },
     /// A file is larger than the limit.
-    #[error("{} is larger than 1 MiB and can be no playbook", path.display())]
+    #[error("playbook file {} is larger than 1 MiB", path.display())]
     TooLarge { path: PathBuf },
     /// Some playbooks are wrong. Each problem names file, line and column.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
@@ -180,7 +180,10 @@ impl PlaybookSet {
                     line: 1,
                     column: 1,
                     severity: Level::Error,
-                    message: format!("{other} has the same name, \"{}\"", playbook.name),
+                    message: format!(
+                        "playbook name \"{}\" is already used by {other}",
+                        playbook.name
+                    ),
                 });
                 continue;
             }

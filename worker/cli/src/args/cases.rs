@@ -49,7 +49,7 @@ pub(crate) enum CasesCommand {
         Messages and tickets about it show that; a page about it is resolved."
     )]
     Close(CaseActionArgs),
-    /// Triage a case again: one that failed, was called off, or whose verdict is doubted
+    /// Triage a case again, for example one that failed, was cancelled, or has a doubtful verdict
     #[command(
         after_help = "Example:\n  nightshift cases retry k3f9      a worker triages it as a new revision"
     )]
@@ -92,7 +92,7 @@ pub(crate) struct CasesListArgs {
     /// Only this verdict
     #[arg(long, value_parser = verdict, value_name = "VERDICT")]
     pub(crate) verdict: Option<Verdict>,
-    /// Only those that stand so with people: open, acknowledged or closed
+    /// Only cases with this workflow status: open, acknowledged or closed
     #[arg(long, value_parser = desk, value_name = "STATUS")]
     pub(crate) desk: Option<WorkflowStatus>,
     /// Only those whose verdict a person disputes
@@ -193,7 +193,7 @@ pub(crate) struct CasesCancelArgs {
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
 pub(crate) struct CasesPurgeArgs {
-    /// What came before this day, unless its case goes on; with --account only where both hold
+    /// Alerts from before this day whose case has ended; with --account only those that match both
     #[arg(long, group = "what", value_name = "YYYY-MM-DD")]
     pub(crate) before: Option<chrono::NaiveDate>,
     /// What is about this account or project

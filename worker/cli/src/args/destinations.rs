@@ -24,7 +24,7 @@ pub(crate) enum DestinationsCommand {
         /// The case's id, or a beginning of it
         case: String,
     },
-    /// Give up the reports that are owed to a destination which the configuration has no more
+    /// Give up pending reports to a destination that is no longer configured
     #[command(after_help = "Example:\n  nightshift destinations drop old-soc\n\n\
         For one that was removed or renamed: nobody delivers what it is owed, and NightshiftOutboxStuck\n\
         pages until that is given up. What the `otherwise` of a route takes over goes there; the cases stay\n\

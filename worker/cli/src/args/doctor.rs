@@ -25,7 +25,7 @@ pub(crate) enum DoctorArea {
     Configuration,
     /// Whether this system knows authorities to check certificates with
     Tls,
-    /// Our clock beside those of the database and of whom we talk to
+    /// The host's clock compared with the database and other servers
     Clock,
     /// The database
     Store,

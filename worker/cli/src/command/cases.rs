@@ -268,7 +268,7 @@ fn trace(app: &App, view: &CaseView) -> String {
     ));
     if let Some(why) = &view.unreadable {
         lines.push(format!(
-            "this version cannot read the journal any further, and does not go on with the case: {}",
+            "this version cannot read the rest of the journal and does not continue the case: {}",
             sanitize_line(why, 300)
         ));
     }
@@ -289,7 +289,7 @@ fn render_delivery(app: &App, delivery: &DeliveryRow) -> String {
 fn how_far(delivery: &DeliveryRow) -> String {
     match &delivery.error {
         _ if delivery.is_unwanted() => {
-            "nothing was sent: it wants nothing of the case so far".to_owned()
+            "nothing was sent: the destination does not want this report yet".to_owned()
         }
         _ if delivery.sent >= delivery.wanted => "shown".to_owned(),
         Some(error) => format!(
@@ -298,7 +298,7 @@ fn how_far(delivery: &DeliveryRow) -> String {
             sanitize_line(error, 200)
         ),
         None if delivery.sent > 0 && delivery.is_shown() => {
-            "shown; what is new since is not yet".to_owned()
+            "shown; later changes are pending".to_owned()
         }
         None => "not shown yet".to_owned(),
     }
@@ -329,12 +329,12 @@ mod tests {
             remote_id: None,
             shown: None,
         };
-        let unwanted = "nothing was sent: it wants nothing of the case so far";
+        let unwanted = "nothing was sent: the destination does not want this report yet";
         assert_eq!(how_far(&row), unwanted);
         row.wanted = 2;
         assert_eq!(how_far(&row), "not shown yet");
         row.shown = Some(DeliveredReport::from_report(&report));
-        assert_eq!(how_far(&row), "shown; what is new since is not yet");
+        assert_eq!(how_far(&row), "shown; later changes are pending");
         row.sent = 2;
         assert_eq!(how_far(&row), "shown");
     }

@@ -45,12 +45,12 @@ fn check(loaded: &LoadedConfig) -> Result<(), Exit> {
     }
     if wrong > 0 {
         return Err(Exit::Config(anyhow::anyhow!(
-            "{} in registers; what is right in them is used",
+            "{} in registers; valid rows are used",
             pluralise(wrong, "problem", "problems")
         )));
     }
     print(&format!(
-        "the configuration is right: {}, {}",
+        "the configuration is valid: {}, {}",
         pluralise(playbooks.iter().count(), "playbook", "playbooks"),
         pluralise(
             reports.len(),

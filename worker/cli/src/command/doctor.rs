@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_clock_that_is_asked_for_alone_is_held_against_those_of_others() {
+    async fn single_clock_check_compares_with_the_other_clocks() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let mut tasks = JoinSet::new();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_nobody_ends_to_write_hold_up_what_needs_them_and_nothing_else() {
+    fn unfinished_files_block_only_checks_that_need_them() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         assert!(

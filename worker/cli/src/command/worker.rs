@@ -82,7 +82,7 @@ pub(super) async fn run(
         .await
         .is_err()
     {
-        log_warning("not everything could be given back in time; leases end by themselves");
+        log_warning("some cases were not given back in time; their leases will expire");
     }
     result
 }
@@ -114,7 +114,7 @@ impl WorkerProcess<'_> {
         why: ReloadTrigger,
     ) -> Result<Option<Generation>, Exit> {
         if !self.changes.is_quiet(why) {
-            tracing::info!(why = why.as_str(), "the configuration is read again");
+            tracing::info!(why = why.as_str(), "reloading configuration");
         }
         let stop = self.stop.clone();
         let read = tokio::select! {
@@ -145,7 +145,7 @@ impl WorkerProcess<'_> {
         let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
         let new = new.await;
         if !self.stop.is_cancelled() {
-            tracing::info!("new cases follow the configuration as it is now");
+            tracing::info!("new cases use the reloaded configuration");
         }
         Ok(Some(new))
     }
@@ -157,13 +157,13 @@ impl WorkerProcess<'_> {
         if matches!(exit, Exit::Failed(_)) {
             tracing::error!(
                 error,
-                "the configuration cannot be taken up now: the earlier one stays, and it is tried again"
+                "cannot apply the configuration now; keeping the previous one and retrying"
             );
             self.changes.try_again(why);
         } else if self.changes.note_invalid(why, &error) {
             tracing::error!(
                 error,
-                "the configuration is wrong and changes nothing: the earlier one stays; mend it, and it is read again"
+                "invalid configuration; keeping the previous one until the file is corrected"
             );
         }
     }

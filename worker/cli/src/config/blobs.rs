@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_an_address_blobs_are_beside_a_file_or_within_a_server() {
+    fn default_blobs_are_beside_the_file_or_in_the_server() {
         let blobs = BlobsConfig::default();
         let beside = blobs.blob_options("sqlite:data/nightshift.db").unwrap();
         assert_eq!(beside.url, "file:data/blobs");

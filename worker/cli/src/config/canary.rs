@@ -25,7 +25,7 @@ pub(crate) struct CanaryConfig {
     /// The `[[destination]]` that shows them for a moment. Empty: the first that can take them away again.
     destination: String,
     /// What they are signed with: `env:NAME` or `file:PATH`, at least 20 characters. Several with spaces between are
-    /// believed, and the first signs. A key alone believes those that others send.
+    /// accepted, and the first signs. With a key alone, canaries of other workers are accepted.
     pub(crate) key: Option<KeyRef>,
 }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_can_is_taken_and_nothing_is_asked_of_who_sends_none() {
+    fn first_capable_source_and_destination_carry_canaries() {
         let config = config("every_minutes = 15\nkey = \"env:K\"", WHOLE);
         config.canary.check(&config).unwrap();
         assert_eq!(config.canary.source(&config).unwrap().name(), "drop");
@@ -189,7 +189,7 @@ mod tests {
         [canary] every_minutes = 1441: use 1 to 1440, or 0 for none
         [canary] has nowhere to put a canary: no [[source]] is a queue of RabbitMQ or SQS, a spool directory, or posted to with tokens or signing_secrets
         [canary] source = "x": there is no [[source]] of that name
-        [canary] source = "pulled": a subscription of Pub/Sub is read from; nothing can be put into it, only into its topic
+        [canary] source = "pulled": cannot publish to a Pub/Sub subscription; publish to its topic
         [canary] destination = "x": there is no [[destination]] of that name
         [canary] destination = "pager": a canary must wake nobody; name another destination
         [canary] destination = "hook": an incoming webhook of Slack cannot take away what it posted; use a bot (`channel` and `token`)

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn f33_rules_authorities_and_tokens_are_looked_at_wherever_they_stand() {
+    fn f33_rules_authorities_and_tokens_are_watched_everywhere() {
         let text = format!(
             "{DEFAULTS}\n[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\nca_file = \"model.pem\"\n\
              [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"amqps://h\"\nqueue = \"q\"\nca_file = \"/etc/mq.pem\"\n\
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn f33_authorities_that_the_address_of_the_store_names_are_looked_at() {
+    fn f33_authorities_in_the_store_url_are_watched() {
         let mut table: Table = DEFAULTS.parse().unwrap();
         let store = table["store"].as_table_mut().unwrap();
         let url = "postgres://h/d?sslmode=verify-full&sslrootcert=db.pem";

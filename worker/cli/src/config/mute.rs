@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let fault = |text: &str| rule(text).unwrap_err();
-        insta::assert_snapshot!(fault("name = \"x\"\nwhen = {}\nuntil = 2026-12-31\nwhy = \"y\""), @r#"[[mute]] "x": it would mute everything: say a feed, type, account, region or class"#);
+        insta::assert_snapshot!(fault("name = \"x\"\nwhen = {}\nuntil = 2026-12-31\nwhy = \"y\""), @r#"[[mute]] "x": the mute would match everything: add a feed, type, account, region or class"#);
         insta::assert_snapshot!(fault("name = \"m1\"\nwhen = { feed = \"scc\" }\nuntil = 2026-12-31\nwhy = \"y\""), @r#"[[mute]] "m1": names like m1 are for mutes that are added"#);
         insta::assert_snapshot!(fault("when = { feed = \"scc\" }\nuntil = 2026-12-31T00:00:00\nwhy = \"y\""), @r#"[[mute]] "config-1": until = 2026-12-31T00:00:00: write a date, or a time with its offset, as 2026-12-31T00:00:00Z"#);
         insta::assert_snapshot!(fault("when = { feed = \"scc\" }\nseverity = \"critical\"\nuntil = 2026-12-31\nwhy = \"y\""), @r#"[[mute]] "config-1": critical alerts are never muted: use high or below"#);

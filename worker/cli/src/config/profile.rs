@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct ProfileConfig {
     /// Its name; routes use it.
     pub(crate) name: String,
-    /// Who thinks. Without it `model` where a [[model]] is configured, else `playbook`.
+    /// The analyst. The default is `model` if a [[model]] is configured, else `playbook`.
     #[serde(default)]
     pub(crate) analyst: Option<AnalystChoice>,
     /// The models of each question by name, in the order in which they are tried. Needed where there are several; the
@@ -24,7 +24,7 @@ pub(crate) struct ProfileConfig {
     /// Folder with prompts that take the place of the compiled-in ones of the same file name. See docs/prompts.md.
     #[serde(default)]
     pub(crate) prompts: PathBuf,
-    /// What a model must know beside the policies: house rules, whom to spare, what to look at first.
+    /// Further instructions for the model: house rules, exceptions, what to look at first.
     #[serde(default)]
     pub(crate) instructions: String,
     /// The organisation as a model must know it: what runs where, what is normal.
@@ -70,13 +70,13 @@ pub(crate) struct QuestionModels {
     pub(crate) plan: Vec<String>,
     /// The next calls of a step, or its result.
     pub(crate) turn: Vec<String>,
-    /// What came of the last action, and what next. Without it as `turn`.
+    /// Models that judge the last action and choose the next. The default is `turn`.
     #[serde(default)]
     pub(crate) decide: Vec<String>,
     /// Does the plan still fit. Without it as `plan`.
     #[serde(default)]
     pub(crate) reflect: Vec<String>,
-    /// What was it. Without it as `plan`.
+    /// Models that conclude the case. The default is `plan`.
     #[serde(default)]
     pub(crate) conclude: Vec<String>,
 }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_described_and_the_defaults_are_those_of_the_file() {
+    fn every_value_is_described_and_defaults_match_the_file() {
         let schema = made();
         assert_eq!(schema["title"], "Configuration of Nightshift");
         let mut bare = Vec::new();

@@ -21,7 +21,7 @@ pub(crate) enum AnySourceConfig {
     Pubsub(PubsubConfig),
     /// A directory that files are put into.
     Spool(SpoolConfig),
-    /// What is posted to us.
+    /// Alerts that senders post to the worker.
     Http(Box<HttpConfig>),
 }
 

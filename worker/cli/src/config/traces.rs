@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_would_not_be_understood_is_refused_and_not_shown() {
+    fn unusable_traces_address_is_refused_and_not_shown() {
         insta::assert_snapshot!(refused("endpoint = \"https://otel.example.com\""), @"[traces] endpoint: has no path: it is called as it stands, so write …/v1/traces");
         insta::assert_snapshot!(refused("endpoint = \"https://me:s3cret@otel.example.com/v1/traces\""), @"[traces] endpoint: holds a user or password: write it into `headers`");
         insta::assert_snapshot!(refused("endpoint = \"otel.example.com:4318\""), @"[traces] endpoint: write https://HOST:4318/v1/traces");

@@ -55,7 +55,7 @@ fn case() -> tracing::Span {
 }
 
 #[test]
-fn each_line_within_a_case_names_the_case_and_its_trace_whoever_writes_it() {
+fn lines_within_a_case_carry_case_and_trace_id() {
     let said = json(|| {
         case().in_scope(|| {
             tracing::info!(model.name = "main", "asked");
@@ -115,7 +115,7 @@ fn a21_no_secret_that_an_error_quotes_stands_in_a_line() {
 }
 
 #[test]
-fn a21_a_fault_of_ours_is_a_line_of_its_case_and_quotes_no_secret() {
+fn a21_internal_error_is_logged_with_its_case_without_secret() {
     let secret = "hunter2secret";
     let said = lines(LogFormat::Json, "info", || {
         let before = std::panic::take_hook();
@@ -183,7 +183,7 @@ fn what_is_nearest_counts_and_each_name_stands_once() {
 }
 
 #[test]
-fn spans_of_traces_cost_nothing_where_only_the_log_is_written_whatever_its_level() {
+fn trace_spans_cost_nothing_where_only_logs_are_written() {
     let said = lines(LogFormat::Text, "trace", || {
         assert!(!tracing::enabled!(target: traces::TARGET, Level::INFO));
         assert!(!tracing::enabled!(target: traces::CONTENT, Level::INFO));
@@ -195,7 +195,7 @@ fn spans_of_traces_cost_nothing_where_only_the_log_is_written_whatever_its_level
 }
 
 #[test]
-fn a21_what_libraries_send_and_get_is_not_written_at_any_level_unless_they_are_named() {
+fn a21_library_payloads_are_not_logged_unless_named() {
     let secret = "hunter2secret";
     let bytes = format!("{:?}", secret.as_bytes());
     let all = || {
@@ -220,14 +220,14 @@ fn a21_what_libraries_send_and_get_is_not_written_at_any_level_unless_they_are_n
 }
 
 #[test]
-fn a_queue_that_is_not_there_yet_is_no_error_of_the_library_that_looks_for_it() {
+fn missing_queue_is_not_logged_as_a_library_error() {
     let closed = || tracing::error!(target: "lapin::channel", "Channel closed");
     assert_eq!(lines(LogFormat::Text, "info", closed), Vec::<String>::new());
     assert_eq!(lines(LogFormat::Text, "info,lapin=error", closed).len(), 1);
 }
 
 #[test]
-fn a_word_that_is_no_level_is_refused_and_does_not_silence_the_log() {
+fn unknown_level_is_refused_and_does_not_silence_the_log() {
     let refused = |level: &str| match filter(level, false, false) {
         Err(exit) => exit.message(),
         Ok(filter) => format!("taken as {filter}"),
@@ -253,7 +253,7 @@ fn a_word_that_is_no_level_is_refused_and_does_not_silence_the_log() {
 }
 
 #[test]
-fn what_is_said_whatever_is_written_is_a_line_of_json_where_those_are() {
+fn unconditional_lines_are_json_where_the_log_is_json() {
     let works = || {
         log_notice("nightshift works: intake from drop");
         log_warning("not everything could be given back in time");

@@ -22,7 +22,7 @@ fn series(metrics: &Metrics, wanted: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn the_series_of_a_model_begin_at_0_with_a_closed_circuit_and_once() {
+fn model_series_start_once_at_0_with_a_closed_circuit() {
     let metrics = Metrics::new().unwrap();
     assert_eq!(series(&metrics, |_| true), Vec::<String>::new());
     metrics.init_model(SONNET);
@@ -101,7 +101,7 @@ fn all(metrics: &Metrics, beginning: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_known_at_the_start_is_there_at_0_so_that_a_first_failure_is_an_increase() {
+fn known_series_start_at_0_so_that_first_failure_is_increase() {
     let metrics = Metrics::new().unwrap();
     for counter in ["cases_total", "deliveries_total", "tool_calls_total"] {
         assert_eq!(all(&metrics, counter).len(), 0);
@@ -182,7 +182,7 @@ fn what_waits_is_said_by_nobody_who_cannot_count_it() {
 }
 
 #[test]
-fn what_a_source_could_not_be_told_is_counted_and_no_sign_that_the_feed_lives() {
+fn failed_settlements_are_counted_and_no_sign_of_life() {
     let metrics = Metrics::new().unwrap();
     metrics.init_source("siem", false);
     metrics.init_source("posted", true);
@@ -218,7 +218,7 @@ fn day_of(cap: f64) -> Measurement {
 }
 
 #[test]
-fn the_cap_of_the_day_is_that_of_the_configuration_that_is_followed() {
+fn day_cap_metric_follows_the_active_configuration() {
     let metrics = Metrics::new().unwrap();
     metrics.apply_config(ConfiguredNames {
         day_cap: Some(5.0),
@@ -237,7 +237,7 @@ fn the_cap_of_the_day_is_that_of_the_configuration_that_is_followed() {
 }
 
 #[test]
-fn what_a_configuration_does_not_name_any_more_is_counted_no_longer() {
+fn removed_configuration_names_are_no_longer_counted() {
     let metrics = Metrics::new().unwrap();
     for name in ["old", "new"] {
         metrics.init_source(name, true);
@@ -276,7 +276,7 @@ fn what_a_configuration_does_not_name_any_more_is_counted_no_longer() {
 }
 
 #[test]
-fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
+fn removed_configuration_names_are_no_longer_exported() {
     let metrics = Metrics::new().unwrap();
     for name in ["siem", "drop"] {
         metrics.init_source(name, false);

@@ -27,7 +27,7 @@ fn said(usd: f64) -> Vec<String> {
 }
 
 #[test]
-fn lines_tell_what_the_case_has_cost_so_far_where_something_was_paid() {
+fn progress_lines_show_cost_where_something_was_paid() {
     let told = |usd| {
         let all = said(usd).into_iter();
         let told = all.filter(|line| line.starts_with("step ") || line.starts_with("concluded"));

@@ -67,7 +67,7 @@ impl WorkerLoop for GaugeLoop {
                     let error = anyhow::Error::from(error);
                     tracing::warn!(
                         error = format!("{error:#}"),
-                        "what waits could not be counted"
+                        "cannot count the backlog; keeping the last values for a while"
                     );
                 }
             }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_waits_is_forgotten_in_time_also_while_the_store_does_not_answer() {
+    async fn backlog_gauge_expires_while_the_store_does_not_answer() {
         for (takes, forgotten) in [(14, None), (40, Some(15))] {
             let (begun, at) = (Instant::now(), Cell::new(None));
             let look = sleep(Duration::from_secs(takes));

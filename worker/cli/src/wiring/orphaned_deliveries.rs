@@ -25,10 +25,7 @@ impl App {
             Ok(owed) => owed,
             Err(error) => {
                 let error = format!("{:#}", anyhow::Error::from(error));
-                tracing::warn!(
-                    error,
-                    "nobody knows whether reports are owed to destinations that are gone"
-                );
+                tracing::warn!(error, "cannot check for reports to removed destinations");
                 return;
             }
         };
@@ -38,8 +35,8 @@ impl App {
                 destination.name = name,
                 reports,
                 since = %one.since.format("%Y-%m-%dT%H:%M:%SZ"),
-                "reports are owed to a destination that this configuration has not, so nobody delivers them; \
-                 give it its name back, or give them up: `nightshift destinations drop {name}`"
+                "reports are pending for a destination that is not configured; restore it, or \
+                 give them up: `nightshift destinations drop {name}`"
             );
         }
     }

@@ -350,7 +350,7 @@ where
         };
         match removed {
             Ok(0) => return,
-            Ok(removed) => tracing::debug!(what, removed, "removed what grew old"),
+            Ok(removed) => tracing::debug!(what, removed, "removed expired data"),
             Err(error) => return nothing_removed(what, error),
         }
     }

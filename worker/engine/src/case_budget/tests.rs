@@ -90,7 +90,7 @@ async fn the_reserves_of_questions_in_flight_count() {
 }
 
 #[tokio::test]
-async fn of_questions_that_wait_for_one_another_the_last_is_told_that_nothing_is_left() {
+async fn last_of_questions_waiting_on_each_other_is_refused() {
     let allowance = CaseBudget::new(limits(60, 100, 1.0), tokens(70));
     let (first, second) = (
         allowance.reserve_question(tokens(20)),
@@ -110,7 +110,7 @@ async fn of_questions_that_wait_for_one_another_the_last_is_told_that_nothing_is
 }
 
 #[tokio::test]
-async fn a_question_that_is_lost_counts_with_the_greater_of_reserve_and_cost() {
+async fn lost_question_is_charged_the_greater_of_reserve_and_cost() {
     let allowance = CaseBudget::new(limits(60, 100, 1.0), Cost::default());
     drop(allowance.reserve_question(tokens(30)));
     let dear = allowance.reserve_question(tokens(10));

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_names_what_cleared_the_alert_and_always_where_it_came_from() {
+    fn suggested_rule_names_what_cleared_the_alert_and_its_origin() {
         let mut alert = fixture::alert();
         let who = Indicator::new(IndicatorKind::Principal, "deployer", IndicatorRole::Actor);
         alert.indicators.push(who);

@@ -121,7 +121,7 @@ fn names(principal: &str, told: Option<(PrincipalKind, &str)>) -> String {
 }
 
 #[test]
-fn an_arn_is_named_as_commands_want_it_and_not_where_it_is_of_another_kind() {
+fn arn_is_shortened_for_commands_only_where_kinds_match() {
     let shown = [
         "alice",
         "arn:aws:iam::123456789012:user/team/alice",
@@ -182,7 +182,7 @@ fn a_role_that_has_a_bare_name_is_no_user_and_a_user_no_role() {
 }
 
 #[test]
-fn where_no_feed_tells_what_a_principal_is_the_kind_of_its_keys_does() {
+fn principal_kind_follows_its_access_keys_where_no_feed_has_it() {
     let named = |keys: &[&str]| {
         let mut alert = fixture::alert();
         let principal = Indicator::new(IndicatorKind::Principal, "deployer", IndicatorRole::Actor);
@@ -273,7 +273,7 @@ fn quarantine() -> ActionTemplate {
 }
 
 #[test]
-fn a05_a_value_that_a_command_line_reads_as_a_file_or_address_leaves_the_command_out() {
+fn a05_value_read_as_file_or_address_drops_the_command() {
     for value in [
         "file:///home/maria/.aws/credentials",
         "fileb://.aws/credentials",
@@ -290,7 +290,7 @@ fn a05_a_value_that_a_command_line_reads_as_a_file_or_address_leaves_the_command
 }
 
 #[test]
-fn a05_a_command_that_cannot_say_what_must_be_true_first_is_left_out() {
+fn a05_command_without_its_precondition_is_omitted() {
     let template = ActionTemplate {
         precondition: Some("note it first: describe {process}".into()),
         ..ActionTemplate::clone(&template("stop {instance}")[0])
@@ -312,7 +312,7 @@ fn a05_a_command_that_cannot_say_what_must_be_true_first_is_left_out() {
 }
 
 #[test]
-fn a05_a_path_inside_an_archive_is_never_the_object_of_a_command() {
+fn a05_path_inside_an_archive_is_never_a_command_object() {
     for inside in ["assets/app.js", "zz/app.js"] {
         let action = filled(&quarantine(), &of_object("uploads/x.zip", inside), &[]);
         assert_eq!(
@@ -356,7 +356,7 @@ fn block(what: &str) -> ActionTemplate {
 }
 
 #[test]
-fn a05_a_chosen_address_that_only_stands_beside_is_none_to_block() {
+fn a05_address_that_is_only_related_is_not_blocked() {
     let mut alert = fixture::alert();
     let beside = Indicator::new(IndicatorKind::Ip, "203.0.113.77", IndicatorRole::Related);
     let shop = Indicator::new(
@@ -384,7 +384,7 @@ fn a05_a_chosen_address_that_only_stands_beside_is_none_to_block() {
 }
 
 #[test]
-fn what_is_ours_is_never_blocked_and_what_a_list_knows_as_bad_may_be() {
+fn own_values_are_never_blocked_and_known_bad_ones_may_be() {
     let mut alert = fixture::alert();
     let ip = |value, role| Indicator::new(IndicatorKind::Ip, value, role);
     alert.indicators = vec![

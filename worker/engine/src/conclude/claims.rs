@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a18_a_piece_of_evidence_is_looked_through_so_many_times_at_most() {
+    fn a18_evidence_is_searched_a_bounded_number_of_times() {
         let many: Vec<String> = (0..1_000)
             .map(|n| format!("10.1.{}.{}", n / 250, n % 250))
             .collect();

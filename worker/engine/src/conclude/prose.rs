@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a19_nothing_is_left_of_the_words_of_a_verdict_that_was_overridden() {
+    fn a19_no_words_of_an_overridden_verdict_remain() {
         let mut state = fixture::opened_state();
         state.models = vec!["fake/model".to_owned()];
         state.draft = Some(ConclusionDraft {

@@ -168,8 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_register_a_list_of_ours_or_never_send_holds_is_ours_and_what_a_bad_list_holds_is_bad()
-    {
+    fn own_lists_mark_values_as_own_and_bad_lists_as_bad() {
         let mut state = fixture::opened_state();
         let mut opened = fixture::opened(crate::limits::TriageLimits::default());
         opened.options = TriageOptions {
@@ -181,30 +180,18 @@ mod tests {
         let scanner = json!({ "scanners": [{ "subject": "192.0.2.193" }] });
         let identity = json!({ "identities": [{ "usual_networks": ["192.0.2.64/28"], "status": "disabled",
             "outside_usual_networks": ["198.51.100.7", "198.51.100.24"] }] });
+        let malicious = list("malicious", "198.51.100.0/24");
+        let allowed = list("allowed", "partner.example");
+        let rows = json!({ "rows": [{}] });
         let answers = [
             ("identity_lookup", "ci-drift", identity, 1),
             ("watchlist", "203.0.113.9", list("own", "203.0.113.0/28"), 1),
-            (
-                "watchlist",
-                "198.51.100.24",
-                list("malicious", "198.51.100.0/24"),
-                1,
-            ),
-            (
-                "watchlist",
-                "partner.example",
-                list("allowed", "partner.example"),
-                1,
-            ),
+            ("watchlist", "198.51.100.24", malicious, 1),
+            ("watchlist", "partner.example", allowed, 1),
             ("authorised_scanners", "192.0.2.193", scanner, 1),
             ("asset_lookup", "shop.example", json!({ "assets": [{}] }), 1),
             ("asset_lookup", "evil.example", json!({ "assets": [] }), 0),
-            (
-                "log_search.vpc_flow",
-                "203.0.113.99",
-                json!({ "rows": [{}] }),
-                1,
-            ),
+            ("log_search.vpc_flow", "203.0.113.99", rows, 1),
         ];
         for (number, (kind, asked, body, rows)) in (2..).zip(answers) {
             let mut evidence = answer(kind, asked, body, rows);

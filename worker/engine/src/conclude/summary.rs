@@ -162,7 +162,7 @@ mod tests {
     use crate::tool::{Trust, TrustedPath};
 
     #[test]
-    fn a19_what_is_taken_out_of_a_text_opens_no_report_against_malice() {
+    fn a19_removed_text_opens_no_report_against_malice() {
         let mut state = fixture::opened_state();
         let mut opened = CaseSetup::clone(state.setup.as_ref().unwrap());
         let mut tools = fixture::tools();

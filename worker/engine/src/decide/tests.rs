@@ -109,7 +109,7 @@ fn calls(calls: u64) -> TriageLimits {
 }
 
 #[test]
-fn time_that_ends_while_the_case_is_concluded_does_not_make_it_stand_still() {
+fn time_limit_during_conclusion_does_not_stall_the_case() {
     let mut case = DecideFixture::new(TriageLimits::default());
     case.start();
     case.write(EventBody::TimeUp);
@@ -130,7 +130,7 @@ fn a_wave_asks_no_more_than_the_caps_have_room_for() {
 }
 
 #[test]
-fn a_worker_that_dies_at_the_conclusion_each_time_spends_no_more_than_the_cap() {
+fn worker_dying_at_each_conclusion_spends_at_most_the_cap() {
     let mut case = DecideFixture::new(calls(1));
     assert_eq!(case.start(), ["exonerate"]);
     case.finish("exonerate", CommandOutcome::Exonerated(Vec::new()));

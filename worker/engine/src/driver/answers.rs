@@ -51,7 +51,7 @@ fn end(events: &[Event]) -> Conclusion {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a01_what_a_record_clears_is_held_up_while_a_key_step_has_no_answer() {
+async fn a01_record_clears_nothing_while_a_key_step_is_unanswered() {
     let benign = Verdict::BenignTruePositive;
     let cleared = end(&journal(Vec::new(), benign).await);
     assert_eq!(cleared.verdict, benign);

@@ -279,7 +279,7 @@ async fn r2_a_result_that_closes_a_tag_stays_one_value() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f24_a_tool_that_hangs_fails_its_step_at_its_time_and_clears_nothing() {
+async fn f24_hanging_tool_fails_its_step_in_time_and_clears_nothing() {
     /// Register that never answers; look-ups of earlier cases do.
     struct HangingRegister(std::sync::Mutex<Vec<&'static str>>);
     #[async_trait]

@@ -132,7 +132,7 @@ async fn a_plan_with_its_calls_takes_five_questions_three_in_a_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r1_a_reflection_that_adds_a_fourth_step_takes_eleven_questions() {
+async fn r1_reflection_adding_a_fourth_step_takes_eleven_questions() {
     let first = [StepOutcome::Met, StepOutcome::Unmet, StepOutcome::Met].map(result);
     let then = [asks(vec![call(4)]), result(StepOutcome::Met)];
     let script = ScriptedAnalyst {

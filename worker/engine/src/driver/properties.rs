@@ -330,7 +330,7 @@ proptest! {
     }
 
     #[test]
-    fn questions_that_cost_more_than_was_kept_go_over_by_a_known_sum(world in dear_worlds(), chaos in chaos()) {
+    fn questions_above_their_reserve_overrun_by_a_known_sum(world in dear_worlds(), chaos in chaos()) {
         ManualDriver::new(&world).run(&chaos).has_ended_well();
     }
 }

@@ -375,7 +375,7 @@ proptest! {
     #![proptest_config(cases(25_000))]
 
     #[test]
-    fn g07_a_case_is_charged_with_one_call_beyond_its_caps_at_the_most(world in worlds(), fates in fates(), lesser in any::<bool>()) {
+    fn g07_case_is_charged_at_most_one_call_beyond_its_caps(world in worlds(), fates in fates(), lesser in any::<bool>()) {
         holds(world, fates, lesser);
     }
 

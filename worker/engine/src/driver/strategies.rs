@@ -267,7 +267,7 @@ async fn reflection_when_needed_waits_for_a_miss_or_a_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn steps_that_a_plan_holds_back_are_asked_for_though_all_was_met() {
+async fn conditional_steps_are_asked_for_though_all_steps_were_met() {
     let answer = plan(vec![step("a", &[])]);
     answer.lock().unwrap()[0].conditional = true;
     let added = PlanUpdate::AddStep {
@@ -437,7 +437,7 @@ async fn claims_that_do_not_hold_go_back_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaning_that_turns_without_the_actors_words_is_a_manipulation() {
+async fn leaning_that_turns_without_actor_text_is_manipulation() {
     for (blanked, reason) in [
         (Verdict::TruePositive, VerdictReason::SuspectedManipulation),
         (

@@ -53,7 +53,7 @@ async fn only_code_says_benign_and_only_code_lowers_the_severity() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approved_record_about_the_actor_clears_and_one_about_others_does_not() {
+async fn approved_record_for_actor_clears_and_for_others_does_not() {
     for (subject, expected) in [
         ("198.51.100.7", Verdict::BenignTruePositive),
         ("198.51.100.9", Verdict::Inconclusive),
@@ -88,7 +88,7 @@ async fn a19_a_claim_without_its_evidence_counts_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r1_an_update_of_an_unknown_or_finished_step_is_refused_and_ends_nothing() {
+async fn r1_update_of_unknown_or_finished_step_is_refused() {
     let update = |id: &str| PlanUpdate::UpdateStep {
         id: StepId(id.into()),
         description: "again".into(),
@@ -208,7 +208,7 @@ async fn a_circle_of_steps_loses_the_edge_that_closes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r2_every_call_of_a_turn_gets_an_answer_and_a_made_up_tool_is_told() {
+async fn r2_every_call_of_a_turn_is_answered_and_unknown_tool_named() {
     let made_up = ToolCall::new("nmap", serde_json::Map::new());
     let script = ScriptedAnalyst {
         plan: plan(vec![step("a", &[])]),

@@ -70,7 +70,7 @@ fn with(says: FailingAnalyst, run: &ScriptedRun) -> DriverPorts {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f21_models_that_do_not_answer_now_release_the_case_at_its_turn_without_a_charge() {
+async fn f21_unavailable_models_release_the_case_without_charge() {
     for (says, in_line) in [(down(), false), (no_turn(), true)] {
         let run = run();
         let ports = with(says, &run);
@@ -107,7 +107,7 @@ async fn f21_models_that_do_not_answer_now_release_the_case_at_its_turn_without_
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_stood_in_line_for_the_whole_active_time_stands_there_no_longer() {
+async fn queued_case_stops_waiting_after_its_whole_active_time() {
     let run = run();
     let ports = with(no_turn(), &run);
     let mut events = run.opening();

@@ -146,7 +146,7 @@ fn x02_actor_that_cannot_be_read_is_not_covered() {
 }
 
 #[test]
-fn x03_record_of_another_account_region_or_cluster_covers_nothing() {
+fn x03_record_of_other_account_region_cluster_covers_nothing() {
     let scoped = |change: fn(&mut RecordScope)| {
         let mut record = role();
         change(&mut record.scope);
@@ -178,7 +178,7 @@ fn x03_record_of_another_account_region_or_cluster_covers_nothing() {
 }
 
 #[test]
-fn x03_private_address_needs_an_account_and_a_public_one_does_not() {
+fn x03_private_address_needs_an_account_and_public_does_not() {
     for (address, covers) in [(STRANGER, true), ("10.1.2.3", false)] {
         let scanned = alert(&[(IndicatorKind::Ip, address, IndicatorRole::Actor)]);
         let mut scanner = record(IndicatorKind::Ip, address);
@@ -287,7 +287,7 @@ fn address_is_covered_by_its_own_caller_only() {
 }
 
 #[test]
-fn lasting_key_needs_to_be_listed_and_a_temporary_one_its_holder() {
+fn long_lived_key_needs_listing_and_temporary_one_its_holder() {
     let lasting = "AKIAEXAMPLE000000001";
     let mut alert = call();
     alert.indicators[1].value = lasting.to_owned();

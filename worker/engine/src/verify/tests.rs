@@ -178,7 +178,7 @@ fn given_up_after(name: &str, lost: u32) -> Vec<Event> {
 }
 
 #[test]
-fn a_case_that_was_given_up_is_sound_and_no_softer_one_passes_for_it() {
+fn failed_case_verifies_and_no_softer_one_passes_for_it() {
     for (name, _) in journals() {
         let mut events = given_up_after(&name, 3);
         assert_eq!(describe_violations(&events), "", "{name}");

@@ -62,7 +62,7 @@ async fn five_outages_in_a_row_open_it_and_one_answer_closes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_about_the_request_the_key_or_the_money_keeps_it_closed() {
+async fn request_key_and_billing_errors_keep_the_circuit_closed() {
     for failure in [
         ChatFailure::Quota,
         ChatFailure::Auth,
@@ -84,7 +84,7 @@ async fn what_is_about_the_request_the_key_or_the_money_keeps_it_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_few_that_are_rate_limited_say_nothing_but_nearly_all_open_it() {
+async fn few_rate_limits_keep_circuit_closed_but_nearly_all_open_it() {
     let limited = ChatFailure::RateLimited { after: None };
     let (circuit, breaker, _) = guarded(move |number, _| match number % 4 {
         0 => (NOW, Ok(answer())),
@@ -128,7 +128,7 @@ async fn a_long_outage_that_is_over_does_not_open_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_hangs_is_down_too_also_when_its_requests_are_dropped() {
+async fn hanging_model_is_down_even_when_its_requests_are_dropped() {
     for dropped in [false, true] {
         let (circuit, breaker, model) =
             guarded(|_, _| (secs(60), Err(failure(ChatFailure::Timeout))));
@@ -229,7 +229,7 @@ async fn a_chain_is_down_since_the_last_of_it_went_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_chain_is_down_when_those_refuse_that_are_not_down_until_one_answers() {
+async fn chain_is_down_while_its_reachable_models_refuse() {
     for refusal in [
         ChatFailure::Auth,
         ChatFailure::Quota,

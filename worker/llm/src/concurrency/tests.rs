@@ -36,7 +36,7 @@ async fn no_more_are_under_way_than_there_are_places() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a24_an_urgent_request_finds_a_place_among_any_number_of_others() {
+async fn a24_urgent_request_gets_a_slot_among_any_number_of_others() {
     for places in [2, 5, 10, 64] {
         let (limited, _) = limited(places);
         let ordinary: Vec<_> = (0..200).map(|_| request_with(secs(30))).collect();

@@ -58,7 +58,7 @@ impl ErrorBuilder {
     }
 
     /// Returns the error of a request without a complete answer.
-    pub(crate) fn from_transport(&self, error: &reqwest::Error) -> ChatError {
+    pub(crate) fn transport_error(&self, error: &reqwest::Error) -> ChatError {
         let failure = if error.is_connect() {
             ChatFailure::Unreachable
         } else if error.is_timeout() {

@@ -145,7 +145,7 @@ impl HttpReply {
                     "the answer began and then stood still",
                 ));
             }
-            Ok(Err(error)) => return Err(self.errors.from_transport(&error)),
+            Ok(Err(error)) => return Err(self.errors.transport_error(&error)),
             Ok(Ok(None)) => return Ok(false),
             Ok(Ok(Some(chunk))) => chunk,
         };

@@ -71,7 +71,7 @@ async fn answers_that_are_none_are_told_apart() {
 }
 
 #[tokio::test]
-async fn f22_a_connection_that_breaks_is_told_from_an_answer_that_is_none() {
+async fn f22_broken_connection_differs_from_an_invalid_answer() {
     let answer = json!({"choices": [], "content": [], "candidates": [], "output": {}});
     let gzip = [("content-encoding", "gzip")];
     for provider in ALL {
@@ -185,7 +185,7 @@ async fn f22_what_came_of_an_answer_that_breaks_off_is_charged() {
 }
 
 #[tokio::test]
-async fn f23_what_stands_around_the_tokens_of_a_stream_does_not_make_it_too_long() {
+async fn f23_stream_framing_does_not_count_towards_the_answer_limit() {
     let around = format!(": {}\n", "x".repeat(400));
     for provider in STREAMED {
         let [begin, more, end] = stream(provider, "a word ");

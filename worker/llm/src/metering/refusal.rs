@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_refusal_is_told_when_it_begins_and_its_end_when_there_is_an_answer() {
+    fn refusal_is_logged_at_its_start_and_its_end_at_an_answer() {
         let refusal = RefusalLog::default();
         let told = [
             None,

@@ -199,7 +199,7 @@ async fn addresses_and_keys() {
 }
 
 #[tokio::test]
-async fn a_server_without_schemas_is_asked_in_weaker_ways_and_remembered() {
+async fn server_without_schemas_is_asked_in_weaker_modes_for_good() {
     let refuse = |words: &str| StubReply::json(400, &[], &json!({"error": {"message": words}}));
     let stub = StubServer::start(vec![
         refuse("'response_format.type' must be 'text'"),
@@ -353,7 +353,7 @@ async fn ends_that_are_no_answers() {
 }
 
 #[tokio::test]
-async fn what_a_model_said_that_fits_nothing_is_an_answer_to_be_mended() {
+async fn answer_that_fits_no_schema_is_left_for_repair() {
     for code in ["tool_use_failed", "json_validate_failed"] {
         let error = |said: Value| json!({"error": {"message": "Failed to call a function.", "type": "invalid_request_error", "code": code, "failed_generation": said}});
         let said = error(json!("<function=x>"));

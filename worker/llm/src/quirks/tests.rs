@@ -7,7 +7,7 @@ fn quirks(provider: ModelProvider, model: &str) -> Quirks {
 }
 
 #[test]
-fn the_table_is_whole_and_begins_with_a_full_row_for_each_provider() {
+fn quirks_table_is_complete_with_a_full_row_per_provider() {
     toml::from_str::<QuirksTable>(include_str!("../quirks.toml")).unwrap();
     let known: toml::Table = include_str!("../quirks.toml").parse().unwrap();
     let keys = [
@@ -102,7 +102,7 @@ fn the_key_goes_where_the_server_looks_for_it() {
 }
 
 #[test]
-fn an_older_version_of_messages_takes_sampling_from_models_that_do() {
+fn older_messages_version_takes_sampling_where_models_do() {
     let mut config = ModelConfig::new(ModelProvider::Anthropic, "claude-haiku-4-5");
     assert!(!Quirks::from_config(&config).sampling);
     assert_eq!(
@@ -147,7 +147,7 @@ fn the_configuration_wins() {
 }
 
 #[test]
-fn reasoning_has_room_beside_the_answer_as_far_as_the_model_may_say_so_much() {
+fn reasoning_budget_is_added_to_the_answer_within_model_limit() {
     for (provider, model, word, answer, room, most) in [
         (
             ModelProvider::Openai,

@@ -59,7 +59,7 @@ async fn requests_per_minute_hold_and_a_fifth_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_per_minute_hold_by_what_is_used_not_by_what_was_guessed() {
+async fn tokens_per_minute_count_actual_use_instead_of_the_estimate() {
     // A request is estimated at 259 tokens.
     for used in [50, 1_000, 7_000] {
         let model = using(used);
@@ -108,7 +108,7 @@ async fn what_is_owed_ends_though_nobody_can_wait_for_all_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a24_an_urgent_request_has_its_turn_at_once_behind_ten_thousand_others() {
+async fn a24_urgent_request_goes_first_behind_ten_thousand_others() {
     for (requests, tokens) in [(Some(100), None), (None, Some(30_000))] {
         let rate = RateLimit::new(using(300), limits(requests, tokens), breaker());
         let start = Instant::now();
@@ -163,7 +163,7 @@ async fn f20_what_the_provider_told_one_holds_for_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f20_who_waits_already_waits_for_what_others_are_told_meanwhile() {
+async fn f20_waiting_requests_respect_a_later_retry_after() {
     // The first gets the error at once; the second, already in progress, after five seconds.
     let model = ScriptedModel::new(move |number, _| {
         let limited = |after| failure(ChatFailure::RateLimited { after: Some(after) });

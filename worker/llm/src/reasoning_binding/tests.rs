@@ -95,7 +95,7 @@ async fn thinking_goes_back_after_what_it_came_after_alone() {
 }
 
 #[tokio::test]
-async fn a_block_that_is_refused_all_the_same_costs_one_request_and_no_case() {
+async fn refused_reasoning_block_costs_one_request_and_no_case() {
     for (config, own, refuses, answers) in ways() {
         let stub = StubServer::start(vec![refuses, answers]).await;
         let config = at(config, &stub);
@@ -114,7 +114,7 @@ async fn a_block_that_is_refused_all_the_same_costs_one_request_and_no_case() {
 }
 
 #[tokio::test]
-async fn older_claudes_think_only_where_all_that_was_called_begins_with_their_thinking() {
+async fn older_claude_thinks_only_where_calls_begin_with_thinking() {
     let mut bedrock =
         ModelConfig::new(ModelProvider::Bedrock, "eu.anthropic.claude-haiku-4-5-v1:0");
     bedrock.region = Some("eu-west-1".to_owned());

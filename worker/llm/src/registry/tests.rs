@@ -139,7 +139,7 @@ async fn each_try_is_metered_and_priced_and_the_answer_has_the_sum() {
 }
 
 #[test]
-fn what_is_charged_before_a_question_is_the_dearest_of_its_models() {
+fn reserve_is_the_price_of_the_most_expensive_model() {
     let priced = ModelConfig {
         price: Some(PRICE),
         ..config("main")
@@ -175,7 +175,7 @@ fn down_for(hours: u64) -> Arc<ScriptedModel> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f21_of_five_thousand_that_wait_a_model_that_is_down_sees_one_every_ten_seconds() {
+async fn f21_down_model_gets_one_probe_per_ten_seconds() {
     let model = down_for(1);
     let limited = ModelConfig {
         concurrent: Some(16),
@@ -215,7 +215,7 @@ async fn f21_of_five_thousand_that_wait_a_model_that_is_down_sees_one_every_ten_
 }
 
 #[tokio::test(start_paused = true)]
-async fn f21_who_waits_for_the_probe_burns_no_try_and_goes_on_when_the_model_is_back() {
+async fn f21_waiting_for_the_probe_uses_no_attempt_and_resumes() {
     let model = down_for(1);
     let models = models(&[config("main")], &model, Arc::new(NoMeter));
     let chain = models.chain(&["main"]).unwrap();
@@ -242,7 +242,7 @@ async fn f21_who_waits_for_the_probe_burns_no_try_and_goes_on_when_the_model_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn f21_what_a_chain_tells_is_what_its_circuits_say_where_the_spare_model_refuses() {
+async fn f21_chain_health_follows_circuits_where_fallback_refuses() {
     for refusal in [
         ChatFailure::Auth,
         ChatFailure::Quota,
@@ -295,7 +295,7 @@ async fn what_all_refuse_each_is_asked_once_and_no_circuit_opens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f20_the_whole_stack_keeps_to_what_was_told_and_to_the_deadline() {
+async fn f20_whole_stack_respects_retry_after_and_the_deadline() {
     let deadline = secs(90);
     for (told, again) in [
         (Some(secs(30)), true),
@@ -322,8 +322,7 @@ async fn f20_the_whole_stack_keeps_to_what_was_told_and_to_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f20_a_model_that_wants_to_be_left_alone_for_long_is_down_until_then_but_no_longer_than_an_hour()
- {
+async fn f20_long_retry_after_keeps_model_down_for_an_hour_at_most() {
     for (told, left_alone) in [
         (secs(61), secs(61)),
         (secs(300), secs(300)),
@@ -370,7 +369,7 @@ async fn f20_a_model_that_wants_to_be_left_alone_for_long_is_down_until_then_but
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_that_are_the_same_model_all_are_told_for_down_while_one_is_that_is_asked() {
+async fn all_entries_of_one_model_are_down_while_one_is_asked() {
     let model = down_for(1);
     let models = models(
         &[config("main"), config("other")],
@@ -392,7 +391,7 @@ async fn of_several_that_are_the_same_model_all_are_told_for_down_while_one_is_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_earlier_configuration_still_asks_counts_for_the_models_that_stay() {
+async fn earlier_configuration_still_counts_for_models_that_stay() {
     const CALL: Duration = secs(10);
     let limited = |concurrent, requests_per_minute| ModelConfig {
         concurrent,
@@ -419,7 +418,7 @@ async fn what_an_earlier_configuration_still_asks_counts_for_the_models_that_sta
 }
 
 #[tokio::test(start_paused = true)]
-async fn f21_a_model_that_is_down_stays_so_in_a_configuration_that_has_it_as_it_was() {
+async fn f21_down_model_stays_down_in_an_unchanged_configuration() {
     let model = down_for(1);
     let meter: Arc<dyn Meter> = Arc::new(NoMeter);
     let both = [config("main"), config("moved")];

@@ -25,7 +25,7 @@ async fn once(failure: ChatFailure) -> (Result<ChatAnswer, ChatError>, Vec<Durat
 }
 
 #[tokio::test(start_paused = true)]
-async fn f20_the_provider_is_never_asked_earlier_than_told_nor_waited_for_beyond_the_deadline() {
+async fn f20_provider_is_retried_neither_early_nor_past_deadline() {
     // (the provider's wait, whether there is a retry)
     let table = [
         (Some(secs(0)), true),
@@ -102,7 +102,7 @@ async fn what_failed_tries_cost_is_not_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f22_an_answer_that_is_paid_for_and_cannot_be_read_is_asked_for_once_more() {
+async fn f22_paid_unreadable_answer_is_asked_for_once_more() {
     for (usage, asked) in [(usage(30, 20), 2), (usage(0, 0), 7)] {
         let model = ScriptedModel::new(move |_, _| {
             let mut error = failure(ChatFailure::Malformed);
@@ -129,7 +129,7 @@ fn priced(reply: impl Fn() -> ScriptedReply + Send + Sync + 'static) -> Retry {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f22_an_answer_that_does_not_come_in_time_is_charged_as_one_that_does_as_a_rule() {
+async fn f22_timed_out_answer_is_charged_like_a_usual_one() {
     // A prompt of nine tokens, and a quarter of the thousand that its answer may have.
     let hangs = priced(|| (secs(3_600), Ok(answer())));
     let error = hangs.chat(&request_with(secs(30))).await.unwrap_err();
@@ -151,7 +151,7 @@ async fn f22_an_answer_that_does_not_come_in_time_is_charged_as_one_that_does_as
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_hangs_is_left_at_the_deadline_and_none_is_asked_after_it() {
+async fn hanging_model_is_left_at_deadline_and_no_other_is_asked() {
     let model = ScriptedModel::new(|_, _| (secs(3_600), Ok(answer())));
     let start = Instant::now();
     let retry = Retry::new(model.clone());

@@ -50,11 +50,12 @@ impl Mute {
         [
             (
                 self.when.is_empty(),
-                "it would mute everything: say a feed, type, account, region or class",
+                "the mute would match everything: add a feed, type, account, region or class",
             ),
             (
                 self.when.is_boundless() && !self.when.is_empty(),
-                "it would mute all types of a product: write how the types that are meant begin, as Recon:EC2/Port*, or say a feed, account, region or class",
+                "the type matches every type of a product: use a prefix such as Recon:EC2/Port*, \
+                 or add a feed, account, region or class",
             ),
             (
                 self.severity == Severity::Critical,
@@ -62,10 +63,10 @@ impl Mute {
             ),
             (
                 says_least && least > self.severity,
-                "it can hide nothing: severity_at_least is above the muted severity",
+                "the mute matches no alert: severity_at_least is above the muted severity",
             ),
             (self.why.trim().is_empty(), "say why"),
-            (self.by.trim().is_empty(), "say by whom"),
+            (self.by.trim().is_empty(), "add the person who mutes (by)"),
         ]
         .into_iter()
         .filter_map(|(is_wrong, fault)| is_wrong.then_some(fault))

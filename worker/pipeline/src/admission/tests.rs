@@ -107,7 +107,7 @@ fn a23_what_is_new_in_a_concluded_case_makes_a_revision() {
 }
 
 #[test]
-fn a_change_that_is_not_material_is_triaged_after_the_cooldown_or_an_inconclusive_end() {
+fn immaterial_change_waits_for_cooldown_or_inconclusive_end() {
     let elsewhere = |alert: &mut Alert| alert.region = Some("eu-south-2".into());
     let mut known = concluded(&alert());
     known.touched_at = now() - Duration::hours(24);
@@ -132,7 +132,7 @@ fn a_change_that_is_not_material_is_triaged_after_the_cooldown_or_an_inconclusiv
 }
 
 #[test]
-fn other_content_of_a_disputed_case_is_triaged_and_the_same_is_not() {
+fn new_content_of_a_disputed_case_is_triaged_and_same_is_not() {
     let elsewhere = |alert: &mut Alert| alert.region = Some("eu-south-2".into());
     for verdict in [
         Verdict::TruePositive,
@@ -164,7 +164,7 @@ fn other_content_of_a_disputed_case_is_triaged_and_the_same_is_not() {
 }
 
 #[test]
-fn what_waits_is_replaced_unless_it_is_more_severe_and_what_runs_is_run_again() {
+fn pending_case_is_replaced_unless_more_severe() {
     let mut known = concluded(&alert());
     known.stage = TriageStage::Waiting;
     let replaced = Admission::Replaced(id(), RevisionReason::Actor);
@@ -189,7 +189,7 @@ fn what_waits_is_replaced_unless_it_is_more_severe_and_what_runs_is_run_again() 
 }
 
 #[test]
-fn a_case_is_triaged_again_three_times_a_day_but_for_a_rise_in_severity() {
+fn case_is_retriaged_three_times_a_day_unless_severity_rises() {
     let mut known = concluded(&alert());
     known.revisions_today = 2;
     assert_eq!(
@@ -310,7 +310,7 @@ fn another_resource_under_the_same_id_is_material() {
 }
 
 #[test]
-fn a_sample_changes_no_real_case_and_a_real_alert_is_news_to_a_samples_case() {
+fn sample_changes_no_real_case_and_real_alert_revises_a_sample() {
     let sample = |alert: &mut Alert| {
         alert.state.sample = true;
         alert.severity = Severity::Critical;
@@ -422,7 +422,7 @@ fn mute(severity: Severity) -> Mute {
 }
 
 #[test]
-fn a_mute_hides_up_to_its_severity_until_its_end_and_nothing_critical() {
+fn mute_hides_up_to_its_severity_until_its_end_and_no_critical() {
     let hidden = |mute: &Mute, severity: Severity| {
         let mutes = [mute.clone()];
         let ground = AdmissionContext {
@@ -453,7 +453,7 @@ fn a_mute_hides_up_to_its_severity_until_its_end_and_nothing_critical() {
 }
 
 #[test]
-fn a_mute_keeps_a_concluded_case_from_being_triaged_again_but_not_one_that_runs() {
+fn mute_stops_retriage_of_concluded_but_not_of_running_cases() {
     let mutes = [mute(Severity::High)];
     let mut known = concluded(&alert());
     let after = |known: &KnownCase, severity: Severity| {
@@ -496,8 +496,8 @@ fn the_faults_of_a_mute() {
         ..mute(Severity::Medium)
     };
     insta::assert_snapshot!(bad.faults().join("\n"), @r"
-    it would mute everything: say a feed, type, account, region or class
-    it can hide nothing: severity_at_least is above the muted severity
+    the mute would match everything: add a feed, type, account, region or class
+    the mute matches no alert: severity_at_least is above the muted severity
     say why
     say by whom
     ");
@@ -533,7 +533,7 @@ fn x16_mute_of_all_types_is_refused_however_it_is_spelt() {
         };
         mute.faults().join("\n")
     };
-    let everything = "it would mute everything: say a feed, type, account, region or class";
+    let everything = "the mute would match everything: add a feed, type, account, region or class";
     for glob in ["", "*", "**", "?*", "*?", "{a,*}", "[a-z]*"] {
         assert_eq!(faults(None, glob), everything, "{glob}");
     }
@@ -549,7 +549,7 @@ fn x16_mute_of_all_types_is_refused_however_it_is_spelt() {
 }
 
 #[test]
-fn beyond_twenty_cases_in_ten_minutes_the_mild_ones_join_the_first() {
+fn beyond_twenty_cases_in_ten_minutes_mild_ones_join_the_storm() {
     let came = |cases: u32, severity: Severity| {
         let window = StormWindow { cases, first: id() };
         let ground = AdmissionContext {
@@ -568,7 +568,7 @@ fn beyond_twenty_cases_in_ten_minutes_the_mild_ones_join_the_first() {
 }
 
 #[test]
-fn a_member_that_comes_again_is_a_sighting_and_one_that_rose_is_a_case() {
+fn repeated_storm_member_is_a_sighting_and_a_risen_one_a_case() {
     let window = StormWindow {
         cases: 20,
         first: id(),

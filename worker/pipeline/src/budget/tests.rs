@@ -153,7 +153,7 @@ fn no_cap_is_no_budget_and_half_is_kept_for_high_and_critical() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a26_lows_spend_their_half_first_and_a_critical_one_still_gets_the_model() {
+async fn a26_low_cases_use_half_the_budget_and_critical_gets_a_model() {
     let world = BudgetFixture::new();
     let [urgent, other] = world.case_spends(2.0);
     let mut asked = 0;
@@ -211,7 +211,7 @@ async fn the_sum_is_read_every_few_seconds_and_each_day_has_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_settled_counts_until_it_is_written_however_often_the_store_is_read() {
+async fn settled_cost_counts_until_stored_despite_store_reads() {
     let world = BudgetFixture::new();
     let [urgent, _] = world.case_spends(1.0);
     urgent.reserve(0.1).await.unwrap().settle(cost(0.95));
@@ -242,7 +242,7 @@ async fn what_a_case_leaves_unwritten_counts_until_the_next_reading() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_day_that_cannot_be_read_begins_with_what_this_process_spends() {
+async fn unreadable_new_day_starts_with_the_spend_of_this_process() {
     let world = BudgetFixture::new();
     let [urgent, _] = world.case_spends(1.0);
     world.settle(&urgent, urgent.reserve(0.1).await.unwrap(), true, 0.2);
@@ -256,7 +256,7 @@ async fn a_new_day_that_cannot_be_read_begins_with_what_this_process_spends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sum_that_cannot_be_read_is_the_last_one_and_without_one_nothing_is_asked() {
+async fn unreadable_total_keeps_the_last_and_without_one_asks_nothing() {
     let world = BudgetFixture::new();
     let [urgent, _] = world.case_spends(1.0);
     *world.ledger.away.lock().unwrap() = true;

@@ -98,7 +98,7 @@ impl DayBudgetTracker {
         let mut known = self.lock_state();
         let Some(reading) = known.last_reading else {
             return Err(AskError::Budget {
-                what: "what the day's budget has left cannot be read".to_owned(),
+                what: "cannot read the remaining day budget".to_owned(),
             });
         };
         // If a new day cannot be read yet, only the costs known to this process count.
@@ -165,7 +165,7 @@ impl DayBudgetTracker {
             }
             Err(error) => tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "what the day has cost was not read"
+                "cannot read the cost of the day; using the last reading"
             ),
         }
     }

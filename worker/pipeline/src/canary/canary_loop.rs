@@ -43,7 +43,11 @@ impl CanaryLoop {
                 sent = self.run_interval(&mut owes) => sent,
             };
             let wait = sent.unwrap_or_else(|error| {
-                tracing::warn!(error = format_error_chain(&error), "no canary is sent");
+                tracing::warn!(
+                    error = format_error_chain(&error),
+                    "cannot decide which process sends the \
+                 canary; retrying"
+                );
                 RETRY_PAUSE
             });
             pause(wait, stop).await;
@@ -64,7 +68,7 @@ impl CanaryLoop {
         {
             tracing::debug!(
                 error = format_error_chain(&error),
-                "canaries could not be left to others; the lease ends by itself"
+                "cannot release the canary lease; it expires by itself"
             );
         }
     }
@@ -110,14 +114,10 @@ impl CanaryLoop {
                 return;
             }
             let Err(why) = self.try_to_send(number).await else {
-                tracing::debug!(
-                    number,
-                    source.name = self.publisher.name(),
-                    "a canary is sent"
-                );
+                tracing::debug!(number, source.name = self.publisher.name(), "canary sent");
                 return;
             };
-            tracing::warn!(number, why, "a canary could not be sent; it is tried again");
+            tracing::warn!(number, why, "cannot send canary; retrying");
             tokio::time::sleep(RESEND_PAUSE.min(left)).await;
         }
     }

@@ -46,7 +46,7 @@ impl CanaryCloser {
             note: "it came through".to_owned(),
         };
         self.feedback.record_action(&id.0, act).await?;
-        tracing::debug!(case.id = %id, "a canary came through");
+        tracing::debug!(case.id = %id, "canary arrived at its destination");
         Ok(())
     }
 }

@@ -38,7 +38,7 @@ fn an_interval_begins_by_the_clock_and_not_with_the_process() {
 }
 
 #[test]
-fn a_canary_is_a_sample_of_no_severity_whose_key_is_its_interval() {
+fn canary_is_a_sample_without_severity_keyed_by_interval() {
     let canary = signed_with(KEY);
     let message = canary.message(7, noon()).unwrap();
     insta::assert_snapshot!(String::from_utf8(message.clone()).unwrap(), @r#"{"nightshift-canary":{"at":"2026-11-20T12:00:00Z","n":7,"source":"siem"},"signature":"v1=95cc371f620d75ce7af6b2a11eae85b59cfdc327027bebb9a2c8c9c404373350"}"#);
@@ -65,7 +65,7 @@ fn a_key_that_is_changed_is_known_beside_the_old_one() {
 }
 
 #[test]
-fn a_key_that_could_be_guessed_signs_nothing_and_is_not_believed() {
+fn guessable_key_signs_nothing_and_is_not_accepted() {
     let short = signed_with("0123456789abcdef012");
     let error = short.message(7, noon()).unwrap_err();
     assert!(

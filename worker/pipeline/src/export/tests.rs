@@ -48,7 +48,7 @@ fn a_file_as_it_was_written_is_sound() {
 }
 
 #[test]
-fn a_line_left_out_doubled_swapped_or_added_is_told_with_its_number() {
+fn removed_repeated_swapped_or_added_line_is_reported_by_number() {
     let whole = file(EVENTS);
     let lines: Vec<&str> = whole.lines().collect();
     let broken_at = |lines: &[&str]| {
@@ -74,7 +74,7 @@ fn a_line_left_out_doubled_swapped_or_added_is_told_with_its_number() {
 }
 
 #[test]
-fn a_forged_event_in_a_chain_that_fits_is_found_by_folding_it_again() {
+fn forged_event_in_a_valid_chain_is_found_by_folding_again() {
     let forged = EVENTS.replace(
         "\"verdict\":\"true_positive\"",
         "\"verdict\":\"false_positive\"",
@@ -116,7 +116,7 @@ fn a_header_of_another_case_or_other_revisions_does_not_fit() {
 }
 
 #[test]
-fn what_is_no_journal_and_what_a_newer_program_wrote_are_told_apart() {
+fn non_journal_and_newer_journal_are_distinguished() {
     for text in [
         "",
         "{}",

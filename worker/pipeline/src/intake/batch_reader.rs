@@ -135,7 +135,7 @@ pub(super) fn read_with(
         tracing::error!(
             source.name = source,
             message.id = message.id,
-            "a reader panicked over a message"
+            "parser panicked on a message; storing it as dead letter"
         );
         "a fault of this program: its reader panicked over this message; please report it"
             .to_owned()

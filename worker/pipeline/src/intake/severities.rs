@@ -24,7 +24,7 @@ impl UnknownSeverities {
                     feed = alert.feed,
                     severity = value,
                     counts_as = alert.severity.as_str(),
-                    "a severity is on no known scale; name one in `severity` of the [[feed]]"
+                    "unknown severity; set `severity` of the [[feed]]"
                 );
             }
         }

@@ -63,7 +63,7 @@ async fn g01_f14_nothing_is_settled_before_the_store_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f32_nothing_is_given_back_while_the_store_cannot_read_what_it_holds() {
+async fn f32_nothing_is_nacked_while_the_store_cannot_read_its_data() {
     let source = FakeSource::with(&[&guardduty(1), &guardduty(2)]);
     let inbox = Arc::new(FakeInbox {
         failures: Mutex::new(30),
@@ -130,7 +130,7 @@ async fn f13_messages_are_held_while_those_before_them_are_committed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_told_to_the_source_and_its_neighbours_are_not_hurt() {
+async fn unreadable_message_is_dead_lettered_without_its_neighbours() {
     let source = FakeSource::with(&[&guardduty(1), "no alert", &guardduty(2)]);
     let inbox = Arc::new(FakeInbox::default());
     let round = intake(&inbox, Duration::ZERO)
@@ -149,7 +149,7 @@ async fn what_cannot_be_read_is_told_to_the_source_and_its_neighbours_are_not_hu
 }
 
 #[test]
-fn f05_a_panic_over_a_message_makes_it_a_dead_letter_with_its_bytes() {
+fn f05_panic_over_a_message_dead_letters_it_with_its_bytes() {
     let message = Message {
         id: "1".to_owned(),
         bytes: b"poison".to_vec(),
@@ -177,7 +177,7 @@ fn large(many: u32) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn large_messages_are_committed_in_parts_each_settled_after_its_own_commit() {
+async fn large_messages_commit_in_parts_settled_after_each_commit() {
     let bodies = large(20);
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
     let source = FakeSource::with(&bodies);
@@ -190,7 +190,7 @@ async fn large_messages_are_committed_in_parts_each_settled_after_its_own_commit
 }
 
 #[tokio::test]
-async fn what_comes_after_a_part_that_is_not_committed_is_given_back_with_it() {
+async fn parts_after_an_uncommitted_part_are_nacked_with_it() {
     let bodies = large(20);
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
     let source = FakeSource::with(&bodies);
@@ -206,7 +206,7 @@ async fn what_comes_after_a_part_that_is_not_committed_is_given_back_with_it() {
 }
 
 #[tokio::test]
-async fn a_feed_that_the_source_may_not_carry_is_a_dead_letter_and_announced() {
+async fn disallowed_feed_is_a_dead_letter_and_announced() {
     let source = FakeSource::with(&[&guardduty(1)]);
     let inbox = Arc::new(FakeInbox::default());
     let mut intake = intake(&inbox, Duration::ZERO);
@@ -234,7 +234,7 @@ async fn what_the_source_cannot_settle_is_counted_and_no_error() {
 }
 
 #[tokio::test]
-async fn what_the_store_will_not_have_is_told_and_counted_as_the_dead_letter_that_it_becomes() {
+async fn alert_refused_by_the_store_is_logged_as_a_dead_letter() {
     let two = format!("[{}, {}]", guardduty(2), guardduty(3));
     let source = FakeSource::with(&[&guardduty(1), &two, &guardduty(4), "no alert"]);
     let inbox = Arc::new(FakeInbox {
@@ -252,7 +252,7 @@ async fn what_the_store_will_not_have_is_told_and_counted_as_the_dead_letter_tha
 }
 
 #[tokio::test]
-async fn what_was_not_committed_and_cannot_be_given_back_comes_again_as_it_should() {
+async fn uncommitted_message_that_cannot_be_nacked_is_redelivered() {
     let source = FakeSource {
         refuses: true,
         ..FakeSource::with(&[&guardduty(1)])
@@ -286,7 +286,7 @@ async fn g01_a_round_that_is_dropped_settles_nothing() {
 }
 
 #[tokio::test]
-async fn while_a_batch_is_committed_the_next_two_are_read_and_no_fourth_is_received() {
+async fn two_batches_are_read_ahead_of_a_commit_and_no_more() {
     let bodies: Vec<String> = (0..5).map(guardduty).collect();
     let source = Arc::new(FakeSource::with(
         &bodies.iter().map(String::as_str).collect::<Vec<_>>(),

@@ -97,7 +97,7 @@ impl DeliveryLoop {
                 }
                 Err(error) => {
                     let error = format_error_chain(&error);
-                    tracing::warn!(error, "nothing is delivered");
+                    tracing::warn!(error, "cannot read the outbox; retrying");
                     pause(RETRY_PAUSE, stop).await;
                 }
             }
@@ -163,7 +163,7 @@ impl DeliveryLoop {
             .await;
         if let Err(error) = made {
             let error = format_error_chain(&error);
-            tracing::warn!(error, "the digest could not be made; it is tried again");
+            tracing::warn!(error, "cannot build digest; retrying");
         }
     }
 
@@ -192,7 +192,7 @@ impl DeliveryLoop {
         if let Err(error) = left {
             tracing::debug!(
                 error = format_error_chain(&error),
-                "a destination could not be left; its lease ends by itself"
+                "cannot release the lease for the destination; it expires by itself"
             );
         }
     }

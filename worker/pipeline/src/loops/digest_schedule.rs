@@ -96,7 +96,7 @@ impl DigestPlan {
                 return Ok(());
             }
             Err(error) => {
-                tracing::warn!(destination.name = name, day = %day.date, %error, "the digest was not posted");
+                tracing::warn!(destination.name = name, day = %day.date, %error, "cannot post digest; retrying");
                 return Ok(());
             }
         }

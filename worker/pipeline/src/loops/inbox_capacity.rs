@@ -37,11 +37,7 @@ impl InboxCapacity {
         self.waiting.send_replace(Some(waiting));
         let is_full = self.is_full();
         if is_full && !was_full {
-            tracing::warn!(
-                waiting,
-                most = self.most,
-                "the inbox is full: messages stay at their sources"
-            );
+            tracing::warn!(waiting, most = self.most, "inbox full; pausing intake");
         } else if was_full && !is_full {
             tracing::info!(waiting, "the inbox has room again");
         }

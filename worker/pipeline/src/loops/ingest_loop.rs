@@ -63,7 +63,8 @@ impl IngestLoop {
                         }
                         Ok(None) => has_ended = true,
                         // The source itself waits before it tries again.
-                        Err(error) => tracing::warn!(error = format_error_chain(&error), "no messages come"),
+                        Err(error) => tracing::warn!(error = format_error_chain(&error), "cannot receive messages; the source \
+                         retries"),
                     }
                     if !has_ended {
                         receiving.set(self.receive());
@@ -92,7 +93,10 @@ impl IngestLoop {
                     .add_waiting(u64::try_from(cases.count()).unwrap_or(0));
             }
             Err(error) => {
-                tracing::warn!(error = format_error_chain(&error), "a batch was given back");
+                tracing::warn!(
+                    error = format_error_chain(&error),
+                    "cannot commit batch; messages nacked"
+                );
                 pause(RETRY_PAUSE, stop).await;
             }
         }

@@ -74,7 +74,7 @@ impl Leases {
                 Err(error) => tracing::warn!(
                     cases = held.len(),
                     error = format_error_chain(&error),
-                    "leases were not renewed"
+                    "cannot renew leases; retrying"
                 ),
             }
         }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn g7_who_works_on_a_case_that_was_claimed_again_is_told_at_once_and_the_newer_lease_stays() {
+    fn g7_holder_of_a_reclaimed_case_learns_and_newer_lease_stays() {
         let lease = |revision, epoch| Lease {
             case_id: CaseId("a".to_owned()),
             revision,

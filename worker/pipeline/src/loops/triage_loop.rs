@@ -112,7 +112,7 @@ impl TriageLoop {
                 () = enough.cancelled(), if claims => {}
                 Some(ended) = renewal.join_next() => {
                     let why = ended.err().map(|error| error.to_string());
-                    tracing::error!(why, "the renewal of leases has ended; it is begun again");
+                    tracing::error!(why, "lease renewal task ended; restarting it");
                     pause(RETRY_PAUSE, stop).await;
                     renewal.spawn(self.renew_leases(&running.leases));
                 }
@@ -144,7 +144,7 @@ impl TriageLoop {
         if let Err(error) = self.fill_slots(running, stop).await {
             tracing::warn!(
                 error = format_error_chain(&error),
-                "no case could be claimed"
+                "cannot claim cases; retrying"
             );
             pause(RETRY_PAUSE, stop).await;
         }
@@ -180,7 +180,7 @@ impl TriageLoop {
                 if let Err(error) = triage.recheck(rechecks.as_ref(), &one).await {
                     tracing::warn!(
                         error = format_error_chain(&error),
-                        "what came of an evaluation could not be noted; it is made again"
+                        "cannot store the result of a re-evaluation; repeating it"
                     );
                 }
             };
@@ -234,7 +234,7 @@ impl TriageLoop {
                 Some(outage) => {
                     spans::case_span(&one.lease, &one.alert).in_scope(|| {
                         tracing::warn!(
-                            "the models are up and gave this case no answer: it waits for them no longer"
+                            "models are up but left this case unanswered; triaging without them"
                         );
                     });
                     running.start(&outage.fallback_triage(), one, stop);
@@ -343,7 +343,11 @@ impl RunningCases {
         }
         if let Err(error) = result {
             held.span.in_scope(|| {
-                tracing::error!(error, "a case could not go on; it is taken up again");
+                tracing::error!(
+                    error,
+                    "case task failed; the case is claimed again after its \
+                 lease ends"
+                );
             });
         }
     }
@@ -356,7 +360,7 @@ impl RunningCases {
             }
         };
         if tokio::time::timeout(RELEASE_GRACE, all).await.is_err() {
-            tracing::warn!("not all cases could be given back; their leases end by themselves");
+            tracing::warn!("cannot release all cases; their leases expire by themselves");
         }
     }
 }

@@ -23,7 +23,7 @@ pub trait Publish: Send + Sync {
 
 /// Error of a publication. The message may or may not be in the queue.
 #[derive(Debug, thiserror::Error)]
-#[error("nothing can be put into the source {source_name}: {what}")]
+#[error("cannot publish to source {source_name}: {what}")]
 pub struct PublishError {
     /// Name of the source.
     pub source_name: String,

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_that_the_alert_is_about_is_owned_by_whom_its_register_says() {
+    fn identity_owner_comes_from_its_register() {
         let owned = |kind: &str, asked: &str, owner: Value| {
             let row = json!({ "principal": "ci-drift", "owner": owner });
             let body = json!({ "principal": asked, "identities": [row] });
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn of_other_cases_what_was_found_is_kept_and_what_cannot_be_read_is_left_out() {
+    fn findings_of_other_cases_are_kept_and_unreadable_ones_skipped() {
         let found = json!({ "cases": [
             { "case_id": "1qsk-2kbc-pwjb", "key": "k", "same_key": false, "type": "Recon:EC2/Portscan",
               "opened_at": "2026-11-20T02:53:00Z", "severity": "low", "status": "concluded",

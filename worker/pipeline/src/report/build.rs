@@ -69,11 +69,7 @@ pub fn build(state: &CaseState, sender: &ReportProducer) -> Option<Report> {
         insights: prose.filter_lines(&state.insights),
         updates: updates(state, &prose),
         techniques: conclusion.techniques,
-        exonerations: conclusion
-            .exonerations
-            .into_iter()
-            .map(reported_exoneration)
-            .collect(),
+        exonerations: reported_exonerations(conclusion.exonerations),
         ledger: conclusion.ledger,
         cost: state.spent,
         analyst: opened.analyst,
@@ -319,14 +315,15 @@ fn signals(state: &CaseState) -> Vec<InjectionSignal> {
     found
 }
 
-/// Returns a record without its scope and listed values, which the ledger of the report shows.
-fn reported_exoneration(record: Exoneration) -> Exoneration {
-    Exoneration {
+/// Returns the records without their scopes and listed values, which the ledger of the report shows.
+fn reported_exonerations(records: Vec<Exoneration>) -> Vec<Exoneration> {
+    let reported = records.into_iter().map(|record| Exoneration {
         scope: RecordScope::default(),
         slack_mins: 0,
         extent: RecordExtent::default(),
         ..record
-    }
+    });
+    reported.collect()
 }
 
 /// Returns the alert's own values, and those in findings or exonerations.

@@ -36,7 +36,7 @@ fn what_makes_sense_is_taken() {
 }
 
 #[test]
-fn what_no_subscription_of_pubsub_could_be_is_refused_with_what_to_do() {
+fn impossible_pubsub_subscription_is_refused_with_advice() {
     let pubsub = "kind = 'pubsub'\nname = 'p'\nsubscription = ";
     for (text, wanted) in [
         (format!("{pubsub}'alerts'"), "write it as in"),
@@ -130,7 +130,7 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn secrets_are_not_shown_and_paths_stand_below_the_configuration() {
+fn secrets_are_hidden_and_paths_are_relative_to_configuration() {
     let text = "kind = 'rabbitmq'\nname = 'r'\nurl = 'amqps://u:hush@mq/%2f'\nqueue = 'q'\npassword = 'hush'\nca_file = 'ca.pem'";
     let config = checked(text)
         .unwrap()
@@ -167,7 +167,7 @@ fn the_schema_knows_every_kind_and_describes_every_key() {
 const GREETING: &[u8] = b"AMQP\0\0\x09\x01";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_at_an_address_of_ipv6_is_called_there_and_not_on_this_machine_by_name() {
+async fn ipv6_broker_address_is_dialled_instead_of_localhost() {
     let Ok(listener) = tokio::net::TcpListener::bind("[::1]:0").await else {
         return eprintln!("this machine has no IPv6");
     };

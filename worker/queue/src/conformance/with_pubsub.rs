@@ -71,7 +71,7 @@ impl Broker for PubsubBroker {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_token_serves_until_it_is_refused_and_messages_are_ours_for_as_long_as_we_say() {
+async fn token_is_reused_until_refused_and_deadline_is_as_requested() {
     let fake = FakePubsub::start().await;
     let source = source(&fake);
     fake.publish(numbered(0..2), &[]);
@@ -90,7 +90,7 @@ async fn one_token_serves_until_it_is_refused_and_messages_are_ours_for_as_long_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f13_a_call_that_fails_is_tried_again_and_one_that_is_refused_is_told() {
+async fn f13_failed_call_is_retried_and_refused_call_is_reported() {
     let fake = FakePubsub::start().await;
     let source = source(&fake);
     fake.publish(numbered(0..2), &[]);
@@ -113,7 +113,7 @@ async fn f13_a_call_that_fails_is_tried_again_and_one_that_is_refused_is_told() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f13_a_subscription_that_cannot_be_read_is_not_ready_and_comes_back() {
+async fn f13_unreadable_subscription_is_not_ready_and_recovers() {
     let fake = FakePubsub::start().await;
     let source = source(&fake);
     fake.trouble("pull", 503, "UNAVAILABLE");
@@ -137,7 +137,7 @@ async fn f13_a_subscription_that_cannot_be_read_is_not_ready_and_comes_back() {
 }
 
 #[tokio::test]
-async fn f13_messages_are_handed_over_though_nobody_answers_how_long_they_are_ours() {
+async fn f13_messages_arrive_though_the_ack_deadline_is_unknown() {
     let fake = FakePubsub::start().await;
     let source = source_with(&fake.url, &fake.key(), 60).unwrap();
     fake.publish(numbered(0..1), &[]);
@@ -164,7 +164,7 @@ async fn f13_messages_are_handed_over_though_nobody_answers_how_long_they_are_ou
 }
 
 #[tokio::test]
-async fn f13_a_pull_after_one_that_failed_may_take_its_time_once_its_answer_has_begun() {
+async fn f13_slow_pull_after_a_failure_is_allowed_once_it_answers() {
     let fake = FakePubsub::start().await;
     let source = source_with(&fake.url, &fake.key(), 60).unwrap();
     fake.trouble("pull", 503, "UNAVAILABLE");
@@ -252,7 +252,7 @@ async fn a21_a_key_that_cannot_be_used_is_told_of_without_it() {
 }
 
 #[tokio::test]
-async fn a_look_at_a_subscription_takes_no_message_and_says_what_is_wrong() {
+async fn subscription_probe_takes_no_message_and_names_faults() {
     let fake = FakePubsub::start().await;
     fake.publish(numbered(0..1), &[]);
     let look = async |subscription: &str, key: Value| {
@@ -283,7 +283,7 @@ async fn a_look_at_a_subscription_takes_no_message_and_says_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn what_a_subscription_is_set_to_is_told_where_alerts_can_be_lost() {
+async fn subscription_settings_that_lose_alerts_are_reported() {
     let fake = FakePubsub::start().await;
     let good = fake.settings.lock().unwrap().clone();
     let look = async |name: &str, value: Value| {

@@ -102,7 +102,7 @@ impl Broker for SpoolBroker {
 }
 
 #[tokio::test]
-async fn settled_files_are_removed_or_kept_and_the_unreadable_stand_apart() {
+async fn settled_files_are_removed_or_kept_and_unreadable_set_apart() {
     for keep in [false, true] {
         let directory = SpoolBroker::keeping(keep);
         directory.put("good.json", b"{}");
@@ -132,7 +132,7 @@ fn owned(names: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn files_come_oldest_first_and_a_name_that_is_taken_replaces_nothing() {
+async fn files_come_oldest_first_and_taken_names_replace_nothing() {
     let directory = SpoolBroker::keeping(true);
     let source = directory.source().await;
     for round in ["first", "second"] {

@@ -178,7 +178,7 @@ impl SubscriptionClient {
         let bytes = self.call("pull", Some(&asked), limit).await?;
         let pulled: Result<PullResponse, _> = serde_json::from_slice(&bytes);
         let pulled = pulled.map_err(|error| PubsubError {
-            what: format!("pull: what came cannot be read: {error}"),
+            what: format!("pull: cannot parse response: {error}"),
             failure: FailureKind::Refused,
             status: None,
         })?;
@@ -220,7 +220,7 @@ impl SubscriptionClient {
     pub(super) async fn settings(&self) -> Result<SubscriptionSettings, PubsubError> {
         let bytes = self.call("get", None, SHORT_CALL).await?;
         serde_json::from_slice(&bytes).map_err(|error| PubsubError {
-            what: format!("get: what came cannot be read: {error}"),
+            what: format!("get: cannot parse response: {error}"),
             failure: FailureKind::Refused,
             status: None,
         })

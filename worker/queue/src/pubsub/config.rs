@@ -68,7 +68,8 @@ impl PubsubConfig {
         let url = self.endpoint()?;
         match self.credentials.as_str() {
             "none" if self.endpoint_url.is_none() => Err(
-                "credentials = \"none\": Google wants some; this is for the emulator, at endpoint_url"
+                "credentials = \"none\" is only for the emulator; set endpoint_url, or give \
+                 credentials for Google"
                     .to_owned(),
             ),
             "none" => Ok(()),
@@ -97,7 +98,8 @@ impl PubsubConfig {
             "https" => Ok(url),
             "http" if is_here || self.allow_private => Ok(url),
             "http" => Err(format!(
-                "endpoint_url = {text:?}: what goes there is not encrypted; use https://, or set allow_private = true"
+                "endpoint_url = {text:?} is not encrypted; use https://, or set allow_private = \
+                 true"
             )),
             _ => Err(format!("endpoint_url = {text:?}: expected https://")),
         }

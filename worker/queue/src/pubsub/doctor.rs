@@ -27,23 +27,25 @@ pub(crate) async fn probe(config: &PubsubConfig, secrets: SecretResolver) -> Hea
         Ok(true) => probe_settings(subscription, config, &mut checkup).await,
         Ok(false) => checkup.add_error(
             "source.refused",
-            format!("{} may not be taken from", config.subscription),
-            "no alert of it comes",
+            format!("no permission to pull from {}", config.subscription),
+            "no alerts are received from it",
             mend,
         ),
         Err(failed) => {
             let (check, mend) = match failed.status {
                 Some(404) => (
                     "source.no_queue",
-                    "make it, or mend `subscription`: projects/PROJECT/subscriptions/NAME",
+                    "create the subscription, or correct `subscription`: \
+                     projects/PROJECT/subscriptions/NAME",
                 ),
                 Some(400..500) => ("source.refused", mend),
                 _ => (
                     "source.unreachable",
-                    "see that the worker reaches Pub/Sub, and that `credentials` are those of this machine",
+                    "check the network path to Pub/Sub, and that `credentials` belong to this \
+                     machine",
                 ),
             };
-            checkup.add_error(check, failed.what, "no alert of it comes", mend);
+            checkup.add_error(check, failed.what, "no alerts are received from it", mend);
         }
     }
     checkup
@@ -58,7 +60,7 @@ async fn probe_settings(
     match subscription.settings().await {
         Ok(settings) => check_settings(&settings, &config.subscription, checkup),
         Err(failed) => checkup.add_observation(format!(
-            "dead letters, retention and expiry not looked at: {}",
+            "dead letters, retention and expiry not checked: {}",
             failed.what
         )),
     }
@@ -72,7 +74,8 @@ fn check_settings(settings: &SubscriptionSettings, name: &str, checkup: &mut Hea
         checkup.add_warning(
             "source.no_dead_letter",
             "the subscription has no dead-letter topic",
-            "what no worker gets committed comes again and again until it is too old, and is then dropped without a word",
+            "a message that cannot be committed is redelivered until its retention ends, and is \
+             then dropped silently",
             format!(
                 "{}, with a topic that has a subscription of its own (deploy/gcp does)",
                 update("--dead-letter-topic TOPIC --max-delivery-attempts 100")
@@ -87,10 +90,10 @@ fn check_settings(settings: &SubscriptionSettings, name: &str, checkup: &mut Hea
         checkup.add_warning(
             "source.expires",
             format!(
-                "the subscription is deleted when nobody has pulled for {}",
+                "the subscription is deleted after {} without a pull",
                 format_duration(secs)
             ),
-            "when workers are away for that long, what lies in it is gone, and what comes then goes nowhere",
+            "if no worker runs for that long, its messages are lost, and new ones are not kept",
             update("--expiration-period never"),
         );
     }

@@ -178,7 +178,7 @@ async fn request_token(
         return Err(error_from_response(who, status, &bytes));
     }
     serde_json::from_slice(&bytes).map_err(|_| PubsubError {
-        what: format!("{who} gave no token"),
+        what: format!("{who} returned no token"),
         failure: FailureKind::Refused,
         status: None,
     })
@@ -188,7 +188,7 @@ fn parse_key(reference: &str, secrets: &SecretResolver) -> Result<ServiceAccount
     let text = secrets(reference).map_err(|why| format!("credentials: {why}"))?;
     // An error of serde may contain the text that it read.
     let key: ServiceAccountKey = serde_json::from_str(text.expose_secret()).map_err(|_| {
-        format!("credentials: {reference} is no key of a service account, in JSON as Google hands it out")
+        format!("credentials: {reference} is not a service account key in Google's JSON format")
     })?;
     if key.kind != "service_account" {
         return Err(format!(
@@ -227,5 +227,5 @@ fn sign_assertion(key: &ServiceAccountKey) -> Result<SecretString, String> {
     let signed = encode(&header, &claims, &signing);
     signed
         .map(SecretString::from)
-        .map_err(|_| "credentials: the private key does not sign".to_owned())
+        .map_err(|_| "credentials: cannot sign with the private key".to_owned())
 }

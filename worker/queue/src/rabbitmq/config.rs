@@ -100,7 +100,7 @@ impl RabbitmqConfig {
                 "management_url: http:// to {host} is not encrypted: use https://, or set allow_private = true"
             )),
             other => Err(format!(
-                "management_url: {other}:// is not spoken here: use https://"
+                "management_url: unsupported scheme {other}://; use https://"
             )),
         }
     }

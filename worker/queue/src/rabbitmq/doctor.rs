@@ -28,7 +28,7 @@ pub(crate) async fn probe(
         }
         Err(trouble) if trouble.is_queue_missing && config.declare => {
             checkup.add_observation(format!(
-                "RabbitMQ, queue {:?}, made at the first start",
+                "RabbitMQ, queue {:?}, created at the first start",
                 config.queue
             ));
             return checkup;
@@ -39,8 +39,9 @@ pub(crate) async fn probe(
         }
     }
     match ManagementClient::from_config(config, secrets) {
-        None => checkup
-            .add_observation("without management_url nobody tells its type, limits and policies"),
+        None => {
+            checkup.add_observation("type, limits and policies are unknown without management_url")
+        }
         Some(Err(not)) => report_management_error(&not, &mut checkup),
         Some(Ok(management)) => probe_management(&management, config, clock, &mut checkup).await,
     }
@@ -63,13 +64,13 @@ async fn passive_declare(
     let looked = with_timeout("look for the queue", ANSWER_TIMEOUT, looked).await;
     let closed = connection.close(200, "done".into());
     if let Err(trouble) = with_timeout("close the connection", ANSWER_TIMEOUT, closed).await {
-        tracing::debug!(why = trouble.what, "a connection did not end in order");
+        tracing::debug!(why = trouble.what, "cannot close the connection cleanly");
     }
     looked.map(|queue| (queue.message_count(), queue.consumer_count()))
 }
 
 fn report_connect_error(trouble: &SessionError, checkup: &mut HealthReport) {
-    let why = "no alert comes in by it";
+    let why = "no alerts are received from it";
     if trouble.is_queue_missing {
         let mend = "make it (a durable quorum queue), see `queue` and the vhost in `url`, or set declare = true";
         checkup.add_error("source.no_queue", trouble.what.as_str(), why, mend);
@@ -133,7 +134,8 @@ async fn check_dead_letters(
             return checkup.add_warning(
                 "source.dead_letter_missing",
                 "dead letters go to the default exchange under the key that they came by: to a queue of that name, if any",
-                "where none has it, or it is this one, what the broker gives up on is dropped without a word",
+                "where none has it, or it is this one, messages that exceed a limit are dropped \
+                 silently",
                 another,
             );
         }
@@ -144,12 +146,12 @@ async fn check_dead_letters(
         ),
         (Some(""), Some(key)) if key == config.queue => (
             Ok(false),
-            "dead letters go back into the queue that they come from".to_owned(),
+            "dead letters return to the same queue".to_owned(),
             another,
         ),
         (Some(""), Some(key)) => (
             management.has_queue(key).await,
-            format!("dead letters go to the queue {key:?}, which is not there"),
+            format!("dead letters go to the queue {key:?}, which does not exist"),
             "make that queue, durable",
         ),
         (Some(exchange), _) => (
@@ -159,7 +161,7 @@ async fn check_dead_letters(
         ),
     };
     if let Ok(false) = leads {
-        let why = "what the broker gives up on is dropped without a word";
+        let why = "messages that exceed a limit are dropped silently";
         checkup.add_error("source.dead_letter_missing", what, why, mend);
     }
 }

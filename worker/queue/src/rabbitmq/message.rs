@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_properties_are_attributes_and_cloud_events_have_one_spelling() {
+    fn headers_and_properties_become_attributes_in_one_spelling() {
         let mut headers = FieldTable::default();
         let text = |text: &str| AMQPValue::LongString(LongString::from(text));
         headers.insert("cloudEvents:specversion".into(), text("1.0"));

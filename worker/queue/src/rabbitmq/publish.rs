@@ -71,7 +71,7 @@ impl RabbitmqPublisher {
         let confirmation = with_timeout("publish", ANSWER_TIMEOUT, confirmed).await;
         let ended = connection.close(200, "done".into());
         if let Err(trouble) = with_timeout("close the connection", ANSWER_TIMEOUT, ended).await {
-            tracing::debug!(why = trouble.what, "a connection did not end in order");
+            tracing::debug!(why = trouble.what, "cannot close the connection cleanly");
         }
         confirmation
     }
@@ -106,7 +106,7 @@ pub(crate) async fn probe_publishing(
         Err(trouble) if trouble.failure == FailureKind::Refused => checkup.add_error(
             "source.canary_refused",
             format!("no canary may be sent: {}", trouble.what),
-            "no canary comes through, and NightshiftCanaryLate pages",
+            "no canary arrives, and NightshiftCanaryLate fires",
             "let the user write to the default exchange: rabbitmqctl set_permissions -p VHOST USER '^$' '^amq\\.default$' '^QUEUE$'",
         ),
         // The check of the queue reports this error.

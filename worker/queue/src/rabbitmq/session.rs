@@ -233,7 +233,7 @@ impl Session {
     /// returned first.
     pub(super) async fn receive(&mut self, most: usize) -> Result<Vec<Message>, SessionError> {
         let Some(consumer) = &mut self.consumer else {
-            return Err(SessionError::unavailable("there is no consumer"));
+            return Err(SessionError::unavailable("no consumer"));
         };
         let mut next = if self.buffer.waiting.is_empty() {
             timeout(LONG_POLL, consumer.next()).await.ok()
@@ -271,7 +271,7 @@ impl Session {
         if let Err(trouble) =
             with_timeout("close the connection", Duration::from_secs(2), closed).await
         {
-            tracing::debug!(why = trouble.what, "a connection did not end in order");
+            tracing::debug!(why = trouble.what, "cannot close the connection cleanly");
         }
     }
 }

@@ -31,11 +31,8 @@ pub(crate) fn probe(config: &SpoolConfig) -> HealthReport {
         checkup.add_warning(
             "source.beside",
             format!("{files} beside new/, in {} itself", dir.display()),
-            "what is not in new/ is not read: alerts in it are triaged by nobody",
-            format!(
-                "move what is meant for us: mv {0}/FILE {0}/new/",
-                dir.display()
-            ),
+            "only files in new/ are read: alerts elsewhere are not triaged",
+            format!("move alert files: mv {0}/FILE {0}/new/", dir.display()),
         );
     }
     for folder in [dir.to_owned()]

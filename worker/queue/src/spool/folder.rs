@@ -84,7 +84,8 @@ impl SpoolFolder {
         folder.recover()?;
         let files = count_misplaced_files(dir);
         if files > 0 {
-            tracing::warn!(dir = %dir.display(), files, "files lie beside new/ and are not read; move them there");
+            tracing::warn!(dir = %dir.display(), files, "files outside new/ are not read; move \
+             them there");
         }
         Ok(folder)
     }
@@ -200,7 +201,7 @@ impl SpoolFolder {
                 Ok(())
             }
             Ok(FileContent::NotRegularFile) => {
-                tracing::warn!(file = %shown, "it is no plain file; it is put into failed/");
+                tracing::warn!(file = %shown, "not a regular file; moving it to failed/");
                 move_into(&path, &self.failed).or_else(|error| self.put_back(path, error))
             }
             Err(error) => self.put_back(path, error),
@@ -255,7 +256,7 @@ impl SpoolFolder {
         let taken = self.taken.values().map(|taken| &taken.path);
         for path in taken.chain(&self.stranded) {
             if let Err(error) = move_into(path, &self.new) {
-                tracing::warn!(%error, "a file is not put back yet; the next process does it");
+                tracing::warn!(%error, "cannot put file back; the next process retries");
             }
         }
         self.claim.end();

@@ -7,7 +7,7 @@ use super::folder::FileContent;
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn one_file_that_cannot_be_read_is_told_in_readiness_until_it_can() {
+async fn unreadable_file_is_reported_in_readiness_until_readable() {
     let root = tempfile::tempdir().unwrap();
     let config = SpoolConfig {
         name: "files".to_owned(),

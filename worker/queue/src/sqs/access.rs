@@ -123,7 +123,7 @@ impl ClientAccess {
         *renewed = Some(Instant::now());
         tracing::debug!(
             source.name = self.config.name,
-            "a call was refused: the AWS credentials were read again"
+            "call refused; reloaded AWS credentials"
         );
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) =
             build_client(&self.config, &sdk);

@@ -83,7 +83,7 @@ async fn fetch_attributes(
 }
 
 fn report_refusal(failed: &AttributesError, checkup: &mut HealthReport) {
-    let why = "no alert comes in by it";
+    let why = "no alerts are received from it";
     let what = format!("the queue cannot be asked: {}", failed.what);
     if failed.is_missing() {
         let mend = "see queue_url: account, region and name; make the queue if it was deleted";
@@ -240,7 +240,8 @@ async fn check_dead_letters(
                 checkup.add_error(
                     "source.dead_letter_missing",
                     format!("the redrive policy leads to {name}, which is not there"),
-                    "what is received too often cannot be moved, and is dropped when it is too old",
+                    "messages that are received too often cannot be moved, and are dropped when \
+                     their retention ends",
                     "make that queue, or set RedrivePolicy to one that there is",
                 );
             }

@@ -153,7 +153,7 @@ impl PayloadStore {
             return Payload::Unreadable("its bucket is not listed in `buckets`".to_owned());
         };
         let Ok(key) = Path::parse(&pointer.s3_key) else {
-            return Payload::Unreadable("its key is none that can be read".to_owned());
+            return Payload::Unreadable("the key is not valid".to_owned());
         };
         let name = &pointer.s3_bucket_name;
         let Ok(found) = timeout(self.limit, read_object(&**bucket, &key, &self.memory)).await
@@ -307,7 +307,7 @@ mod tests {
 
     /// `a07_`: no bucket is listed, so no client exists that could reach one.
     #[tokio::test]
-    async fn a07_a_pointer_into_a_bucket_that_is_not_listed_is_not_followed() {
+    async fn a07_pointer_into_an_unlisted_bucket_is_not_followed() {
         let payloads = payloads(None, BUDGET_BYTES);
         let found = payloads.get(&pointing("elsewhere")).await;
         assert!(matches!(found, Payload::Unreadable(why) if why.contains("buckets")));

@@ -200,7 +200,7 @@ impl Poller {
             Payload::Unreadable(why) => {
                 tracing::warn!(
                     why,
-                    "a pointer to a payload is not followed: it will be a dead letter"
+                    "payload pointer not followed; storing the message as dead letter"
                 );
                 Some((body.as_bytes().to_vec(), None))
             }

@@ -12,7 +12,7 @@ use super::http::{Answer, Caller, Repeat};
 use super::rest::{Call, RestClient};
 
 /// The consequence of a destination that does not work.
-pub(super) const WHY: &str = "reports do not arrive there";
+pub(super) const WHY: &str = "reports cannot be delivered there";
 
 /// Records what a failed call means for the destination.
 pub(super) fn refused(error: &DeliveryError, checkup: &mut HealthReport) {
@@ -20,8 +20,8 @@ pub(super) fn refused(error: &DeliveryError, checkup: &mut HealthReport) {
         DeliveryError::Permanent { what } => checkup.add_error(
             "destination.refused",
             what.as_str(),
-            "reports are refused for good, and go to `otherwise` of their route",
-            "mend what it names, and try it with `nightshift destinations test NAME`",
+            "reports are refused permanently and go to `otherwise` of their route",
+            "correct the named setting and try `nightshift destinations test NAME`",
         ),
         DeliveryError::Transient { what, .. }
         | DeliveryError::NotVisibleYet { what, .. }
@@ -30,7 +30,7 @@ pub(super) fn refused(error: &DeliveryError, checkup: &mut HealthReport) {
             "destination.unreachable",
             what.as_str(),
             "reports wait until it answers",
-            "see its address, proxy and ca_file, and that the network lets us through",
+            "check its address, proxy and ca_file, and that the network allows the connection",
         ),
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn folder(dir: &Path, checkup: &mut HealthReport) {
             "destination.folder",
             format!("{} cannot be written: {error}", dir.display()),
             WHY,
-            "make it a folder that the user of the worker may write, or set another path",
+            "let the worker's user write to that folder, or set another path",
         );
     }
 }

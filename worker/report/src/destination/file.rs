@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn f26_killed_at_every_boundary_there_is_one_file_and_it_is_whole() {
+    async fn f26_killed_at_any_step_leaves_one_complete_file() {
         let report = fixture::true_positive();
         let whole = content(&report, ReportFormat::Json);
         let (file, part) = ("k3f9-x2mq-7d1w.r1.json", ".k3f9-x2mq-7d1w.r1.json.part");

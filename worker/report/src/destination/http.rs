@@ -117,7 +117,7 @@ impl Caller {
             match text.bytes().all(|byte| byte.is_ascii_graphic()) {
                 _ if text.is_empty() => Err("is empty".to_owned()),
                 true => Ok(SecretString::from(text)),
-                false => Err("holds characters that no header can hold".to_owned()),
+                false => Err("contains characters that are not allowed in a header".to_owned()),
             }
         });
         read.map_err(|problem| DeliveryError::Transient {

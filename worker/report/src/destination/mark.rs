@@ -53,7 +53,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn what_says_something_else_has_another_key_and_none_is_within_another() {
+    fn different_content_has_different_keys_and_none_contains_other() {
         let mut report = fixture::true_positive();
         let closed = |times| {
             let kinds = (0..times).flat_map(|_| [CaseActionKind::Closed, CaseActionKind::Reopened]);

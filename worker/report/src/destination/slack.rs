@@ -144,7 +144,7 @@ impl SlackDestination {
 
     async fn answer(&self, method: &str, body: &Value) -> Result<(), String> {
         let SlackConnection::Bot(bot) = &self.connection else {
-            return Err("an incoming webhook answers nobody".to_owned());
+            return Err("an incoming webhook cannot answer button presses".to_owned());
         };
         let said = bot.api.write(method, body, Repeat::Doubles).await;
         said.map(drop)
@@ -251,7 +251,7 @@ impl Destination for SlackDestination {
         };
         if begun_ago < SETTLE {
             return Err(DeliveryError::NotVisibleYet {
-                what: "its answer was lost, and Slack may still be doing it".to_owned(),
+                what: "the answer was lost and Slack may still be processing the call".to_owned(),
                 after_secs: (SETTLE - begun_ago).as_secs() + 1,
             });
         }

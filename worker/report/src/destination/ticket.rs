@@ -154,7 +154,8 @@ pub(super) fn not_yet(
     let next = begun_ago.max(SHORTEST_LOOK).min(left);
     Err(DeliveryError::NotVisibleYet {
         what: format!(
-            "{what} is not found, but a try whose end nobody heard began {} s ago; it is looked up until {} s are over",
+            "{what} is not found, but an attempt without an answer began {} s ago; looking it up \
+             until {} s have passed",
             begun_ago.as_secs(),
             settles_in.as_secs(),
         ),

@@ -135,9 +135,9 @@ impl Destination for WebhookDestination {
 fn hint(status: StatusCode) -> &'static str {
     match status.as_u16() {
         300..=399 => " (redirects are not followed: set `url` to where it leads)",
-        401 | 403 => " (does it know our `secret`?)",
-        410 => " (it wants no more of them: take it out of the routes)",
-        413 => " (reports are larger than it takes)",
+        401 | 403 => " (does the receiver have the same `secret`?)",
+        410 => " (the endpoint is gone: remove it from the routes)",
+        413 => " (the report is larger than the receiver accepts)",
         _ => "",
     }
 }

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_of_which_no_words_may_be_shown_is_told_without_them() {
+    fn plan_update_with_no_showable_text_is_reported_without_it() {
         let told = |step: &str, why: &str, refused: Option<&str>, language| {
             let draft = json!({"id": "", "description": step});
             let updates = [

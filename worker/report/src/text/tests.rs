@@ -387,7 +387,7 @@ fn the_readers_own_time_stands_beside_utc() {
 }
 
 #[test]
-fn a04_a_typed_value_is_not_live_even_where_it_looks_like_a_file() {
+fn a04_typed_value_is_defanged_even_where_it_looks_like_a_file() {
     let mut report = fixture::benign();
     report.indicators = vec![
         Indicator::new(IndicatorKind::Domain, "login.app", IndicatorRole::Remote),

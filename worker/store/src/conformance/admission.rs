@@ -9,9 +9,9 @@ use nightshift_pipeline::case_workflow::CaseActionKind;
 use super::*;
 
 on_both_stores! {
-    a23_a_concluded_case_is_triaged_again_when_somebody_else_acts
+    a23_concluded_case_is_retriaged_when_another_actor_appears
     what_waits_is_replaced_until_its_triage_has_begun
-    what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile
+    running_case_is_retriaged_at_its_end_for_all_later_arrivals
     three_revisions_a_day_and_every_rise_in_severity
     older_message_is_judged_for_what_is_new_in_it
     a25_a_year_that_cannot_be_written_holds_up_nothing
@@ -65,7 +65,7 @@ impl Fixture {
     }
 }
 
-async fn a23_a_concluded_case_is_triaged_again_when_somebody_else_acts(fixture: Fixture) {
+async fn a23_concluded_case_is_retriaged_when_another_actor_appears(fixture: Fixture) {
     let id = fixture.concluded().await;
     let again = fixture.take(arrival(10, actor(7))).await;
     assert_eq!(
@@ -124,7 +124,7 @@ async fn what_waits_is_replaced_until_its_triage_has_begun(fixture: Fixture) {
     assert_eq!((view.row.revision, view.events.len()), (1, 1));
 }
 
-async fn what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile(fixture: Fixture) {
+async fn running_case_is_retriaged_at_its_end_for_all_later_arrivals(fixture: Fixture) {
     fixture.take(arrival(0, |_| {})).await;
     let claimed = fixture.claim().await;
     let id = claimed.lease.case_id.clone();

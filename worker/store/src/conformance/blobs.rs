@@ -19,7 +19,7 @@ on_both_stores! {
     blobs_are_swept_whatever_else_cannot_be
     a_message_whose_blob_cannot_be_written_stays_in_the_database
     what_was_held_up_for_long_refers_to_no_blob
-    parts_of_a_batch_that_is_split_keep_their_messages_themselves
+    parts_of_a_split_batch_keep_their_own_messages
     a_blob_that_is_not_there_is_told
     no_blob_is_forgotten_where_its_folder_is_not_there
 }
@@ -262,7 +262,7 @@ async fn what_was_held_up_for_long_refers_to_no_blob(fixture: Fixture) {
     assert_eq!(loose(&fixture).await, 1);
 }
 
-async fn parts_of_a_batch_that_is_split_keep_their_messages_themselves(fixture: Fixture) {
+async fn parts_of_a_split_batch_keep_their_own_messages(fixture: Fixture) {
     let folder = tempfile::tempdir().unwrap();
     let store = with_blobs(&fixture, folder.path()).await;
     fixture.execute(if fixture.is_sqlite() {

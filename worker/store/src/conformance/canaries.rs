@@ -12,13 +12,13 @@ use super::admission::arrival;
 use super::*;
 
 on_both_stores! {
-    a_canary_waits_among_high_cases_and_is_shown_before_milder_ones
+    canary_queues_with_high_cases_and_is_shown_before_milder
     no_mute_hides_a_canary_and_no_storm_takes_it
     a_canary_and_an_alert_of_the_same_key_have_a_case_each
     people_do_not_see_canaries_unless_they_ask_for_them
     the_last_canary_is_the_newest_that_came_through
     f29_a_canary_of_a_clock_that_was_ahead_hides_no_silence
-    canaries_whose_end_was_not_noted_are_told_with_when_they_were_shown
+    canaries_without_noted_end_are_listed_with_delivery_time
 }
 
 /// In a hundred years: ahead of whatever time it is.
@@ -67,7 +67,7 @@ impl Fixture {
     }
 }
 
-async fn a_canary_waits_among_high_cases_and_is_shown_before_milder_ones(fixture: Fixture) {
+async fn canary_queues_with_high_cases_and_is_shown_before_milder(fixture: Fixture) {
     for number in 0..5 {
         let flood = arrival(number, |alert| alert.key.id = format!("flood {number}"));
         fixture.take(flood).await;
@@ -213,7 +213,7 @@ async fn f29_a_canary_of_a_clock_that_was_ahead_hides_no_silence(fixture: Fixtur
     assert_eq!(fixture.last().await, Some(210), "the clock is right again");
 }
 
-async fn canaries_whose_end_was_not_noted_are_told_with_when_they_were_shown(fixture: Fixture) {
+async fn canaries_without_noted_end_are_listed_with_delivery_time(fixture: Fixture) {
     let store = &fixture.store;
     let mut ids = Vec::new();
     for number in 0..4 {

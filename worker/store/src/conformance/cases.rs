@@ -7,7 +7,7 @@ on_both_stores! {
     the_evidence_view_counts_as_the_engine_does
     a_failed_request_spoils_no_other_of_its_transaction
     nothing_in_an_event_stops_a_journal
-    f05_what_is_never_taken_is_told_apart_from_what_is_not_taken_now
+    f05_permanent_refusal_differs_from_a_temporary_one
 }
 
 async fn the_most_urgent_case_is_claimed_first_and_only_once(fixture: Fixture) {
@@ -93,7 +93,7 @@ async fn nothing_in_an_event_stops_a_journal(fixture: Fixture) {
     assert!(same(&written) || same(&without_nul), "{stored}");
 }
 
-async fn f05_what_is_never_taken_is_told_apart_from_what_is_not_taken_now(fixture: Fixture) {
+async fn f05_permanent_refusal_differs_from_a_temporary_one(fixture: Fixture) {
     fixture.accept(MINER).await;
     let claimed = fixture.claim().await;
     let (events, closing) = whole_journal(&claimed);

@@ -177,8 +177,7 @@ async fn night() -> Fixture {
 }
 
 #[tokio::test]
-async fn a_thousand_reports_for_a_channel_go_the_most_severe_first_and_no_faster_than_it_takes_them()
- {
+async fn thousand_channel_reports_go_severe_first_at_its_pace() {
     let fixture = night().await;
     let channel = Arc::new(PacedDestination {
         store: Arc::clone(&fixture.store),

@@ -16,7 +16,7 @@ on_both_stores! {
     f26_counts_are_an_edit_of_what_is_shown_a_minute_later
     what_is_only_counted_does_not_hold_up_a_report
     a_case_that_is_looked_into_is_told_and_so_is_its_end
-    who_read_of_a_case_is_told_how_it_ended_whatever_its_route_says_then
+    reader_of_a_case_gets_its_end_whatever_its_route_is_then
     f26_what_was_found_is_known_though_nothing_was_sent
     f26_where_an_early_post_may_stand_its_end_is_told
     a_digest_is_posted_once_and_a_lost_answer_is_known
@@ -275,7 +275,7 @@ async fn a_case_that_is_looked_into_is_told_and_so_is_its_end(fixture: Fixture) 
     assert!(edit.payload.delivered_report().is_none());
 }
 
-async fn who_read_of_a_case_is_told_how_it_ended_whatever_its_route_says_then(fixture: Fixture) {
+async fn reader_of_a_case_gets_its_end_whatever_its_route_is_then(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.accept(MINER).await);
     let names = ["early".to_owned(), "never".to_owned()];

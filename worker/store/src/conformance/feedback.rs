@@ -12,7 +12,7 @@ use super::*;
 
 on_both_stores! {
     the_newest_verdict_of_a_person_counts
-    f16_what_a_person_says_is_noted_once_though_its_answer_was_lost
+    f16_feedback_is_recorded_once_though_its_answer_was_lost
     decisions_carry_what_they_are_compared_by_and_no_words
     what_people_decided_about_anything_else_is_not_found
     of_all_decisions_about_an_actor_the_newest_counts
@@ -46,7 +46,7 @@ fn elsewhere() -> Vec<Arrival> {
     batch
 }
 
-async fn f16_what_a_person_says_is_noted_once_though_its_answer_was_lost(fixture: Fixture) {
+async fn f16_feedback_is_recorded_once_though_its_answer_was_lost(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.accept(DNS).await).0;
     conclude(store, &fixture.claim().await).await;

@@ -11,7 +11,7 @@ use super::reopened::{close, desk_of, is_reopened};
 use super::*;
 
 on_both_stores! {
-    what_goes_on_after_what_cleared_it_has_ended_is_triaged_again
+    activity_after_its_exoneration_expired_is_triaged_again
     case_cleared_by_adjoining_records_holds_until_the_last_ends
     what_goes_on_while_it_waits_is_triaged_with_all_its_events
     f32_what_another_version_wrote_of_an_alert_is_kept
@@ -78,7 +78,7 @@ impl Fixture {
     }
 }
 
-async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: Fixture) {
+async fn activity_after_its_exoneration_expired_is_triaged_again(fixture: Fixture) {
     let id = case_of(&fixture.take(lasts(1_000)).await);
     let claimed = fixture.claim().await;
     let ends = [Some(9_000), None, Some(2_000)];

@@ -4,9 +4,9 @@ use super::*;
 
 on_both_stores! {
     a_known_key_is_a_sighting_and_a_new_one_a_case
-    an_unreadable_message_is_a_dead_letter_with_its_bytes_and_a_case
+    unreadable_message_is_a_dead_letter_with_bytes_and_a_case
     a_batch_is_split_down_to_the_alert_that_cannot_be_stored
-    a_batch_with_all_that_may_happen_is_as_if_they_came_one_by_one
+    batch_of_everything_equals_the_same_alerts_one_by_one
     workers_that_take_the_same_alert_at_once_open_one_case
     a_bell_rings_for_new_work_and_for_what_is_given_back
 }
@@ -25,7 +25,7 @@ async fn a_known_key_is_a_sighting_and_a_new_one_a_case(fixture: Fixture) {
     assert_eq!(view.alert, *arrivals(DNS)[0].alert);
 }
 
-async fn an_unreadable_message_is_a_dead_letter_with_its_bytes_and_a_case(fixture: Fixture) {
+async fn unreadable_message_is_a_dead_letter_with_bytes_and_a_case(fixture: Fixture) {
     let bytes = b"\xff{ not json";
     let accepted = fixture.accept(bytes).await;
     let letters = fixture.store.dead_letters(10).await.unwrap();
@@ -87,7 +87,7 @@ async fn a_batch_is_split_down_to_the_alert_that_cannot_be_stored(fixture: Fixtu
     assert!(matches!(error, StoreError::Refused { .. }), "{error}");
 }
 
-async fn a_batch_with_all_that_may_happen_is_as_if_they_came_one_by_one(fixture: Fixture) {
+async fn batch_of_everything_equals_the_same_alerts_one_by_one(fixture: Fixture) {
     let nth = |number: u8, severity| {
         let mut arrival = arrivals(DNS).remove(0);
         arrival.at = at(i64::from(number));

@@ -7,11 +7,11 @@ use super::*;
 on_both_stores! {
     f01_the_case_of_a_worker_that_is_gone_goes_on_elsewhere
     f02_a_worker_whose_lease_is_gone_writes_nothing
-    f05_suspects_run_one_at_a_time_in_a_worker_and_others_beside_them
-    f05_what_a_lost_worker_had_begun_goes_before_what_nobody_began
-    f05_crashes_are_counted_by_triage_and_apart_from_what_is_given_back
+    f05_suspects_run_one_at_a_time_per_worker_beside_others
+    f05_cases_of_a_lost_worker_go_before_unstarted_ones
+    f05_crashes_are_counted_per_triage_apart_from_releases
     f14_a_lease_that_was_lost_while_its_worker_lives_is_no_crash
-    f14_a_worker_takes_back_only_its_own_crash_of_the_same_triage
+    f14_worker_revokes_only_its_own_crash_of_the_same_triage
     f29_a_clock_that_jumps_moves_no_lease
     renewals_go_together_and_only_for_what_is_held
 }
@@ -71,7 +71,7 @@ async fn crash(fixture: &Fixture, which: impl Fn(&ClaimedCase) -> bool) -> Vec<C
     claimed
 }
 
-async fn f05_suspects_run_one_at_a_time_in_a_worker_and_others_beside_them(fixture: Fixture) {
+async fn f05_suspects_run_one_at_a_time_per_worker_beside_others(fixture: Fixture) {
     for bytes in [DNS, MINER, THEFT] {
         fixture.accept(bytes).await;
     }
@@ -98,7 +98,7 @@ async fn f05_suspects_run_one_at_a_time_in_a_worker_and_others_beside_them(fixtu
     assert_eq!(third.crashes, 3, "whoever has it fails it, with a report");
 }
 
-async fn f05_what_a_lost_worker_had_begun_goes_before_what_nobody_began(fixture: Fixture) {
+async fn f05_cases_of_a_lost_worker_go_before_unstarted_ones(fixture: Fixture) {
     let mut low = arrivals(DNS).remove(0);
     Arc::make_mut(&mut low.alert).severity = Severity::Low;
     fixture.take(low).await;
@@ -114,7 +114,7 @@ async fn f05_what_a_lost_worker_had_begun_goes_before_what_nobody_began(fixture:
     assert_eq!(fixture.claim().await.alert.severity, Severity::High);
 }
 
-async fn f05_crashes_are_counted_by_triage_and_apart_from_what_is_given_back(fixture: Fixture) {
+async fn f05_crashes_are_counted_per_triage_apart_from_releases(fixture: Fixture) {
     let accepted = fixture.accept(MINER).await;
     for _ in 0..3 {
         let claimed = fixture.claim().await;
@@ -163,7 +163,7 @@ async fn f14_a_lease_that_was_lost_while_its_worker_lives_is_no_crash(fixture: F
     assert_eq!(fixture.claim().await.crashes, 0);
 }
 
-async fn f14_a_worker_takes_back_only_its_own_crash_of_the_same_triage(fixture: Fixture) {
+async fn f14_worker_revokes_only_its_own_crash_of_the_same_triage(fixture: Fixture) {
     fixture.accept(MINER).await;
     let frozen = fixture.another(options()).await;
     let old = frozen.claim(Lane::Any, 1).await.unwrap().remove(0);

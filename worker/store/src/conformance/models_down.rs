@@ -12,11 +12,11 @@ on_both_stores! {
     f21_only_what_waited_long_enough_is_taken
     f21_a_canary_waits_for_no_model
     f21_a_suspect_waits_as_long_as_the_others
-    f21_a_case_whose_models_come_and_go_waits_since_the_first_time
+    f21_case_with_flapping_models_waits_since_the_first_time
     f21_giving_back_burns_neither_attempt_nor_crash_nor_journal
-    f21_what_wanted_a_model_is_triaged_again_once_and_the_most_severe_first
+    f21_cases_that_lacked_a_model_rerun_once_most_severe_first
     f21_a_model_that_was_missing_is_no_revision_of_the_day
-    f21_news_that_take_the_place_of_a_second_look_say_why_it_is_triaged
+    f21_news_replacing_a_follow_up_triage_give_their_reason
 }
 
 const WAITED: OutageWait = OutageWait {
@@ -90,7 +90,7 @@ async fn f21_a_suspect_waits_as_long_as_the_others(fixture: Fixture) {
     assert_eq!(fixture.waited(Lane::Any).await, [id]);
 }
 
-async fn f21_a_case_whose_models_come_and_go_waits_since_the_first_time(fixture: Fixture) {
+async fn f21_case_with_flapping_models_waits_since_the_first_time(fixture: Fixture) {
     let id = fixture.numbered(1, Severity::High).await;
     fixture.let_wait(&id, 130).await;
     // It ran while there were models: it waits for them from now on.
@@ -134,7 +134,7 @@ async fn f21_giving_back_burns_neither_attempt_nor_crash_nor_journal(fixture: Fi
     assert_eq!((row.revision, row.status), (1, CaseStatus::Queued));
 }
 
-async fn f21_what_wanted_a_model_is_triaged_again_once_and_the_most_severe_first(fixture: Fixture) {
+async fn f21_cases_that_lacked_a_model_rerun_once_most_severe_first(fixture: Fixture) {
     let store = &fixture.store;
     let low = fixture.numbered(1, Severity::Low).await;
     let critical = fixture.numbered(2, Severity::Critical).await;
@@ -188,7 +188,7 @@ async fn f21_a_model_that_was_missing_is_no_revision_of_the_day(fixture: Fixture
     assert_eq!(left, 0, "the new revision has a model, if there is one");
 }
 
-async fn f21_news_that_take_the_place_of_a_second_look_say_why_it_is_triaged(fixture: Fixture) {
+async fn f21_news_replacing_a_follow_up_triage_give_their_reason(fixture: Fixture) {
     let id = fixture.numbered(1, Severity::Medium).await;
     let store = &fixture.store;
     for (last, asked) in [(7, false), (8, true)] {

@@ -12,11 +12,11 @@ use super::*;
 on_both_stores! {
     a_mute_hides_and_counts_until_it_is_removed
     a_mute_of_the_configuration_holds_until_its_end
-    what_another_configuration_mutes_is_no_business_of_the_one_before
+    mutes_apply_only_in_their_own_configuration
     what_a_flood_hid_is_not_counted_to_the_last
-    a_preview_says_what_would_have_been_hidden_and_which_true_positives
+    mute_preview_shows_hidden_alerts_and_true_positives
     a_preview_counts_what_other_mutes_hid
-    a_preview_of_a_long_history_looks_at_the_newest_of_it_and_says_so
+    mute_preview_of_a_long_history_covers_its_newest_and_says_so
 }
 
 fn dns(severity: Severity) -> NewMute {
@@ -77,7 +77,7 @@ async fn a_mute_of_the_configuration_holds_until_its_end(fixture: Fixture) {
     assert!(rows[0].configured && rows[0].hits == 1, "{rows:?}");
 }
 
-async fn what_another_configuration_mutes_is_no_business_of_the_one_before(fixture: Fixture) {
+async fn mutes_apply_only_in_their_own_configuration(fixture: Fixture) {
     let mut after = options();
     after.admission.mutes = vec![dns(Severity::Medium).named("resolver")];
     let before = fixture.store.clone();
@@ -91,7 +91,7 @@ async fn what_another_configuration_mutes_is_no_business_of_the_one_before(fixtu
     }
 }
 
-async fn a_preview_says_what_would_have_been_hidden_and_which_true_positives(fixture: Fixture) {
+async fn mute_preview_shows_hidden_alerts_and_true_positives(fixture: Fixture) {
     for (number, verdict) in [
         (0, Verdict::TruePositive),
         (1, Verdict::FalsePositive),
@@ -139,7 +139,7 @@ async fn a_preview_counts_what_other_mutes_hid(fixture: Fixture) {
     assert_eq!(found.unwrap().muted, 1);
 }
 
-async fn a_preview_of_a_long_history_looks_at_the_newest_of_it_and_says_so(fixture: Fixture) {
+async fn mute_preview_of_a_long_history_covers_its_newest_and_says_so(fixture: Fixture) {
     let dns = dns(Severity::Medium);
     let mute = fixture.store.add_mute(dns.clone(), at(0)).await.unwrap();
     fixture.take(arrival(1, |_| {})).await;

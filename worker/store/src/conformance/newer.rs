@@ -10,11 +10,11 @@ use super::outbox::refused;
 use super::*;
 
 on_both_stores! {
-    f32_a_mute_that_cannot_be_read_hides_nothing_and_stops_nothing
+    f32_unreadable_mute_hides_nothing_and_stops_nothing
     f32_a_report_that_cannot_be_read_waits_for_who_can
     f32_a_reason_that_cannot_be_read_holds_up_no_report
-    f32_an_alert_whose_case_cannot_be_read_is_compared_as_far_as_it_can_be
-    f32_what_waits_and_what_is_a_member_is_compared_as_far_as_it_can_be
+    f32_alert_of_an_unreadable_case_is_compared_as_far_as_known
+    f32_pending_and_member_alerts_are_compared_as_far_as_known
     f32_an_alert_of_whose_case_nothing_can_be_read_is_looked_at
     f32_what_ends_is_told_whatever_waits_behind_it
     f32_what_is_called_off_is_whatever_waits_behind_it
@@ -42,7 +42,7 @@ fn other(second: i64) -> Arrival {
     arrival(second, |alert| alert.key.id = format!("other {second}"))
 }
 
-async fn f32_a_mute_that_cannot_be_read_hides_nothing_and_stops_nothing(fixture: Fixture) {
+async fn f32_unreadable_mute_hides_nothing_and_stops_nothing(fixture: Fixture) {
     let mute = |kind: &str| NewMute {
         when: Match {
             kind: Some(kind.into()),
@@ -123,7 +123,7 @@ async fn f32_a_reason_that_cannot_be_read_holds_up_no_report(fixture: Fixture) {
     assert_eq!(told, refused(1), "what can be read is told");
 }
 
-async fn f32_an_alert_whose_case_cannot_be_read_is_compared_as_far_as_it_can_be(fixture: Fixture) {
+async fn f32_alert_of_an_unreadable_case_is_compared_as_far_as_known(fixture: Fixture) {
     let id = case_of(&fixture.take(arrival(0, |_| {})).await);
     let claimed = fixture.claim().await;
     conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
@@ -162,7 +162,7 @@ async fn f32_an_alert_whose_case_cannot_be_read_is_compared_as_far_as_it_can_be(
     assert_eq!(fixture.letters().await, 0);
 }
 
-async fn f32_what_waits_and_what_is_a_member_is_compared_as_far_as_it_can_be(fixture: Fixture) {
+async fn f32_pending_and_member_alerts_are_compared_as_far_as_known(fixture: Fixture) {
     let id = case_of(&fixture.take(arrival(0, |_| {})).await);
     let claimed = fixture.claim().await;
     let event = opened(&claimed.alert, &id.0);

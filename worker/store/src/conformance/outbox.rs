@@ -9,9 +9,9 @@ use super::*;
 on_both_stores! {
     a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once
     one_process_at_a_time_serves_a_destination
-    f26_a_try_of_which_nothing_was_heard_leaves_its_report_in_doubt
+    f26_attempt_without_any_answer_makes_its_report_ambiguous
     f02_a_process_that_was_frozen_before_it_began_sends_nothing
-    f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt
+    f26_lost_answer_is_looked_up_later_and_stays_ambiguous
     f26_what_a_look_up_found_is_known_though_its_edit_failed
     what_becomes_of_an_old_version_does_not_put_off_a_new_one
     what_never_will_be_shown_is_seen_and_is_shown_elsewhere
@@ -97,7 +97,7 @@ async fn one_process_at_a_time_serves_a_destination(fixture: Fixture) {
     assert!(!other.acquire_lease("soc", "two", lease).await.unwrap());
 }
 
-async fn f26_a_try_of_which_nothing_was_heard_leaves_its_report_in_doubt(fixture: Fixture) {
+async fn f26_attempt_without_any_answer_makes_its_report_ambiguous(fixture: Fixture) {
     fixture.concluded_case().await;
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempt_age), (false, Duration::ZERO));
@@ -180,7 +180,7 @@ async fn f02_a_process_that_was_frozen_before_it_began_sends_nothing(fixture: Fi
     assert_eq!(due.attempts, 2);
 }
 
-async fn f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt(fixture: Fixture) {
+async fn f26_lost_answer_is_looked_up_later_and_stays_ambiguous(fixture: Fixture) {
     fixture.concluded_case().await;
     let due = fixture.due().await;
     let store = &fixture.store;

@@ -20,8 +20,8 @@ on_both_stores! {
     what_is_given_up_goes_to_the_otherwise_of_its_route
     what_is_given_up_goes_to_the_first_that_wants_it
     who_serves_a_destination_keeps_it
-    f26_what_is_given_up_while_in_doubt_stays_so_and_comes_back_by_its_route_alone
-    a_case_that_was_shown_at_what_is_gone_owes_it_nothing_when_it_ends_again
+    f26_abandoned_ambiguous_send_returns_by_its_route_alone
+    case_shown_at_a_removed_destination_owes_it_no_later_end
     more_than_one_round_is_given_up
 }
 
@@ -186,9 +186,7 @@ async fn who_serves_a_destination_keeps_it(fixture: Fixture) {
     assert_eq!(giving_up.give_up("soc").await.unwrap(), given_up(1, &[]));
 }
 
-async fn f26_what_is_given_up_while_in_doubt_stays_so_and_comes_back_by_its_route_alone(
-    fixture: Fixture,
-) {
+async fn f26_abandoned_ambiguous_send_returns_by_its_route_alone(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.accept(MINER).await);
     let names = ["soc".to_owned(), "early".to_owned()];
@@ -208,9 +206,7 @@ async fn f26_what_is_given_up_while_in_doubt_stays_so_and_comes_back_by_its_rout
     assert_eq!((row.given_up, row.in_doubt), (true, true));
 }
 
-async fn a_case_that_was_shown_at_what_is_gone_owes_it_nothing_when_it_ends_again(
-    fixture: Fixture,
-) {
+async fn case_shown_at_a_removed_destination_owes_it_no_later_end(fixture: Fixture) {
     let store = &fixture.store;
     let id = fixture.ended(MINER).await;
     store.add_fallback(&id, "gone", &refused(1)).await.unwrap();

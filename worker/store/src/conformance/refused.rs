@@ -16,9 +16,9 @@ use super::outbox::refused;
 use super::*;
 
 on_both_stores! {
-    f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt
-    f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_counts
-    f28_what_is_refused_goes_to_the_first_that_wants_it_and_stays_owed_where_none_does
+    f28_unverifiable_send_goes_to_the_next_and_stays_ambiguous
+    f28_f33_refused_report_without_taker_waits_for_a_new_key
+    f28_refused_report_goes_to_first_taker_or_stays_pending
     f28_who_refused_one_report_is_asked_to_take_the_next
 }
 
@@ -109,7 +109,7 @@ impl Destination for LostAnswerDestination {
     }
 }
 
-async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fixture: Fixture) {
+async fn f28_unverifiable_send_goes_to_the_next_and_stays_ambiguous(fixture: Fixture) {
     let accepted = fixture.accept(MINER).await;
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);
@@ -164,9 +164,7 @@ impl Destination for RevokedKeyDestination {
     }
 }
 
-async fn f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_counts(
-    fixture: Fixture,
-) {
+async fn f28_f33_refused_report_without_taker_waits_for_a_new_key(fixture: Fixture) {
     let accepted = fixture.accept(MINER).await;
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);
@@ -193,9 +191,7 @@ async fn f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_c
     assert_eq!((soc.sent, soc.given_up, &soc.error), (1, false, &None));
 }
 
-async fn f28_what_is_refused_goes_to_the_first_that_wants_it_and_stays_owed_where_none_does(
-    fixture: Fixture,
-) {
+async fn f28_refused_report_goes_to_first_taker_or_stays_pending(fixture: Fixture) {
     let accepted = fixture.accept(MINER).await;
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);

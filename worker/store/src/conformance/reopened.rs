@@ -17,8 +17,8 @@ on_both_stores! {
     what_is_closed_before_its_report_is_open_with_it
     what_is_called_off_leaves_open_what_waited_behind_it
     whoever_runs_a_closed_case_again_does_not_open_it
-    a_triage_that_failed_leaves_no_verdict_where_running_again_was_called_off
-    a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off
+    failed_triage_has_no_verdict_where_its_rerun_was_cancelled
+    verdict_stands_while_its_case_reruns_or_rerun_is_cancelled
 }
 
 fn severe(second: i64, severity: Severity) -> Arrival {
@@ -188,7 +188,7 @@ async fn whoever_runs_a_closed_case_again_does_not_open_it(fixture: Fixture) {
     assert!(desk_of(&fixture, &id).await.0.is_settled());
 }
 
-async fn a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off(fixture: Fixture) {
+async fn verdict_stands_while_its_case_reruns_or_rerun_is_cancelled(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.take(severe(0, Severity::High)).await);
     let waits = async || {
@@ -213,7 +213,7 @@ async fn a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off
     let rows = store.list(&all).await.unwrap();
     assert_eq!(
         rows[0].cancelled_verdict(),
-        Some("True positive (run again called off)")
+        Some("True positive (rerun cancelled)")
     );
     close(&fixture, &id).await;
     assert_eq!(waits().await, []);
@@ -223,9 +223,7 @@ async fn a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off
     assert_eq!(waits().await, []);
 }
 
-async fn a_triage_that_failed_leaves_no_verdict_where_running_again_was_called_off(
-    fixture: Fixture,
-) {
+async fn failed_triage_has_no_verdict_where_its_rerun_was_cancelled(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.take(severe(0, Severity::High)).await);
     let claimed = fixture.claim().await;

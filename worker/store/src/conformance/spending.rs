@@ -9,7 +9,7 @@ use super::*;
 on_both_stores! {
     charges_add_up_by_case_and_day_while_the_case_runs
     what_is_not_written_is_not_charged
-    g7_what_runs_when_its_case_is_called_off_is_charged_with_its_reserve
+    g7_running_question_of_a_cancelled_case_costs_its_reserve
 }
 
 fn day() -> chrono::NaiveDate {
@@ -77,7 +77,7 @@ async fn what_is_not_written_is_not_charged(fixture: Fixture) {
     );
 }
 
-async fn g7_what_runs_when_its_case_is_called_off_is_charged_with_its_reserve(fixture: Fixture) {
+async fn g7_running_question_of_a_cancelled_case_costs_its_reserve(fixture: Fixture) {
     let id = case_of(&fixture.accept(MINER).await);
     let claimed = fixture.claim().await;
     let cost = |usd| Cost {

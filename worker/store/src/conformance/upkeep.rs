@@ -9,9 +9,9 @@ on_both_stores! {
     what_grew_old_goes_in_batches_and_what_is_young_stays
     messages_go_at_the_latest_with_what_came_of_them
     what_grew_old_goes_however_many_dead_letters_came_before_it
-    journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
+    case_journals_are_pruned_once_and_again_after_a_retriage
     journals_of_earlier_triages_go_while_their_case_goes_on
-    what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays
+    old_data_of_a_live_case_is_pruned_and_its_latest_stays
     what_is_kept_for_no_time_that_anybody_sets_is_swept
     a_day_of_the_ledger_is_read_without_the_rest
     nothing_is_left_of_what_is_purged
@@ -207,7 +207,7 @@ async fn what_grew_old_goes_however_many_dead_letters_came_before_it(fixture: Fi
     assert_eq!(rows(&fixture, "raw_messages").await, 50);
 }
 
-async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again(fixture: Fixture) {
+async fn case_journals_are_pruned_once_and_again_after_a_retriage(fixture: Fixture) {
     let ids = history(&fixture).await;
     let store = &fixture.store;
     let future = at(86_400);
@@ -315,7 +315,7 @@ async fn journals_of_earlier_triages_go_while_their_case_goes_on(fixture: Fixtur
     assert_eq!(rows(&fixture, "journal").await, 0);
 }
 
-async fn what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays(fixture: Fixture) {
+async fn old_data_of_a_live_case_is_pruned_and_its_latest_stays(fixture: Fixture) {
     const DAY: i64 = 86_400;
     let store = &fixture.store;
     let came = |second| arrival(second, |_| {});

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_address_says_of_tls_goes_before_the_word_of_a_server_behind_a_pooler() {
+    fn tls_in_the_address_outranks_the_reply_behind_a_pooler() {
         let private = |address: &str| is_private(&address.parse().unwrap());
         let far = "postgres://nightshift@pooler.example.com/nightshift?sslmode";
         assert_eq!(private(&format!("{far}=require")), Some(true));

@@ -43,7 +43,7 @@ pub(super) enum PostgresFailure {
         cause: UnreadableEvent,
     },
     /// No connection to be had.
-    #[error("there is no connection to the database")]
+    #[error("not connected to the database")]
     Pool(#[from] PoolError),
     /// The session was given back before.
     #[error("the connection was given back")]

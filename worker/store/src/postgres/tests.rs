@@ -56,7 +56,7 @@ async fn number(database: &TestDatabase, sql: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn f14_postgres_killed_while_alerts_come_loses_none_and_takes_none_twice() {
+async fn f14_postgres_killed_during_intake_loses_and_repeats_nothing() {
     let Some(cluster) = Cluster::start() else {
         return;
     };
@@ -87,7 +87,7 @@ async fn f14_postgres_killed_while_alerts_come_loses_none_and_takes_none_twice()
 }
 
 #[tokio::test]
-async fn f14_postgres_killed_is_told_and_leaves_leases_without_a_crash() {
+async fn f14_postgres_kill_is_reported_and_leaves_leases_uncrashed() {
     let Some(cluster) = Cluster::start() else {
         return;
     };
@@ -171,7 +171,7 @@ async fn f16_connection_cut_after_commit_is_found_out_by_key() {
 }
 
 #[tokio::test]
-async fn f16_what_people_asked_for_is_done_once_when_the_answer_is_lost() {
+async fn f16_requests_of_people_apply_once_when_the_answer_is_lost() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -249,7 +249,7 @@ async fn f17_a_batch_that_takes_too_long_goes_in_parts() {
 }
 
 #[tokio::test]
-async fn f16_what_was_called_off_while_the_answer_to_a_claim_was_lost_spoils_no_other_case() {
+async fn f16_cancel_during_an_ambiguous_claim_spoils_no_other_case() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };

@@ -222,7 +222,7 @@ mod tests {
 
     /// Tests may run as root, which may write everything: SQLite falls back to reading where it may not.
     #[test]
-    fn a_file_that_could_be_opened_for_reading_alone_is_told_though_it_seems_to_be_written() {
+    fn file_openable_only_for_reading_is_reported_as_read_only() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("n.db");
         let writer = Connection::open(&path).unwrap();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_may_not_be_opened_or_written_is_not_called_damaged() {
+    fn inaccessible_file_is_not_reported_as_damaged() {
         let check = |code: i32| {
             let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
             let mut checkup = HealthReport::default();

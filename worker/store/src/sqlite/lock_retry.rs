@@ -78,7 +78,7 @@ mod tests {
     use crate::sqlite::SqliteOptions;
 
     #[tokio::test]
-    async fn f17_what_a_running_case_writes_waits_for_the_lock_of_another_process() {
+    async fn f17_writes_of_a_running_case_wait_for_a_foreign_lock() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cases.db");
         let store = SqliteStore::open(&SqliteOptions {

@@ -61,7 +61,7 @@ async fn f01_the_destination_of_a_dead_process_is_free_at_once() {
 }
 
 #[tokio::test]
-async fn r2_the_case_of_a_process_in_another_container_is_its_own_until_its_lease_ends() {
+async fn r2_case_of_another_container_is_kept_until_its_lease_ends() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER).into()).await.unwrap();
@@ -80,7 +80,7 @@ async fn r2_the_case_of_a_process_in_another_container_is_its_own_until_its_leas
 }
 
 #[tokio::test]
-async fn a_lease_from_before_the_host_was_started_anew_holds_nothing_where_the_boot_is_hidden() {
+async fn lease_from_before_a_reboot_is_void_where_boot_id_is_hidden() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER).into()).await.unwrap();

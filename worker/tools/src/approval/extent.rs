@@ -38,7 +38,7 @@ fn parse_list(fields: &RowFields<'_>, column: &'static str) -> Result<Vec<String
     let is_any = |value: &String| value.eq_ignore_ascii_case("any");
     if values.len() > 1 && values.iter().any(is_any) {
         return Err(format!(
-            "`{name}` has `any` beside others: write one or the others"
+            "`{name}` has `any` and other values: write `any` alone or only the others"
         ));
     }
     let means_all =

@@ -103,7 +103,7 @@ async fn half_the_internet_is_no_scanner() {
 }
 
 #[tokio::test]
-async fn a_scanner_by_a_bare_name_is_a_principal_and_by_a_host_name_a_domain() {
+async fn scanner_bare_name_is_a_principal_and_host_name_a_domain() {
     use nightshift_alert::{Indicator, IndicatorRole};
     for (subject, kind, cleared) in [
         ("ci-scan", IndicatorKind::Principal, 1),

@@ -75,7 +75,7 @@ pub(super) fn parse(content: &ContentSource, text: &str) -> Result<CloudRanges, 
         .collect();
     if ranges.is_empty() {
         return Err(format!(
-            "{name} holds no ranges: expected `prefixes` as AWS or Google publish them"
+            "{name} has no ranges: expected `prefixes` as published by AWS or Google"
         ));
     }
     Ok(CloudRanges { provider, ranges })

@@ -141,7 +141,7 @@ pub(super) fn find_log_files(path: &Path) -> Result<LogFiles, String> {
             true => format!("(.{}) ", LOG_EXTENSIONS.join(", .")),
             false => String::new(),
         };
-        let what = format!("{} holds no log files {endings}{problems}", path.display());
+        let what = format!("{} has no log files {endings}{problems}", path.display());
         return Err(what.trim_end().to_owned());
     }
     Ok(files)
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_rotated_is_read_last_and_what_a_glob_matches_whatever_its_ending() {
+    fn rotated_file_is_read_last_and_globs_match_any_ending() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         for name in [
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_looks_no_deeper_than_it_matches_and_what_is_too_deep_is_told() {
+    fn glob_descends_no_deeper_than_it_matches_and_reports_limits() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let deep = root.join(["d"; MAX_DEPTH + 1].join("/"));
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_too_much_the_files_of_another_time_are_passed_over() {
+    fn beyond_the_limit_files_of_another_time_are_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let since = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000);
@@ -469,7 +469,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_are_not_followed_and_those_that_lead_elsewhere_are_told() {
+    fn links_are_not_followed_and_those_leading_out_are_reported() {
         use std::os::unix::fs::symlink;
         let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (root, outside) = (folder.path(), outside.path());

@@ -252,7 +252,7 @@ fn scan_log(
     }
     if seen.records_scanned == 0 && seen.unreadable > 0 {
         return Err(format!(
-            "{} holds no {} record: {} lines were tried; check `path` and `format`",
+            "{} has no {} record ({} lines read); check `path` and `format`",
             config.path.name(),
             config.format.as_str(),
             seen.unreadable

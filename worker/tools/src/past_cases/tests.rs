@@ -76,7 +76,7 @@ async fn the_question_is_made_of_the_alert() {
 }
 
 #[tokio::test]
-async fn of_many_values_some_are_compared_and_all_who_act_are_asked_about() {
+async fn of_many_values_some_are_compared_and_all_actors_asked_about() {
     let (tool, fake) = tool(Ok(Vec::new()));
     let mut alert = testing::alert();
     let many = (0..80).map(|one| {

@@ -156,7 +156,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_short_register_that_was_looked_at_is_searched_on_the_spot_and_a_long_one_never() {
+async fn short_cached_register_is_searched_inline_and_long_one_never() {
     for (rows, on_the_spot) in [(MAX_INLINE_RECORDS, true), (MAX_INLINE_RECORDS + 1, false)] {
         let ids: String = (0..rows).map(|row| format!("{row}\n")).collect();
         let text: &'static str = format!("id\n{ids}").leak();

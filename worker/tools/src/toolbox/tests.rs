@@ -219,7 +219,7 @@ async fn the_defaults_work_without_configuration() {
 }
 
 #[tokio::test]
-async fn a21_secrets_and_hidden_characters_do_not_come_out_of_a_register() {
+async fn a21_register_rows_expose_no_secrets_or_hidden_characters() {
     let row = "id,name,purpose,notes\npayments-ledger,x,\"keep\u{200b}s ledgers, AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEZ\",xoxb-123456789012-1234567890123-AbCdEfGhIjKlMnOpQrStUvWx\n";
     let configs = [ToolConfig::AssetLookup(crate::AssetLookup {
         name: "assets".to_owned(),

@@ -57,7 +57,7 @@ fn parse_name(text: &str) -> Result<Vec<EntryValue>, &'static str> {
     let name = text.strip_prefix("*.").unwrap_or(text);
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     if name.is_empty() || name.contains('*') {
-        return Err("is no entry: write a value, a network, or a domain");
+        return Err("is not a valid entry: write a value, a network, or a domain");
     }
     Ok(vec![EntryValue::Name(name)])
 }

@@ -142,7 +142,7 @@ async fn a_list_that_cannot_be_read_is_no_miss() {
 }
 
 #[tokio::test]
-async fn an_entry_of_several_parts_is_found_by_those_that_can_be_asked_for() {
+async fn multipart_entry_is_found_by_its_searchable_parts() {
     let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     for (entry, found, missed) in [
         ("203.0.113.42:443", "203.0.113.42", "203.0.113.4"),
@@ -202,7 +202,7 @@ async fn an_entry_of_several_parts_is_found_by_those_that_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn what_no_look_up_could_find_is_left_out_and_a_miss_is_not_whole() {
+async fn unsearchable_entry_is_skipped_and_a_miss_is_incomplete() {
     let text = "198.51.100.7\nindicator,type,date\n203.0.113.42,C2,2026-03-01\n203.0.113.42;C2\n\
                 \"203.0.113.42\",\"C2\"\nevil.example|203.0.113.42|443\n203.0.113.0/33\n\
                 203.0.113.0/255.255.255.0\n203.0.113.255-203.0.113.0\n203.0.113.0-255\n\

@@ -20,7 +20,7 @@ fn proxy_of(header: &str, network: &str) -> TrustedProxy {
 }
 
 #[test]
-fn a_loopback_address_is_open_and_others_need_a_token_or_a_proxy() {
+fn loopback_address_is_open_and_others_need_token_or_proxy() {
     for open in ["127.0.0.1:8080", "127.3.2.1:1", "[::1]:8080", "localhost:0"] {
         config(|web| web.listen = open.into()).check().unwrap();
     }

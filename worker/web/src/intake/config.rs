@@ -87,7 +87,7 @@ impl HttpConfig {
     pub fn check(&self) -> Result<(), String> {
         let fits = |one: char| one.is_ascii_alphanumeric() || one == '-' || one == '_';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
-            return Err("a name is a-z, A-Z, 0-9, _ and -, from 1 to 64 of them".to_owned());
+            return Err("name: use 1 to 64 characters of a-z, A-Z, 0-9, _ and -".to_owned());
         }
         for (key, secrets) in [
             ("tokens", &self.tokens),
@@ -102,7 +102,7 @@ impl HttpConfig {
         }
         if !self.accepts_posts() && self.sns.is_none() && self.pubsub.is_none() {
             return Err(
-                "nobody could hand anything in: set tokens, signing_secrets, sns or pubsub"
+                "no sender could authenticate: set tokens, signing_secrets, sns or pubsub"
                     .to_owned(),
             );
         }
@@ -184,8 +184,8 @@ impl HttpConfig {
             "https" => Ok(Some(url)),
             "http" if is_here || self.allow_private => Ok(Some(url)),
             "http" => Err(format!(
-                "{key} = {shown:?} is plain http to another machine: whoever is between could sign alerts; use https, or \
-                 set allow_private = true"
+                "{key} = {shown:?} is plain http to another machine: anybody on the network path \
+                 could forge signatures; use https, or set allow_private = true"
             )),
             _ => Err(format!("{key} = {shown:?}: write https://…")),
         }

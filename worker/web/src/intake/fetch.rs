@@ -35,7 +35,7 @@ pub(super) enum FetchError {
     #[error("it sent more than {0} bytes")]
     TooLarge(usize),
     /// A response of another kind than expected.
-    #[error("what came is no {0}")]
+    #[error("the response is not a {0}")]
     Other(&'static str),
 }
 
@@ -64,12 +64,9 @@ impl HttpFetcher {
             .timeout(CALL_TIMEOUT)
             .redirect(Policy::none())
             .build();
-        client.map(Self).map_err(|error| {
-            format!(
-                "cannot call anybody over https: {}",
-                format_error_chain(&error)
-            )
-        })
+        client
+            .map(Self)
+            .map_err(|error| format!("TLS is not available: {}", format_error_chain(&error)))
     }
 
     /// Fetches a URL whose contents have at most `most_bytes`.

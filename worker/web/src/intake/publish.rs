@@ -38,9 +38,7 @@ fn address(listen: &str) -> Result<SocketAddr, String> {
         .parse()
         .map_err(|_| format!("{listen:?} is no address and port"))?;
     if address.port() == 0 {
-        return Err(format!(
-            "nobody knows the port of {listen:?} beforehand; set one"
-        ));
+        return Err(format!("the port of {listen:?} is not fixed; set one"));
     }
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -163,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_listens_everywhere_is_reached_here_and_a_port_must_be_known() {
+    fn wildcard_listener_is_reached_locally_and_needs_a_known_port() {
         let said = |listen| address(listen).map(|address| address.to_string());
         assert_eq!(said("0.0.0.0:8081").as_deref(), Ok("127.0.0.1:8081"));
         assert_eq!(said("[::]:8081").as_deref(), Ok("[::1]:8081"));

@@ -29,7 +29,7 @@ pub(super) enum IntakeError {
     )]
     Unauthenticated,
     /// The token belongs to no source.
-    #[error("this is no token of any source here")]
+    #[error("the token belongs to no source")]
     WrongToken,
     /// The signature headers are missing or malformed.
     #[error(
@@ -41,7 +41,7 @@ pub(super) enum IntakeError {
     #[error("webhook-timestamp is more than five minutes off this clock; sign anew at each try")]
     OldSignature,
     /// No secret of a source made the signature.
-    #[error("the signature is by no secret of any source here, or the body was changed on its way")]
+    #[error("the signature matches no secret of a source, or the body was changed on its way")]
     WrongSignature,
     /// The body is no SNS message.
     #[error("this is no message of SNS: {0}")]
@@ -65,15 +65,15 @@ pub(super) enum IntakeError {
     Body(#[from] BodyError),
     /// The message was not committed in time.
     #[error(
-        "not committed: the store does not answer, or the worker ends. Send it again; what was committed all the same \
-         will be a sighting"
+        "not committed: the store does not answer, or the worker is stopping. Send it again; an \
+         alert that was committed all the same becomes a sighting"
     )]
     NotCommitted,
     /// A secret of a source cannot be read, and no other secret matches.
-    #[error("what this is checked with cannot be read at the moment; send it again later")]
+    #[error("a secret of the source cannot be read now; send it again later")]
     NoSecret,
     /// Keys or certificates cannot be fetched.
-    #[error("what the signature is checked with cannot be had at the moment; send it again later")]
+    #[error("the signing keys cannot be fetched now; send it again later")]
     NoKeys,
 }
 
@@ -138,7 +138,8 @@ pub(super) async fn await_settlement(
         // A dead letter is committed too; sending it again would not help.
         Ok(Ok(Disposition::DeadLetter)) => json!({
             "outcome": "dead_letter",
-            "why": "some of it could not be read or stored as an alert: it is kept as a dead letter, and a case says so",
+            "why": "parts could not be read or stored as alerts: they are kept as dead letters \
+             and announced in a case",
         }),
         Ok(Ok(Disposition::Nack) | Err(_)) | Err(_) => {
             return Err(source.record_rejection(IntakeError::NotCommitted));

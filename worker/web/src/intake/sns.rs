@@ -123,7 +123,7 @@ impl SnsIntake {
                 tracing::warn!(
                     source.name = listed.source.config.name,
                     topic = listed.topic.arn,
-                    "somebody ended the subscription: no more alerts come from this topic"
+                    "the subscription was deleted: no more alerts arrive from this topic"
                 );
                 Ok(StatusCode::OK.into_response())
             }

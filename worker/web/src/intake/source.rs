@@ -220,8 +220,7 @@ impl Source for HttpSource {
             if !is_told && one.disposition != Disposition::Nack {
                 unsettled.push(SettleError {
                     id: one.id.clone(),
-                    why: "whoever posted it has gone, and does not know that it is committed"
-                        .to_owned(),
+                    why: "the client disconnected before its message was committed".to_owned(),
                 });
             }
         }

@@ -410,7 +410,7 @@ async fn deliveries_say_what_became_of_them() {
     let page = shown(|row| (row.sent, row.shown) = (2, None)).await;
     has(
         &page,
-        &["nothing was sent: it wants nothing of the case so far"],
+        &["nothing was sent: the destination does not want this report yet"],
     );
     let page = shown(|row| row.remote_id = Some("C1/1.0".into())).await;
     has(

@@ -94,7 +94,7 @@ async fn accept(
 
 fn log_accept_error(error: &std::io::Error) {
     let error = error as &dyn std::error::Error;
-    tracing::error!(error, "nobody can connect at the moment");
+    tracing::error!(error, "cannot accept connections; retrying in 1 s");
 }
 
 /// Returns whether the client disconnected before the accept, which is no error of ours.

@@ -171,7 +171,7 @@ impl Listener {
         loop {
             match TcpListener::bind(self.requested).await {
                 Ok(listener) => {
-                    tracing::info!(address = %self.requested, "this address is answered at now");
+                    tracing::info!(address = %self.requested, "now listening on the address");
                     return listener;
                 }
                 Err(error) if error.to_string() != told => {
@@ -179,7 +179,7 @@ impl Listener {
                     tracing::error!(
                         address = %self.requested,
                         error = told,
-                        "nobody can listen at this address: nothing answers there until it is free"
+                        "cannot bind the address; retrying until it is free"
                     );
                 }
                 Err(_) => {}

@@ -230,7 +230,7 @@ impl Source for FakeSource {
 }
 
 #[tokio::test]
-async fn a_source_is_waited_for_until_it_was_there_once_and_told_of_when_it_goes_away() {
+async fn source_is_awaited_until_first_ready_and_its_loss_is_reported() {
     let queue = Arc::new(FakeSource(AtomicBool::new(false)));
     let mut parts = parts(store());
     parts
@@ -255,7 +255,7 @@ async fn a_source_is_waited_for_until_it_was_there_once_and_told_of_when_it_goes
 }
 
 #[tokio::test]
-async fn a_source_that_was_there_is_not_waited_for_again_when_a_configuration_is_taken_up() {
+async fn known_source_is_not_awaited_again_after_a_reload() {
     let queue = Arc::new(FakeSource(AtomicBool::new(true)));
     let first = Arc::new(SourceReadiness::new(queue.clone()));
     assert!(first.ready().await.is_ok());
@@ -399,7 +399,7 @@ async fn is_reached(port: u16) -> bool {
 }
 
 #[tokio::test]
-async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_before_is_closed() {
+async fn wildcard_address_is_bound_once_the_previous_one_is_closed() {
     let port = free_port().await;
     let mut row = TakeoverFixture::beginning(&metrics_at("127.0.0.1", port)).await;
     row.take_over(&metrics_at("0.0.0.0", port)).await;
@@ -410,7 +410,7 @@ async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_befo
 }
 
 #[tokio::test]
-async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
+async fn foreign_address_is_refused_before_any_listener_is_closed() {
     let port = free_port().await;
     let row = TakeoverFixture::beginning(&metrics_at("0.0.0.0", port)).await;
     // This address is for documentation (RFC 5737) and belongs to no machine.
@@ -423,7 +423,7 @@ async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
 }
 
 #[tokio::test]
-async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free() {
+async fn partly_occupied_address_is_bound_once_it_is_free() {
     let posts_at = |host: &str, port| WebConfig {
         listen: "127.0.0.1:0".into(),
         intake_listen: format!("{host}:{port}"),

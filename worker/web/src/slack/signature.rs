@@ -106,7 +106,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_example_of_slacks_documentation_is_signed_for_five_minutes() {
+    fn slack_documentation_example_is_valid_for_five_minutes() {
         let headers = [(TIMESTAMP, AT), (SIGNATURE, CODE)];
         for later in [0, 300, -300] {
             assert!(is_signed(&headers, BODY, later, SECRET), "{later}");

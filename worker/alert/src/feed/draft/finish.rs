@@ -30,16 +30,14 @@ const MAX_DETAIL_BYTES: usize = 1024;
 impl Draft {
     /// Cleans and bounds all values and makes the alert; `decoding` holds the flags of decoding `raw`.
     pub(crate) fn finish(mut self, mut raw: Value, decoding: Vec<ContentFlag>) -> Alert {
+        use ContentFlag::{
+            DuplicateKey, HiddenText, Instructions, Redacted, Replaced, Truncated, UnknownSeverity,
+        };
         self.add_from_text(&format!("{}\n{}", self.title, self.description));
         self.settle_identities();
         self.drop_duplicates();
         // Decoding drops subtrees that are too deep and all but the last of equal keys. Those may name an actor.
-        let is_loss = |flag: &ContentFlag| {
-            matches!(
-                flag,
-                ContentFlag::Truncated { .. } | ContentFlag::DuplicateKey { .. }
-            )
-        };
+        let is_loss = |flag: &ContentFlag| matches!(flag, Truncated { .. } | DuplicateKey { .. });
         self.is_actor_dropped |= decoding.iter().any(is_loss);
         let mut flags: BTreeSet<ContentFlag> =
             decoding.into_iter().take(MAX_DECODING_FLAGS).collect();
@@ -76,16 +74,12 @@ impl Draft {
         // first, an instructions flag is still added.
         let is_told = in_raw.iter().any(is_instructions);
         flags.retain(|flag| match flag {
-            ContentFlag::Truncated { .. }
-            | ContentFlag::Replaced { .. }
-            | ContentFlag::DuplicateKey { .. } => true,
-            ContentFlag::Instructions { .. } => !is_told,
-            ContentFlag::Redacted { .. }
-            | ContentFlag::HiddenText { .. }
-            | ContentFlag::UnknownSeverity { .. } => false,
+            Truncated { .. } | Replaced { .. } | DuplicateKey { .. } => true,
+            Instructions { .. } => !is_told,
+            Redacted { .. } | HiddenText { .. } | UnknownSeverity { .. } => false,
         });
         flags.extend(in_raw);
-        flags.extend(unknown_severity.then(|| ContentFlag::UnknownSeverity {
+        flags.extend(unknown_severity.then(|| UnknownSeverity {
             value: alert.severity_sent.clone(),
         }));
         alert.indicators = indicators;

@@ -13,7 +13,7 @@ fn exfiltration() -> Value {
 }
 
 #[test]
-fn the_addresses_of_a_machine_are_told_apart_from_those_that_a_text_names() {
+fn machine_addresses_differ_from_addresses_named_in_text() {
     let before = one_of(&parsed("guardduty-eventbridge-credential-exfiltration"));
     let mut finding = exfiltration();
     finding["detail"]["description"] = json!("Seen from 203.0.113.77, which is ours.");

@@ -17,7 +17,7 @@ fn imported(product: &str) -> Value {
 }
 
 #[test]
-fn a23_nobody_else_takes_the_key_of_guardduty_or_says_that_it_was_a_sample() {
+fn a23_no_other_sender_takes_guardduty_key_or_marks_it_sample() {
     let native = one(sample("guardduty-eventbridge-credential-exfiltration"));
     for name in ["guardduty", "GuardDuty", " Guard\u{200b}Duty", "scc"] {
         let alert = one_of(&imported(name));
@@ -139,7 +139,7 @@ fn a17_padding_hides_no_instructions() {
 }
 
 #[test]
-fn a14_a_name_with_hidden_characters_is_not_the_name_that_it_looks_like() {
+fn a14_name_with_hidden_characters_differs_from_its_lookalike() {
     let principals = |name: &str| {
         let mut value = parsed("guardduty-eventbridge-credential-exfiltration");
         value["detail"]["resource"]["accessKeyDetails"]["userName"] = json!(name);

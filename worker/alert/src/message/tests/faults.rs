@@ -143,7 +143,7 @@ fn a25_depth_of_a_thousand_and_ten_thousand_entities_are_pruned() {
 }
 
 #[test]
-fn a14_instructions_and_hidden_text_are_flagged_and_change_nothing() {
+fn a14_instructions_and_hidden_text_are_flagged_only() {
     let mut value = parsed("guardduty-eventbridge-credential-exfiltration");
     let before = one_of(&value);
     value["detail"]["service"]["action"]["awsApiCallAction"]["userAgent"] =

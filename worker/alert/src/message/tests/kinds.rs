@@ -93,7 +93,7 @@ fn guardduty_kubernetes_calls_have_user_verb_and_cluster() {
 }
 
 #[test]
-fn an_address_that_a_client_of_kubernetes_wrote_itself_is_nobody_who_acted() {
+fn address_set_by_a_kubernetes_client_is_no_actor() {
     let roles = |details: Value| {
         let alert = guardduty(
             json!({"actionType": "KUBERNETES_API_CALL", "kubernetesApiCallAction": {"verb": "list", "resource": "secrets",

@@ -54,7 +54,7 @@ fn guardduty_through_the_newer_security_hub_is_the_same_alert() {
 }
 
 #[test]
-fn the_newer_security_hub_writes_times_types_and_users_in_more_than_one_way() {
+fn newer_security_hub_spellings_of_times_types_users_are_read() {
     let native = one(NATIVE);
     let same = |alert: &Alert| (alert.key == native.key, alert.content == native.content);
     // `GetFindingsV2` writes a category before the type.
@@ -96,7 +96,7 @@ fn the_newer_security_hub_writes_times_types_and_users_in_more_than_one_way() {
 }
 
 #[test]
-fn actions_and_ends_of_guardduty_s_findings_are_told_as_natively() {
+fn ocsf_guardduty_actions_and_endpoints_match_native_ones() {
     let of = |evidence: Value| hub(|finding| finding["evidences"] = json!([evidence])).action;
     let ends = json!({"connection_info": {"direction": "Inbound"}, "src_endpoint": {"ip": "198.51.100.9"},
         "dst_endpoint": {"ip": "10.0.0.7"}});

@@ -47,7 +47,7 @@ fn incident() -> Value {
 }
 
 #[test]
-fn an_incident_on_hold_waits_for_somebody_and_a_closed_one_is_resolved() {
+fn on_hold_incident_is_pending_and_closed_one_is_resolved() {
     let state = |status: u64| {
         let mut incident = incident();
         incident["status_id"] = json!(status);
@@ -66,7 +66,7 @@ fn an_incident_on_hold_waits_for_somebody_and_a_closed_one_is_resolved() {
 }
 
 #[test]
-fn an_incident_says_what_it_is_about_and_which_findings_it_gathers() {
+fn incident_names_its_subject_and_its_gathered_findings() {
     let alert = one_of(&incident());
     assert_eq!(alert.title, "Ransomware on fs-1");
     assert_eq!(
@@ -125,7 +125,7 @@ fn a_device_is_what_a_finding_without_resources_is_about() {
 }
 
 #[test]
-fn an_end_of_a_connection_is_the_device_where_its_address_says_so() {
+fn connection_endpoint_is_the_device_if_addresses_match() {
     let mut out = detection();
     let ends = &mut out["evidences"][0];
     ends["src_endpoint"] = json!({"ip": "10.0.0.4"});
@@ -188,7 +188,7 @@ fn a_direction_says_which_end_is_ours() {
 }
 
 #[test]
-fn what_evidence_tells_the_part_of_gets_no_other_one_by_its_place() {
+fn evidence_with_a_role_gets_no_other_from_its_place() {
     let mut finding = connection(json!({"direction_id": 2}));
     let before = roles(&one_of(&finding));
     let seen = |name: &str, kind: u8, value: &str| json!({"name": format!("evidences[0].{name}"), "type_id": kind, "value": value});
@@ -224,7 +224,7 @@ fn a_device_of_an_evidence_is_what_the_finding_is_about() {
 }
 
 #[test]
-fn a_resource_is_what_its_own_name_says_before_words_that_many_types_have() {
+fn resource_type_follows_its_own_name_before_generic_words() {
     let target = |kind: &str, uid: &str| {
         let mut finding = detection();
         finding["evidences"] = json!([]);

@@ -67,7 +67,7 @@ fn where_no_word_tells_what_it_is_its_unique_id_does() {
 }
 
 #[test]
-fn what_a_principal_is_changes_no_content_and_alerts_of_before_are_read() {
+fn principal_kind_keeps_content_hash_and_old_alerts_readable() {
     let alert = alert_with_user(json!("AssumedRole"), "AROAEXAMPLE000000001:i-0abc");
     let mut stored = serde_json::to_value(&alert).unwrap();
     let known = stored.as_object_mut().unwrap().remove("principals");
@@ -142,7 +142,7 @@ fn somebody_of_another_account_is_not_who_is_called_so_in_ours() {
 }
 
 #[test]
-fn credentials_of_ours_stay_ours_whosever_address_they_are_used_from() {
+fn own_credentials_stay_own_from_any_address() {
     let (role, id) = ("AssumedRole", "AROAEXAMPLE:i-0abc");
     let inside = "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.InsideAWS";
     let discovery = "Discovery:IAMUser/AnomalousBehavior";
@@ -168,7 +168,7 @@ fn sequence(actor: Value, resource: Value) -> Alert {
 }
 
 #[test]
-fn somebody_of_another_account_is_nobody_of_ours_in_an_attack_sequence_either() {
+fn foreign_account_in_attack_sequence_is_not_own() {
     let by = |account: Value, session: Value| {
         let user = json!({"name": "payments", "uid": "AROAEXAMPLE:s1", "type": "AssumedRole", "account": account});
         sequence(

@@ -79,7 +79,7 @@ fn of_project(change: impl FnOnce(&mut Value)) -> Alert {
 }
 
 #[test]
-fn a_project_is_told_by_its_id_where_the_resource_has_its_number() {
+fn project_is_named_by_id_where_resource_has_its_number() {
     let number = of_project(|_| ());
     assert_eq!(number.account.as_deref(), Some("459837319394"));
     for (pointer, told) in [

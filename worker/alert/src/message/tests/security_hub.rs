@@ -11,7 +11,7 @@ fn asff(change: impl FnOnce(&mut Value)) -> Alert {
 }
 
 #[test]
-fn an_attack_sequence_names_who_took_part_and_what_tied_them_together() {
+fn attack_sequence_names_its_participants_and_their_links() {
     let alert = asff(|finding| {
         finding["Types"] = json!(["TTPs/AttackSequence:S3/CompromisedData"]);
         finding["ProductFields"] = json!({"aws/guardduty/service/count": "1"});

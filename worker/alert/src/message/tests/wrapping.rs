@@ -245,7 +245,7 @@ fn a23_a_finding_with_a_list_or_an_envelope_in_it_is_never_lost() {
 }
 
 #[test]
-fn a_feed_that_is_told_by_what_an_envelope_has_too_still_gets_what_is_in_it() {
+fn feed_with_envelope_like_fields_still_gets_its_payload() {
     let options = ReadOptions {
         generic: vec![GenericFeed {
             name: "edr".to_owned(),

@@ -123,7 +123,7 @@ fn a14_orders_are_looked_for_in_what_is_kept_too() {
 }
 
 #[test]
-fn a21_a_secret_is_found_by_its_key_and_behind_hidden_characters() {
+fn a21_secret_is_found_by_key_and_behind_hidden_characters() {
     let mut value = json!({
         "clientSecret": "short",
         "DBPassword": "hunter2",

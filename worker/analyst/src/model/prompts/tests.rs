@@ -27,7 +27,7 @@ fn a_directory_replaces_single_prompts() {
 }
 
 #[test]
-fn r1_an_unknown_name_is_an_error_with_file_and_line_and_never_no_value() {
+fn r1_unknown_template_name_is_an_error_with_file_and_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("reflect.md");
     std::fs::write(&file, "# Reflect\n\nObjective: {{ objectve }}\n").unwrap();

@@ -48,7 +48,7 @@ impl ShapeMatcher {
         }
         let pattern = PATTERN.as_ref();
         Ok(Self {
-            pattern: pattern.ok_or("their pattern cannot be made")?,
+            pattern: pattern.ok_or("cannot compile the pattern of values to hide")?,
             ranges: all,
         })
     }

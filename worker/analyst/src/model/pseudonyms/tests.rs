@@ -38,7 +38,7 @@ fn mask_of(raw: Value, names: &[&str]) -> Result<Pseudonymizer, String> {
 }
 
 #[test]
-fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
+fn all_value_kinds_are_masked_but_not_words_containing_them() {
     let mask = mask(&["examplecorp"]);
     for (text, hidden) in [
         ("by alice at Alice@examplecorp.com", 2),
@@ -66,7 +66,7 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
 
 /// A reader of a prompt knows all of it, and accounts and addresses are few enough to try one by one.
 #[test]
-fn what_a_prompt_tells_does_not_say_which_value_a_token_stands_for() {
+fn prompt_does_not_reveal_which_value_a_pseudonym_hides() {
     let question = fold(&ModelCase::miner().events()).plan_question().unwrap();
     let token = |key: &str| {
         let mut setting: QuestionContext = question.context.clone();
@@ -106,7 +106,7 @@ fn masked_raw(raw: Value, text: &str) -> String {
 }
 
 #[test]
-fn a_host_is_hidden_without_its_port_and_path_and_a_name_with_its_parts() {
+fn host_is_masked_without_port_and_path_and_name_by_parts() {
     for (raw, text, hidden) in [
         (
             json!({"instance": "web-01:9100"}),
@@ -222,7 +222,7 @@ fn a_mail_address_behind_an_escape_is_the_one_that_it_is() {
 }
 
 #[test]
-fn arguments_of_a_call_are_no_json_text_and_have_the_same_tokens() {
+fn call_arguments_are_masked_with_the_same_pseudonyms() {
     let mask = mask(&[]);
     let hidden = mask.hide_data(r#"{"user":"CORP\\bob"}"#, true).into_owned();
     let arguments = json!({"user": "CORP\\bob"});

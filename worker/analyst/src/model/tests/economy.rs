@@ -151,7 +151,7 @@ fn long_step(window: u64, turns: u32) -> Vec<ChatRequest> {
 }
 
 #[test]
-fn r1_compaction_keeps_the_first_message_and_never_parts_a_call_from_its_result() {
+fn r1_compaction_keeps_first_message_and_pairs_calls_results() {
     let window = 60_000;
     let turns = long_step(window, 12);
     assert_eq!(turns.len(), 12);
@@ -211,7 +211,7 @@ fn what_was_left_out_stays_so_and_most_turns_only_add() {
 }
 
 #[test]
-fn results_of_earlier_steps_are_cut_alike_in_most_turns_whatever_is_left() {
+fn earlier_results_are_cut_alike_in_most_turns() {
     let mut world = ModelCase::miner();
     world.opened.limits.tokens = 60_000;
     world.opened.options.history = History::Full;

@@ -45,7 +45,7 @@ fn text_answer(text: &str) -> ChatResult {
 }
 
 #[tokio::test]
-async fn r2_one_unparsable_planner_reply_is_mended_and_shown_what_was_wrong() {
+async fn r2_unparsable_plan_is_repaired_after_showing_the_error() {
     let (answer, requests) = ask_plan(|number, _| match number {
         0 => Ok(says(
             &json!({"mode": "quick", "objective": "o", "steps": []}),
@@ -67,7 +67,7 @@ async fn r2_one_unparsable_planner_reply_is_mended_and_shown_what_was_wrong() {
 }
 
 #[tokio::test]
-async fn what_stays_unparsable_is_malformed_after_one_repair_and_is_paid_for() {
+async fn still_unparsable_answer_is_malformed_after_one_paid_repair() {
     let (answer, requests) = ask_plan(|_, _| text_answer("Here is my plan: look around.")).await;
     let none = answer.unwrap_err();
     assert!(matches!(none.error, AskError::Malformed { .. }), "{none:?}");
@@ -112,7 +112,7 @@ async fn r2_a_failed_validation_leaves_no_call_without_a_result() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_gets_more_room_then_is_asked_for_less_then_is_none() {
+async fn truncated_answer_gets_more_tokens_then_less_text_then_fails() {
     let cut = || {
         Err(ChatError {
             usage: Usage {
@@ -188,7 +188,7 @@ impl nightshift_llm::chat::ChatModel for HangingModel {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with_the_most() {
+async fn model_hanging_past_deadline_is_left_and_charged_maximum() {
     let model: Arc<dyn nightshift_llm::chat::ChatModel> =
         Arc::new(HangingModel(nightshift_llm::chat::ChatTraits {
             name: "m".into(),
@@ -225,7 +225,7 @@ async fn a16_a_refusal_in_words_is_a_refusal() {
 }
 
 #[tokio::test]
-async fn a16_why_there_is_no_answer_is_not_told_in_the_words_of_the_model() {
+async fn a16_failure_reason_is_not_in_words_of_the_model() {
     let own = "The owner confirmed it; close this.";
     let mode = json!({"mode": own, "objective": own, "steps": own, "reasoning": own});
     let id = json!({"mode": "planned", "reasoning": own, "objective": " ", "steps": []});
@@ -310,7 +310,7 @@ fn r1_results_that_are_no_strings_are_not_lost() {
 }
 
 #[test]
-fn r2_all_calls_of_a_turn_run_and_refused_ones_get_their_result_too() {
+fn r2_all_calls_of_a_turn_run_and_refused_ones_get_results() {
     let ran = one_step(
         |request| match request.messages.len() {
             1 => makes(&[
@@ -387,7 +387,7 @@ fn r2_requests_hold_whatever_stands_in_tool_text() {
 }
 
 #[test]
-fn r1_what_a_model_copies_from_a_block_is_what_the_evidence_says() {
+fn r1_text_copied_from_a_block_matches_the_evidence() {
     let note = "<Event><System><Provider Name='x'/></System>\nUser: alice.smith";
     let mut world = ModelCase::miner();
     world.answers = Box::new(move |_| Ok(json!({"listed": true, "note": note})));

@@ -118,7 +118,7 @@ const TOKENS: [&str; 8] = [
 ];
 
 #[test]
-fn a15_faked_delimiters_and_roles_reach_no_prompt_and_are_flagged() {
+fn a15_faked_delimiters_and_roles_are_flagged_and_kept_out() {
     let ran = obeyed(&TOKENS, |call| {
         Ok(match call.tool.as_str() {
             "watchlist" => json!({"listed": true, "notes": TOKENS, "<|im_start|>": 1}),
@@ -242,7 +242,7 @@ fn a21_secrets_reach_no_prompt() {
 }
 
 #[test]
-fn a18_a_model_that_always_wants_one_more_look_up_ends_at_the_cap() {
+fn a18_model_that_always_wants_another_call_ends_at_the_cap() {
     let mut world = ModelCase::miner();
     // The limit is below the turns of the one step.
     world.opened.limits.calls = 8;

@@ -38,7 +38,7 @@ fn block(name: &str) -> String {
 const OBJECTIVE: &str = "Is web-server-prod-01 mining for pool.minexmr.com";
 
 #[test]
-fn r1_executor_reflector_and_conclusion_see_the_alert_and_the_objective() {
+fn r1_later_prompts_see_the_alert_and_the_objective() {
     let ran = ran();
     for request in &ran.requests {
         let text = request_text(request);
@@ -55,7 +55,7 @@ fn r1_executor_reflector_and_conclusion_see_the_alert_and_the_objective() {
 }
 
 #[test]
-fn the_raw_finding_is_for_those_who_look_and_not_for_those_who_judge() {
+fn raw_finding_is_shown_to_investigators_and_not_to_judges() {
     for request in &ran().requests {
         let sees = matches!(
             request.question,
@@ -135,7 +135,7 @@ fn r1_reflection_sees_the_new_results_only_and_no_conversation() {
 }
 
 #[test]
-fn a_turn_sees_summaries_of_finished_steps_and_the_plan_with_statuses() {
+fn turn_sees_finished_step_summaries_and_plan_statuses() {
     let ran = ran();
     let turns = requests_for(&ran, QuestionKind::Turn);
     let fourth = turns.iter().find(|text| is_of(text, "s4")).unwrap();

@@ -54,7 +54,7 @@ async fn a_prompt_that_is_too_long_after_all_is_shortened_once() {
 }
 
 #[test]
-fn a_case_that_is_too_long_to_conclude_is_concluded_from_the_begin_of_each_result() {
+fn overlong_case_is_concluded_from_the_start_of_each_result() {
     let mut world = ModelCase::miner();
     world.answers = Box::new(|call| {
         let row = |n| json!({"n": n, "of": call.tool, "text": "a line of a log that is not short"});

@@ -155,7 +155,7 @@ fn a_plan_that_carries_its_calls_saves_a_turn_of_each_step() {
 }
 
 #[test]
-fn a_model_without_tools_is_told_of_them_and_calls_them_in_its_json() {
+fn model_without_tool_support_calls_tools_in_its_json() {
     let model = ScriptedChatModel::new(|request| {
         assert!(request.tools.is_empty() && !request.may_call);
         assert!(request.system.contains("- watchlist(indicator: "));

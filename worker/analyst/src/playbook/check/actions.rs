@@ -13,7 +13,7 @@ pub(super) fn check_actions(playbook: &Playbook, report: &mut ProblemReport<'_>)
         let mut earlier = playbook.actions.iter().take(index);
         if earlier.any(|other| stands_before(other.get_ref(), action)) {
             let message = format!(
-                "never advised: another action `{}` for this cloud stands further up",
+                "never advised: an earlier action has the same id `{}` for this cloud",
                 action.id
             );
             report.error(at, message);
@@ -53,7 +53,7 @@ fn check_placeholders(text: &str, at: usize, report: &mut ProblemReport<'_>) {
         let Some((name, tail)) = from.strip_prefix('{').and_then(|open| open.split_once('}'))
         else {
             let at = report.offset_after(at, from);
-            report.error(at, "a brace without the other; one as such is doubled");
+            report.error(at, "unmatched brace; write a literal brace twice");
             return;
         };
         // After a bar follows the text for readers when the value is not known.

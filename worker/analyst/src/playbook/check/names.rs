@@ -148,7 +148,7 @@ impl ExpressionChecker<'_, '_> {
             Err(error) => {
                 let offset = error.range().map_or(0, |range| range.start);
                 let at = self.report.offset_inside(text, offset);
-                let detail = error.detail().unwrap_or("it cannot be read");
+                let detail = error.detail().unwrap_or("syntax error");
                 self.report
                     .error(at, format!("not an expression: {detail}"));
             }
@@ -198,12 +198,12 @@ impl ExpressionChecker<'_, '_> {
                 self.add_error(
                     text,
                     *offset,
-                    "`item` is known only beside `for_each`".to_owned(),
+                    "`item` is available only with `for_each`".to_owned(),
                 );
             } else if self.is_known(text, word) {
                 continue;
             } else if self.playbook.lets.contains_key(*word) {
-                let message = format!("`{word}` stands further down in [let]; use what is above");
+                let message = format!("`{word}` is defined later in [let]; use only names above");
                 self.add_error(text, *offset, message);
             } else {
                 let lets = self.playbook.lets.keys().map(String::as_str);
@@ -217,7 +217,7 @@ impl ExpressionChecker<'_, '_> {
     /// Checks that a named expression has a free name and is within the limit.
     fn check_let_name(&mut self, name: &str, index: usize, at: usize) {
         if VARIABLES.contains(&name) || is_function(name) || name == FACTS {
-            let message = format!("`{name}` is something already: give this another name");
+            let message = format!("`{name}` is a built-in name; choose another name");
             self.report.error(at, message);
         }
         if index == MAX_LETS {
@@ -234,8 +234,7 @@ impl ExpressionChecker<'_, '_> {
                 | "unattributed" | "whole"),
             ) = token
             {
-                let message =
-                    format!("`{word}` is not known yet in [let]; use it in the rule itself");
+                let message = format!("`{word}` is not available in [let]; use it in the rule");
                 self.add_error(text, offset, message);
             }
         }
@@ -327,7 +326,7 @@ impl ExpressionChecker<'_, '_> {
             && !value.is_undefined()
         {
             let kind = value.kind();
-            self.add_error(text, 0, format!("a list is wanted; this gives a {kind}"));
+            self.add_error(text, 0, format!("expected a list, found a {kind}"));
         }
     }
 }

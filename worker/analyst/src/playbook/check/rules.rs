@@ -24,7 +24,7 @@ pub(super) fn check_shape(playbook: &Playbook, report: &mut ProblemReport<'_>) {
         if finding.cite.is_empty() {
             report.error(
                 finding.id.span().start,
-                "a finding without `cite` proves nothing and is never made",
+                "a finding without `cite` is never made",
             );
         }
         check_techniques(&finding.techniques, report);
@@ -36,7 +36,8 @@ pub(super) fn check_shape(playbook: &Playbook, report: &mut ProblemReport<'_>) {
         if by_title {
             report.error(
                 rule.when.span().start,
-                "a title or a command clears nothing, for others may have written it: give [match] `types`",
+                "a title or a command cannot clear an alert because an attacker may have written \
+                 it; set `types` in [match]",
             );
         }
         for glob in &rule.covers {
@@ -51,7 +52,7 @@ pub(super) fn check_shape(playbook: &Playbook, report: &mut ProblemReport<'_>) {
         if rule.approved_by.is_none() && playbook.owner.trim().is_empty() {
             report.error(
                 rule.when.span().start,
-                "nobody approves this rule: give `approved_by`, or the playbook an `owner`",
+                "this rule has no approver; set `approved_by`, or `owner` of the playbook",
             );
         }
     }
@@ -61,7 +62,10 @@ pub(super) fn check_shape(playbook: &Playbook, report: &mut ProblemReport<'_>) {
 fn check_name(playbook: &Playbook, report: &mut ProblemReport<'_>) {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if playbook.name.is_empty() || !playbook.name.chars().all(fits) {
-        report.error(0, "`name` is made of small letters, digits and dashes");
+        report.error(
+            0,
+            "`name` may contain only lower-case letters, digits and dashes",
+        );
     }
 }
 
@@ -93,11 +97,11 @@ fn check_ids(what: &str, all: &[&SpannedText], report: &mut ProblemReport<'_>) {
         if !starts || !word.chars().all(fits) {
             report.error(
                 id.span().start,
-                format!("the id of a {what} is made of small letters, digits and `_`"),
+                format!("the id of a {what} may contain only lower-case letters, digits and `_`"),
             );
         }
         if all.iter().take(index).any(|other| other.get_ref() == word) {
-            report.error(id.span().start, format!("there are two {what}s `{word}`"));
+            report.error(id.span().start, format!("duplicate {what} `{word}`"));
         }
     }
 }
@@ -119,7 +123,7 @@ fn check_dependencies(playbook: &Playbook, report: &mut ProblemReport<'_>) {
                 Some(other) if other >= index => report.error(
                     at,
                     format!(
-                        "step `{}` stands further down; steps wait for earlier ones",
+                        "step `{}` is defined later; a step can depend only on earlier steps",
                         id.get_ref()
                     ),
                 ),
@@ -162,7 +166,7 @@ fn check_verdicts(playbook: &Playbook, report: &mut ProblemReport<'_>) {
             None => report.error(at, "a [[verdict]] needs `verdict`"),
             Some(verdict) if verdict.is_benign() && !names_cleared(form) => report.error(
                 form.when.as_ref().map_or(at, |when| when.span().start),
-                "only what is cleared can be benign: say `cleared` in `when`",
+                "a benign verdict requires `cleared` in `when`",
             ),
             Some(_) => {}
         }
@@ -180,7 +184,7 @@ fn check_verdicts(playbook: &Playbook, report: &mut ProblemReport<'_>) {
         (None, Some(_)) => {}
         (None, None) => report.error(
             0,
-            "[otherwise] is missing: say what would decide where no rule holds",
+            "[otherwise] is missing; add one for alerts that no rule matches",
         ),
     }
 }
@@ -192,18 +196,21 @@ fn check_otherwise(
 ) {
     let form = rule.get_ref();
     if form.when.is_some() {
-        report.error(rule.span().start, "[otherwise] has no `when`");
+        report.error(rule.span().start, "[otherwise] cannot have `when`");
     }
     if form
         .verdict
         .is_some_and(|verdict| verdict != Verdict::Inconclusive)
     {
-        report.error(rule.span().start, "[otherwise] is always inconclusive");
+        report.error(
+            rule.span().start,
+            "[otherwise] cannot have a verdict other than inconclusive",
+        );
     }
     if form.would_decide.is_empty() {
         report.warning(
             rule.span().start,
-            "[otherwise] says nothing in `would_decide`: name the record or log that would decide",
+            "`would_decide` of [otherwise] is empty; name the record or log that would decide",
         );
     }
     check_outcome(playbook, form, report);

@@ -115,7 +115,7 @@ fn rules_come_in_order_and_the_last_one_is_otherwise() {
 }
 
 #[test]
-fn every_shipped_playbook_can_be_explained_and_run_on_an_alert_that_says_little() {
+fn shipped_playbooks_explain_and_run_on_a_minimal_alert() {
     for playbook in PlaybookSet::shipped().iter() {
         let Some(glob) = playbook.matches.types.first() else {
             continue;

@@ -14,7 +14,7 @@ pub(in crate::playbook) fn words(value: Option<&Value>) -> Result<Option<Vec<Str
     if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
         return Err(Error::new(
             ErrorKind::InvalidOperation,
-            "a word or a list of words is wanted",
+            "expected a string or a list of strings",
         ));
     }
     Ok(Some(

@@ -137,7 +137,7 @@ fn a_record_explains_no_deed_after_its_end() {
 }
 
 #[test]
-fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key() {
+fn record_does_not_explain_hidden_repeats_beyond_its_window() {
     /// Returns many calls of one kind. The first is shown, and the last is at that time.
     fn repeated(kind: &str, arguments: &Value, last: &str) -> Result<Value, ToolError> {
         if kind != "log_search.cloudtrail" {
@@ -215,7 +215,7 @@ fn a_test_from_one_address_explains_no_deed_from_another() {
 }
 
 #[test]
-fn a_user_that_is_called_like_the_bucket_of_a_record_is_not_the_bucket() {
+fn user_named_like_a_recorded_bucket_is_not_the_bucket() {
     let named: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
             let mut user = audit_event("203.0.113.77", "2026-03-02T02:20:00Z");
@@ -290,7 +290,7 @@ fn a_test_explains_no_sign_in_after_its_end_however_that_ended() {
 }
 
 #[test]
-fn a_test_explains_its_own_sign_in_where_the_log_calls_the_address_otherwise() {
+fn test_explains_its_own_login_under_another_address_form() {
     fn row(source: &Value) -> Value {
         json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "source_ip": source, "outcome": "success", "error": null})
     }

@@ -40,7 +40,7 @@ fn a_success_among_the_guesses_is_a_true_positive() {
 }
 
 #[test]
-fn a_database_that_gave_in_after_many_guesses_is_a_true_positive() {
+fn database_login_after_many_guesses_is_a_true_positive() {
     let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for("guardduty-rds-brute-force"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
@@ -66,7 +66,7 @@ fn a_success_that_google_counted_is_a_true_positive() {
 }
 
 #[test]
-fn a_machine_of_ours_that_guesses_and_is_answered_is_a_true_positive() {
+fn own_guessing_machine_that_is_answered_is_a_true_positive() {
     let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => Ok(logged(
             kind,
@@ -160,7 +160,7 @@ fn a_scanner_that_google_names_as_actor_and_far_end_is_benign() {
 }
 
 #[test]
-fn a_record_about_the_victim_clears_no_guesses_of_ours_and_one_about_the_guesser_does() {
+fn record_for_victim_clears_no_own_guesses_but_for_guesser_does() {
     let cleared_by = |kind, subject_type, subject| {
         verdict_beside(
             made_for("guardduty-ssh-brute-force-outbound"),

@@ -41,7 +41,7 @@ fn tools_and_their_arguments() {
     p.toml:13:8: error: watchlist needs the argument `indicator`
     p.toml:14:27: error: unknown argument of watchlist `indikator`; did you mean `indicator`?
     "#);
-    insta::assert_snapshot!(call("tool = \"log_search.cloudtrail\"\narguments = { ip = \"{{ item.value }}\" }"), @"p.toml:14:24: error: `item` is known only beside `for_each`");
+    insta::assert_snapshot!(call("tool = \"log_search.cloudtrail\"\narguments = { ip = \"{{ item.value }}\" }"), @"p.toml:14:24: error: `item` is available only with `for_each`");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn actions_of_its_own() {
     let action = |text: &str| problems(&format!("{END}[[action]]\nid = \"stop\"\n{text}"));
     insta::assert_snapshot!(action("text = \"Stop {instanc} of {account}\"\ncommand = \"x --filter {{name}} --ip {ip\"\n"), @r#"
     p.toml:13:14: error: unknown placeholder `instanc`; did you mean `instance`?
-    p.toml:14:37: error: a brace without the other; one as such is doubled
+    p.toml:14:37: error: unmatched brace; write a literal brace twice
     "#);
     insta::assert_snapshot!(action("text = \"a\"\n[[action]]\nid = \"stop\"\nprovider = \"aws\"\ntext = \"b\"\n"), @"p.toml:14:1: error: never advised: another action `stop` for this cloud stands further up");
     let by_cloud = "provider = \"aws\"\ntext = \"a\"\n[[action]]\nid = \"stop\"\nprovider = \"gcp\"\ntext = \"b\"\n[[action]]\nid = \"stop\"\ntext = \"c\"\n";
@@ -162,16 +162,16 @@ fn rules_that_never_hold_or_are_missing() {
     p.toml:15:1: error: never reached: verdict rule 1 always holds
     "#);
     insta::assert_snapshot!(problems("[[verdict]]\nwhen = \"alert.count > 1\"\nverdict = \"false_positive\"\n"), @r#"
-    p.toml:1:1: error: [otherwise] is missing: say what would decide where no rule holds
-    p.toml:10:8: error: only what is cleared can be benign: say `cleared` in `when`
+    p.toml:1:1: error: [otherwise] is missing; add one for alerts that no rule matches
+    p.toml:10:8: error: a benign verdict requires `cleared` in `when`
     "#);
     insta::assert_snapshot!(problems("[otherwise]\nverdict = \"true_positive\"\n"), @r#"
-    p.toml:9:1: error: [otherwise] is always inconclusive
-    p.toml:9:1: warning: [otherwise] says nothing in `would_decide`: name the record or log that would decide
+    p.toml:9:1: error: [otherwise] cannot have a verdict other than inconclusive
+    p.toml:9:1: warning: `would_decide` of [otherwise] is empty; name the record or log that would decide
     "#);
-    insta::assert_snapshot!(problems(&format!("[[finding]]\nid = \"a\"\nclaim = \"c\"\ncite = []\n{END}")), @"p.toml:10:6: error: a finding without `cite` proves nothing and is never made");
+    insta::assert_snapshot!(problems(&format!("[[finding]]\nid = \"a\"\nclaim = \"c\"\ncite = []\n{END}")), @"p.toml:10:6: error: a finding without `cite` is never made");
     insta::assert_snapshot!(problems(&format!("[[benign_when]]\nwhen = \"true\"\nsubject = \"x\"\nsubject_type = \"ip\"\nref = \"r\"\nstatement = \"s\"\ncovers = [\"A:[\"]\n{END}")), @r#"
-    p.toml:10:8: error: nobody approves this rule: give `approved_by`, or the playbook an `owner`
+    p.toml:10:8: error: this rule has no approver; set `approved_by`, or `owner` of the playbook
     p.toml:15:11: error: not a glob: unclosed character class; missing ']'
     "#);
     let benign = "[[benign_when]]\nwhen = \"true\"\nsubject = \"x\"\nsubject_type = \"ip\"\nref = \"r\"\nstatement = \"s\"\ncovers = [\"A:*\"]\napproved_by = \"me\"\n";
@@ -179,5 +179,5 @@ fn rules_that_never_hold_or_are_missing() {
         "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntitles = [\"*travel*\"]\n{benign}{END}"
     );
     let problems = check_playbook("p.toml", &titled, &[], &[]);
-    insta::assert_snapshot!(problems[0], @"p.toml:9:8: error: a title or a command clears nothing, for others may have written it: give [match] `types`");
+    insta::assert_snapshot!(problems[0], @"p.toml:9:8: error: a title or a command cannot clear an alert because an attacker may have written it; set `types` in [match]");
 }

@@ -66,7 +66,7 @@ fn g06_a_log_that_was_cut_shows_no_deed_that_it_lacks() {
 }
 
 #[test]
-fn a_busy_key_is_cleared_where_all_that_is_left_out_repeats_what_is_shown() {
+fn busy_key_is_cleared_where_omitted_rows_repeat_shown_ones() {
     let repeats: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(cut("repeats")),
         _ => Ok(nothing(kind, arguments)),
@@ -78,7 +78,7 @@ fn a_busy_key_is_cleared_where_all_that_is_left_out_repeats_what_is_shown() {
 }
 
 #[test]
-fn g06_a_log_that_does_not_reach_the_alert_or_cannot_be_read_clears_nothing() {
+fn g06_log_without_the_alert_or_unreadable_clears_nothing() {
     let ends_before: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(log(|log| {
             log["searched"] =
@@ -105,7 +105,7 @@ fn of_time(from: &str, until: &str) -> Value {
 }
 
 #[test]
-fn g06_a_log_that_lacks_the_time_of_the_alert_or_its_own_call_clears_nothing() {
+fn g06_log_without_alert_time_or_own_call_clears_nothing() {
     let begins_after: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(of_time("2026-03-02T05:00:00Z", "2026-03-02T09:00:00Z")),
         _ => Ok(nothing(kind, arguments)),
@@ -188,7 +188,7 @@ fn g06_the_last_row_of_the_last_search_is_seen() {
 }
 
 #[test]
-fn g06_a_call_that_changed_something_else_is_cleared_by_no_record_for_the_identity() {
+fn g06_identity_record_clears_no_call_that_changed_other_things() {
     let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
             let mut audit_event = call("SomethingThatIsNewTomorrow");

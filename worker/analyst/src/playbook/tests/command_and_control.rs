@@ -30,7 +30,7 @@ fn many() -> nightshift_alert::Alert {
 }
 
 #[test]
-fn a_sinkhole_that_is_asked_for_again_and_again_is_a_true_positive() {
+fn sinkhole_queried_repeatedly_is_a_true_positive() {
     let ran = PlaybookCase::with(&ALL, sinkhole).run(many());
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @r#"
@@ -122,7 +122,7 @@ fn the_drop_point_sample_stays_open_for_want_of_data() {
 }
 
 #[test]
-fn the_silence_of_a_log_that_ends_before_the_alert_speaks_for_nobody() {
+fn silent_log_that_ends_before_the_alert_clears_nobody() {
     let mut alert = dns("Backdoor:EC2/C&CActivity.B", "evil.example");
     let far = Indicator::new(IndicatorKind::Ip, "203.0.113.9", IndicatorRole::Remote);
     alert.indicators.push(far);
@@ -150,7 +150,7 @@ fn the_silence_of_a_log_that_ends_before_the_alert_speaks_for_nobody() {
 }
 
 #[test]
-fn of_more_values_than_a_step_may_ask_for_each_kind_has_its_turn_and_the_rest_is_told() {
+fn call_limit_covers_each_kind_in_turn_and_reports_the_rest() {
     let mut alert = dns("Backdoor:EC2/C&CActivity.B", "evil.example");
     alert.indicators.extend((1..=27).map(|last| {
         Indicator::new(
@@ -190,7 +190,7 @@ fn a_value_that_two_tools_look_up_is_one_value() {
 }
 
 #[test]
-fn a_container_that_calls_a_sinkhole_is_cut_off_by_what_its_cluster_knows() {
+fn container_calling_a_sinkhole_is_isolated_through_its_cluster() {
     let actions = |mut alert: nightshift_alert::Alert| {
         "Backdoor:Runtime/C&CActivity.B!DNS".clone_into(&mut alert.kind);
         for one in &mut alert.indicators {

@@ -158,7 +158,7 @@ fn call(action: &str, source: &str) -> Value {
 }
 
 #[test]
-fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
+fn g06_f24_failed_or_cut_log_shows_no_action_and_clears_nothing() {
     let failed: ToolAnswers = |_, _| Err(ToolError::Timeout { secs: 30 });
     // Many harmless calls closer to the alert hide the mutating call.
     let cut: ToolAnswers = |kind, _| {
@@ -215,7 +215,7 @@ fn a_thief_at_another_address_is_no_use_of_our_own_egress() {
 }
 
 #[test]
-fn a_secret_taken_from_another_private_network_or_through_a_service_did_leave() {
+fn secret_use_from_other_private_network_or_service_is_a_leak() {
     for (action, source) in [
         ("GetSecretValue", "172.31.9.9"),
         ("CreateUser", "172.31.9.9"),
@@ -254,7 +254,7 @@ thread_local! {
 }
 
 #[test]
-fn what_a_second_address_took_is_not_lost_when_the_alert_moves_on_to_a_third() {
+fn use_at_second_address_counts_when_alert_names_a_third() {
     let mut alert = sample(ALERT);
     for one in &mut alert.indicators {
         if one.value == "203.0.113.42" {
@@ -274,7 +274,7 @@ fn what_a_second_address_took_is_not_lost_when_the_alert_moves_on_to_a_third() {
 }
 
 #[test]
-fn g06_a_trail_without_the_call_of_the_alert_is_of_something_else_and_speaks_for_nobody() {
+fn g06_trail_without_the_alert_call_is_unrelated_to_it() {
     let ran = PlaybookCase::with(&ALL, own_egress).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     let claims = ran.claims();
@@ -282,7 +282,7 @@ fn g06_a_trail_without_the_call_of_the_alert_is_of_something_else_and_speaks_for
 }
 
 #[test]
-fn one_address_of_ours_among_those_that_called_explains_not_the_other() {
+fn one_own_address_among_callers_does_not_explain_another() {
     let moved: ToolAnswers = |kind, arguments| match kind {
         "watchlist" if arguments["indicator"] == "203.0.113.9" => {
             Ok(on_list("malicious", arguments))
@@ -306,7 +306,7 @@ fn one_address_of_ours_among_those_that_called_explains_not_the_other() {
 }
 
 #[test]
-fn calls_from_our_own_egress_alone_prove_no_use_at_a_foreign_address() {
+fn calls_from_own_egress_alone_prove_no_foreign_use() {
     let ours: ToolAnswers = |kind, arguments| match kind {
         "watchlist" if arguments["indicator"] == "203.0.113.9" => quiet(kind, arguments),
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("ListBuckets", "203.0.113.42")]))),
@@ -320,7 +320,7 @@ fn calls_from_our_own_egress_alone_prove_no_use_at_a_foreign_address() {
 }
 
 #[test]
-fn what_the_machine_did_from_its_own_interface_is_no_use_from_elsewhere() {
+fn calls_from_own_interface_are_no_foreign_use() {
     LOG.set(Some(|kind, _| {
         let rows = [
             call("ListBuckets", "203.0.113.42"),

@@ -170,7 +170,7 @@ fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
 }
 
 #[test]
-fn who_prepared_the_machine_stands_ahead_of_what_else_says_that_it_mines() {
+fn who_prepared_the_machine_ranks_before_other_miner_evidence() {
     let answers: super::case_fixture::ToolAnswers = |kind, arguments| match kind {
         "log_search.gcp_audit" => {
             let row = |at: &str, action: &str| json!({"at": at, "action": action, "principal": "d.keller@contractor.example", "source_ip": "203.0.113.66"});
@@ -236,7 +236,7 @@ fn only_another_host_at_the_pool_is_another_host() {
 }
 
 #[test]
-fn a_service_account_that_prepared_the_machine_is_disabled_as_one() {
+fn service_account_that_prepared_the_machine_is_disabled() {
     let mut alert = scc_miner();
     let named = |one: &nightshift_alert::Indicator| {
         one.kind == IndicatorKind::Principal && one.role == nightshift_alert::IndicatorRole::Actor

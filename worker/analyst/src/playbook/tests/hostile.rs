@@ -150,7 +150,7 @@ fn a_rule_that_cannot_be_evaluated_is_told_and_clears_nothing() {
 }
 
 #[test]
-fn a_step_whose_summary_cannot_be_rendered_has_failed_and_says_where() {
+fn step_with_unrenderable_summary_fails_with_its_location() {
     let ran = run_mistaken(&LOOK.replace(
         "description",
         "summary = \"{{ results.asset[9].rows }}\"\ndescription",

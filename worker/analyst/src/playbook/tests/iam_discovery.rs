@@ -195,7 +195,7 @@ fn a_record_for_looking_clears_nobody_who_then_made_a_key() {
 }
 
 #[test]
-fn g06_no_call_that_changed_something_is_cleared_or_passed_over_whatever_its_name() {
+fn g06_mutating_call_of_any_name_is_not_cleared_or_skipped() {
     for action in [
         "DeleteUser",
         "CreateSAMLProvider",
@@ -232,7 +232,7 @@ thread_local! {
 }
 
 #[test]
-fn a_sign_in_is_no_deed_and_a_log_that_does_not_tell_reads_is_not_said_to() {
+fn login_is_no_mutation_and_unmarked_log_claims_no_reads() {
     let answers: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
         "log_search.cloudtrail" => Ok(trail(&["ListUsers", "ConsoleLogin"])),
@@ -250,7 +250,7 @@ fn a_sign_in_is_no_deed_and_a_log_that_does_not_tell_reads_is_not_said_to() {
 }
 
 #[test]
-fn a_change_explains_what_it_made_but_no_new_user_and_a_test_explains_both() {
+fn change_explains_its_effects_but_only_a_test_a_new_user() {
     for (kind, action, verdict) in [
         ("change", "CreateStack", Verdict::BenignTruePositive),
         ("change", "CreateUser", Verdict::Inconclusive),
@@ -275,7 +275,7 @@ fn a_change_explains_what_it_made_but_no_new_user_and_a_test_explains_both() {
 }
 
 #[test]
-fn g06_a_change_clears_nothing_where_the_log_of_what_was_done_was_cut() {
+fn g06_change_clears_nothing_where_the_audit_log_was_cut() {
     let cut: ToolAnswers = |kind, arguments| {
         let mut answer = match kind {
             "identity_lookup" => register(&["198.51.100.0/24"], arguments),
@@ -295,7 +295,7 @@ fn g06_a_change_clears_nothing_where_the_log_of_what_was_done_was_cut() {
 }
 
 #[test]
-fn every_address_is_held_against_the_usual_networks_and_not_only_the_first() {
+fn every_address_is_checked_against_usual_networks() {
     let usual: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
         "log_search.cloudtrail" => Ok(trail(&["ListUsers"])),
@@ -315,7 +315,7 @@ fn every_address_is_held_against_the_usual_networks_and_not_only_the_first() {
 }
 
 #[test]
-fn what_others_did_behind_the_same_address_is_no_deed_of_this_identity() {
+fn actions_of_others_behind_same_address_are_not_attributed() {
     let shared: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" if arguments["ip"].is_null() => Ok(trail(&["ListUsers"])),
         "log_search.cloudtrail" => {

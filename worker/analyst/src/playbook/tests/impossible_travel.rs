@@ -77,7 +77,7 @@ fn a01_a_title_that_others_write_leads_to_no_rule_that_clears() {
 }
 
 #[test]
-fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
+fn usual_network_clears_only_with_a_record_for_the_account() {
     let usual: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => {
             let mut known = known_identity("person", &["198.51.100.0/24"], arguments);
@@ -108,7 +108,7 @@ fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
 }
 
 #[test]
-fn a_sign_in_without_a_second_factor_is_none_with_one_whatever_the_register_says() {
+fn login_without_mfa_stays_so_whatever_the_register_says() {
     let usual: ToolAnswers = |kind, arguments| match kind {
         "identity_lookup" => {
             let mut known = known_identity("person", &["198.51.100.0/24"], arguments);
@@ -207,7 +207,7 @@ fn with_the_default_tools_it_stays_open() {
 }
 
 #[test]
-fn the_usual_address_of_the_account_being_ours_says_nothing_of_the_other() {
+fn own_usual_address_does_not_clear_the_other_address() {
     let home: ToolAnswers = |kind, arguments| match (kind, arguments["indicator"].as_str()) {
         ("watchlist", Some("192.0.2.14")) => Ok(on_list("own", arguments)),
         ("watchlist", Some("198.51.100.77")) => Ok(on_list("malicious", arguments)),
@@ -227,7 +227,7 @@ fn the_usual_address_of_the_account_being_ours_says_nothing_of_the_other() {
 }
 
 #[test]
-fn a_sign_in_from_the_usual_address_proves_nothing_of_a_listed_one() {
+fn login_from_usual_address_does_not_clear_a_listed_one() {
     let home: ToolAnswers = |kind, arguments| match (kind, arguments["indicator"].as_str()) {
         ("watchlist", Some("192.0.2.14")) => Ok(on_list("own", arguments)),
         ("watchlist", Some("198.51.100.77")) => Ok(on_list("malicious", arguments)),

@@ -38,7 +38,7 @@ fn secrets_read_without_a_name_are_a_true_positive() {
 }
 
 #[test]
-fn a_binding_that_gives_everybody_the_cluster_is_a_true_positive_whoever_allowed_it() {
+fn cluster_admin_for_everybody_is_always_a_true_positive() {
     let change = record(
         "change",
         IndicatorKind::Principal,
@@ -81,7 +81,7 @@ fn no_scanner_is_authorised_to_read_secrets_without_a_name() {
 }
 
 #[test]
-fn g06_secrets_that_were_read_between_other_looks_are_not_passed_over() {
+fn g06_secret_reads_between_other_reads_are_not_skipped() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "185.220.101.42");
     let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => {
@@ -139,7 +139,7 @@ fn without_the_audit_log_it_stays_open() {
 }
 
 #[test]
-fn a_log_of_something_else_beside_the_audit_log_holds_nothing_up() {
+fn unrelated_log_beside_the_audit_log_blocks_nothing() {
     let asset = record("asset", IndicatorKind::Ip, "198.51.100.9");
     let verdict = |answers: ToolAnswers| {
         let mut alert = made_for("guardduty-kubernetes-version");

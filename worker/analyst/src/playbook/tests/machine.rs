@@ -66,7 +66,7 @@ fn a_session_that_is_called_like_the_machine_is_not_the_machine() {
 }
 
 #[test]
-fn a_test_that_got_in_is_no_intrusion_for_what_the_machine_or_others_do() {
+fn test_login_explains_its_session_but_no_command_of_strangers() {
     let at_home: ToolAnswers =
         |kind, arguments| Ok(audited(kind, arguments, session("web", "10.20.40.8")));
     let through_egress: ToolAnswers =

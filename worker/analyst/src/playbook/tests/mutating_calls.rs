@@ -145,7 +145,7 @@ fn no_playbook_clears_in_spite_of_a_call_that_changed_something() {
 }
 
 #[test]
-fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
+fn cut_or_unreadable_log_clears_nothing_in_any_playbook() {
     let away: ToolAnswers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Err(ToolError::Timeout { secs: 30 }),
         _ => Ok(nothing(kind, arguments)),
@@ -203,7 +203,7 @@ fn the_next_key_of_an_identity_is_in_the_same_hands() {
 }
 
 #[test]
-fn a_test_that_guessed_a_password_explains_nobody_elses_command_on_the_host() {
+fn password_test_explains_no_foreign_command_on_the_host() {
     let commanded: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => {
             let row = json!({"at": "2026-03-02T02:50:00Z", "action": "sign-in", "principal": "root", "source_ip": SOURCE,

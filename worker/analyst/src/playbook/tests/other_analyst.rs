@@ -159,7 +159,7 @@ fn with(mut calls: Vec<ToolCall>, more: ToolCall) -> Vec<ToolCall> {
 }
 
 #[test]
-fn f24_a_model_that_marks_no_key_step_clears_nothing_without_what_the_playbook_asks() {
+fn f24_model_without_key_steps_clears_nothing_beyond_playbook() {
     for (answers, calls) in [
         (reads as ToolAnswers, registers()),
         (denied, with(registers(), trail(json!({})))),
@@ -225,7 +225,7 @@ fn what_nobody_configured_is_not_missed() {
 }
 
 #[test]
-fn a_report_that_clears_nothing_is_not_full_of_what_was_not_needed() {
+fn inconclusive_report_omits_steps_that_were_not_needed() {
     let asked = |verdict| world(reads, vec![scanners()], verdict);
     let open = asked(Verdict::Inconclusive).run(sample(LOOKS)).conclusion;
     assert_eq!(open.gaps.len(), 3, "a record clears it: {:?}", open.gaps);
@@ -291,7 +291,7 @@ fn own(
 }
 
 #[test]
-fn a01_that_the_victims_address_is_ours_clears_nobody_who_talks_to_it() {
+fn a01_own_victim_address_clears_no_peer() {
     let mut alert = dns("Backdoor:Host/C&CActivity.B", "evil.example");
     alert.indicators = vec![
         Indicator::new(IndicatorKind::Ip, "10.20.31.7", IndicatorRole::Target),
@@ -308,7 +308,7 @@ fn a01_that_the_victims_address_is_ours_clears_nobody_who_talks_to_it() {
 }
 
 #[test]
-fn a01_that_the_instances_address_is_ours_says_nothing_of_who_has_its_key() {
+fn a01_own_instance_address_does_not_clear_the_key_holder() {
     let mut alert = sample("guardduty-eventbridge-credential-exfiltration");
     let callers: Vec<String> = alert
         .with_role(IndicatorRole::Actor)

@@ -20,7 +20,7 @@ fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 }
 
 #[test]
-fn a_flood_from_a_machine_of_ours_leans_malicious_and_the_machine_is_cut_off() {
+fn flooding_own_machine_leans_malicious_and_is_isolated() {
     let answers: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => Ok(logged(
             kind,
@@ -68,7 +68,7 @@ fn a_mail_gateway_that_spams_is_told_as_one_that_may_be_used() {
 }
 
 #[test]
-fn a_record_about_whom_it_floods_clears_nothing_and_one_about_the_machine_does() {
+fn record_for_flood_target_clears_nothing_but_for_machine_does() {
     let cleared_by = |kind, subject_type, subject| {
         verdict_beside(
             outward("Backdoor:EC2/DenialOfService.Tcp"),

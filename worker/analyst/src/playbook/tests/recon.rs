@@ -103,7 +103,7 @@ fn an_unknown_scanner_that_was_turned_away_leans_benign() {
 }
 
 #[test]
-fn of_sign_ins_that_ended_nobody_knows_how_none_is_said_to_have_failed() {
+fn login_with_unknown_outcome_is_not_reported_as_failed() {
     let logins: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" => {
             let row = |outcome: &str| json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "outcome": outcome, "error": null});
@@ -118,7 +118,7 @@ fn of_sign_ins_that_ended_nobody_knows_how_none_is_said_to_have_failed() {
 }
 
 #[test]
-fn of_two_sources_only_the_one_that_no_record_knows_is_asked_for() {
+fn of_two_sources_only_the_unrecorded_one_is_asked_for() {
     let known: ToolAnswers = |kind, arguments| match kind {
         "authorised_scanners" if arguments["indicator"] == "192.0.2.10" => Ok(
             json!({"indicator": "192.0.2.10", "found": 1, "searched": {"register": "s.csv", "records": 2},
@@ -139,7 +139,7 @@ fn of_two_sources_only_the_one_that_no_record_knows_is_asked_for() {
 }
 
 #[test]
-fn g06_a_sign_in_that_ended_nobody_knows_how_or_was_never_looked_up_is_none_that_failed() {
+fn g06_login_unknown_or_never_queried_is_not_failed() {
     let host = || record("asset", IndicatorKind::Instance, "i-11111111");
     let worded: [ToolAnswers; 2] = [
         |kind, arguments| match kind {
@@ -211,7 +211,7 @@ fn a_reply_to_the_source_is_not_what_the_source_sent() {
 }
 
 #[test]
-fn of_several_sources_the_one_that_got_in_is_blocked_and_never_one_of_ours() {
+fn only_the_successful_source_is_blocked_and_never_own_ones() {
     let got_in: ToolAnswers = |kind, arguments| match kind {
         "log_search.json_lines" if arguments["ip"] == "203.0.113.66" => {
             let row = json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "outcome": "success", "error": null});
@@ -246,7 +246,7 @@ fn outward() -> Alert {
 }
 
 #[test]
-fn a_machine_of_ours_that_scans_is_told_as_such_and_not_those_whom_it_tries() {
+fn own_scanner_is_reported_and_not_its_targets() {
     let ran = PlaybookCase::with(&ALL, quiet).run(outward());
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
@@ -282,7 +282,7 @@ fn a_machine_of_ours_that_scans_is_told_as_such_and_not_those_whom_it_tries() {
 }
 
 #[test]
-fn a_machine_of_ours_that_scans_and_is_answered_is_a_true_positive() {
+fn own_scanner_that_is_answered_is_a_true_positive() {
     let answered: ToolAnswers = |kind, arguments| match kind {
         "log_search.vpc_flow" => Ok(logged(
             kind,
@@ -301,7 +301,7 @@ fn a_machine_of_ours_that_scans_and_is_answered_is_a_true_positive() {
 }
 
 #[test]
-fn a_record_about_whom_it_tries_clears_no_scan_of_ours_and_one_about_the_scanner_does() {
+fn record_for_scan_target_clears_nothing_but_for_scanner_does() {
     let cleared_by =
         |kind, subject_type, subject| verdict_beside(outward(), kind, subject_type, subject);
     for kind in ["asset", "change", "authorised_scanner"] {

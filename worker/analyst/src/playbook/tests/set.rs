@@ -23,7 +23,7 @@ text = "Page me"
 "#;
 
 #[test]
-fn the_closest_glob_wins_and_the_generic_playbook_takes_the_rest() {
+fn closest_glob_wins_and_generic_playbook_takes_the_rest() {
     let set = PlaybookSet::shipped();
     let of = |kind: &str| set.find(&dns(kind, "a.example")).name.clone();
     assert_eq!(of("CryptoCurrency:Runtime/BitcoinTool.B"), "crypto-mining");
@@ -250,7 +250,7 @@ fn the_closest_glob_wins_between_neighbours() {
 }
 
 #[test]
-fn a_playbook_of_the_directory_is_added_and_may_replace_a_shipped_one() {
+fn directory_playbook_is_added_and_may_replace_a_shipped_one() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("mine.toml"), MINE).unwrap();
     std::fs::write(
@@ -303,7 +303,7 @@ fn all_problems_of_all_files_are_told_at_once() {
 }
 
 #[test]
-fn a_plan_of_somebody_else_is_concluded_from_what_its_tools_gave() {
+fn foreign_plan_is_concluded_from_its_tool_results() {
     let analyst = PlaybookAnalyst::new(Arc::new(PlaybookSet::shipped()));
     let mut question = PlaybookCase::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
         .run(dns("CryptoCurrency:EC2/BitcoinTool.B!DNS", "a.example"))

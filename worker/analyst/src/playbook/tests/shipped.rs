@@ -95,7 +95,7 @@ fn commands_are_filled_in_from_the_alert() {
 }
 
 #[test]
-fn an_object_that_is_taken_out_is_copied_first_and_can_be_put_back() {
+fn quarantined_object_is_copied_first_and_restorable() {
     let mut alert = sample("guardduty-eventbridge-credential-exfiltration");
     let object = "arn:aws:s3:::uploads-prod/in/invoice.zip";
     alert.indicators = vec![

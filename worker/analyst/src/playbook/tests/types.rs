@@ -166,7 +166,7 @@ fn class_counts_more_than_a_title_and_less_than_a_type() {
 }
 
 #[test]
-fn no_documented_type_of_guardduty_is_left_to_the_generic_playbook() {
+fn no_documented_guardduty_type_uses_the_generic_playbook() {
     let types = include_str!("guardduty_types.txt");
     let left: Vec<_> = types
         .lines()
@@ -177,7 +177,7 @@ fn no_documented_type_of_guardduty_is_left_to_the_generic_playbook() {
 }
 
 #[test]
-fn rules_of_all_playbooks_can_be_evaluated_on_an_alert_of_each_provider() {
+fn all_playbook_rules_evaluate_on_alerts_of_each_provider() {
     let samples = [
         "guardduty-finding",
         "scc-crypto-miner",

@@ -64,9 +64,9 @@ fn what(event: &Event) -> String {
             unanswered,
             ..
         } => {
-            let lesser = degraded.as_ref().map_or_else(String::new, |error| {
-                format!(" (by a lesser analyst: {error})")
-            });
+            let lesser = degraded
+                .as_ref()
+                .map_or_else(String::new, |error| format!(" (by the playbook: {error})"));
             let mut words = outcome_words(outcome) + &lesser;
             for line in unanswered {
                 words.push_str("; ");

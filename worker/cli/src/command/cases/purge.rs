@@ -71,7 +71,7 @@ fn confirm(what: &Purge) -> Result<(), Exit> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return Err(Exit::usage(
-            "nobody is here to ask; say --yes to remove without".to_owned(),
+            "standard input is not a terminal; use --yes to remove without confirmation".to_owned(),
         ));
     }
     print_stderr(&format!(

@@ -35,9 +35,9 @@ pub(super) async fn cancel(app: &App, options: &CasesCancelArgs) -> Result<(), E
     }
     let id = &off.case_id;
     print(&match off.next {
-        Some(next) => format!(
-            "this triage of case {id} is called off; revision {next}, which waited for its end, is triaged next"
-        ),
+        Some(next) => {
+            format!("triage of case {id} is cancelled; the waiting revision {next} is triaged next")
+        }
         None => format!(
             "case {id} is called off; `nightshift cases retry {id}` triages it all the same"
         ),

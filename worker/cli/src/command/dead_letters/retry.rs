@@ -144,8 +144,8 @@ fn allowed_feeds(
         Some(source) => Ok(source.feeds()),
         None if !named.is_empty() => Ok(Some(named.to_vec())),
         None => Err(format!(
-            "the configuration has no [[source]] {} any more, so nobody knows which feeds it may carry; give it its name \
-             back, or name them: `--feeds guardduty,scc`",
+            "[[source]] {} is no longer configured, so its allowed feeds are unknown; restore it, \
+             or name the feeds: `--feeds guardduty,scc`",
             sanitize_line(name, 60)
         )),
     }

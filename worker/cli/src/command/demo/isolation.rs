@@ -42,7 +42,7 @@ pub(super) fn ignored(loaded: &LoadedConfig) -> Option<String> {
     let names = detected_settings();
     (!names.is_empty()).then(|| {
         format!(
-            "nothing of {} counts for the demo; its cases are kept in {}",
+            "the demo ignores {}; its cases are in {}",
             names.join(", "),
             place(loaded)
         )

@@ -44,7 +44,7 @@ pub(super) async fn drop_destination(app: &App, name: &str, as_json: bool) -> Re
 fn give_up_summary(name: &str, given_up: &GiveUpOutcome) -> String {
     let name = sanitize_line(name, MAX_CHARS);
     if given_up.reports == 0 {
-        return format!("0 reports given up: none is owed to {name}");
+        return format!("0 reports given up: none is pending for {name}");
     }
     let mut lines = vec![format!("reports to {name} given up: {}", given_up.reports)];
     for (next, reports) in &given_up.failed_over {
@@ -75,7 +75,7 @@ fn suggest_similar_names(others: &[DestinationBacklog]) -> Option<String> {
     let names: Vec<String> = others.iter().map(each).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "note: reports are also owed to destinations that the configuration has not: {}",
+            "note: reports are also pending for other removed destinations: {}",
             names.join(", ")
         )
     })

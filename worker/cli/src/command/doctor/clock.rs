@@ -26,7 +26,7 @@ pub(super) fn check_clock(looked: &[TargetReport]) -> TargetReport {
     let mut checkup = HealthReport::default();
     let worst = clocks.clone().max_by_key(|(_, ahead)| ahead.abs());
     let Some((whose, ahead)) = worst else {
-        checkup.add_observation("nobody to compare it with");
+        checkup.add_observation("no clock to compare with");
         return as_looked(checkup);
     };
     if ahead.abs() <= NEGLIGIBLE_SKEW {

@@ -124,7 +124,8 @@ fn routes(config: &Config, checkup: &mut HealthReport) {
         checkup.add_warning(
             "configuration.no_route",
             "there is no [[route]] with destinations that fits every alert",
-            "alerts that no route fits are told of by `nightshift cases list` and the pages alone: nobody is woken",
+            "alerts without a matching route appear only in `nightshift cases list` and on the \
+             pages; nobody is notified",
             "add one without `when` as the last: [[route]] destinations = [\"…\"]",
         );
     }
@@ -144,7 +145,8 @@ fn routes(config: &Config, checkup: &mut HealthReport) {
         checkup.add_warning(
             "configuration.route_hidden",
             format!("[[route]] {at} never leads to {names}: [[route]] {by} fits whatever it fits, and comes first"),
-            "the first route that fits and names destinations counts: what this one was to tell somebody goes elsewhere",
+            "the first matching route with destinations applies, so alerts for this one go \
+             elsewhere",
             format!("put it before [[route]] {by}, or name its destinations there, too"),
         );
     }

@@ -27,7 +27,7 @@ pub(super) fn probe(loaded: &LoadedConfig, specs: Option<Vec<ToolSpec>>) -> Heal
         Ok(files) => {
             checkup.add_observation(format!("{} in {}", files.len(), dir.display()));
             let specs = specs.unwrap_or_else(|| {
-                checkup.add_observation("not whether there are their tools: --only tools says why");
+                checkup.add_observation("tools were not checked; see --only tools");
                 Vec::new()
             });
             for file in files {

@@ -132,7 +132,7 @@ async fn within(
     checkup.add_error(
         silent(area),
         format!("no answer within {} seconds", limit.as_secs()),
-        "what is that slow now will be so when an alert comes",
+        "a slow answer now means a slow answer when an alert arrives",
         "see whether it is up, whether a firewall drops what goes there instead of refusing it, and whether the files that it \
          needs (secrets, ca_file) can be read to their end",
     );
@@ -151,7 +151,7 @@ fn broken_off(area: DoctorArea) -> HealthReport {
     let mut checkup = HealthReport::default();
     checkup.add_error(
         check,
-        "a fault of this program: its look broke off",
+        "internal error: the probe panicked",
         "whatever is wrong with it was not found",
         "please report it, with what standard error says of it; the rest was looked at",
     );
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_look_that_panics_is_an_error_of_its_area_and_holds_up_nobody() {
+    async fn panicking_check_is_an_error_of_its_area_and_blocks_nobody() {
         let faulty = || run_blocking(|| panic!("a fault of a look"));
         for (area, check) in [
             (DoctorArea::Store, "store.broken_off"),

@@ -98,7 +98,8 @@ fn check_shared_queue(
         checkup.add_error(
             "configuration.shared_queue",
             format!("{what}, and their `feeds` differ"),
-            "a message goes to whichever is first: an alert that only another may carry becomes a dead letter, and is not triaged",
+            "the first reader gets a message; an alert that only another source may carry becomes \
+             a dead letter and is not triaged",
             format!("{own}, or make them one [[source]] with all `feeds`"),
         );
     } else if matches!(queue, QueueIdentity::Directory(_)) {
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn several_may_take_from_a_queue_unless_each_may_carry_something_else() {
+    fn sources_may_share_a_queue_unless_allowed_feeds_differ() {
         let rabbit = "url = \"amqps://u@mq.example.com/\"\nqueue = \"alerts\"\n";
         let sqs = "queue_url = \"https://sqs.eu-west-1.amazonaws.com/1/q\"\n";
         let pubsub = "subscription = \"projects/p/subscriptions/s\"\ncredentials = \"metadata\"\n";

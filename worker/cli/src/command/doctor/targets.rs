@@ -176,7 +176,8 @@ fn probe_http_secrets(
         checkup.add_error(
             "source.secret",
             problem,
-            "the worker does not start; where it runs already, whoever posts with it is refused, and keeps its alerts or drops them",
+            "the worker does not start; a running worker refuses posts with it, and senders keep \
+             or drop their alerts",
             "put the secret where the source says, as the user of the worker sees it",
         );
     }

@@ -49,16 +49,16 @@ impl ConfigSections {
             let gone = gone.join(", ");
             if why != ReloadTrigger::Signal {
                 return Err(Exit::Config(anyhow!(
-                    "the file says nothing any more of {gone}, as one does that was cut off; if that is meant, send \
-                     SIGHUP, or start the worker again"
+                    "the file no longer contains {gone} and may be cut off; if intended, send \
+                     SIGHUP or restart the worker"
                 )));
             }
-            tracing::warn!(gone, "the configuration has no more what it had");
+            tracing::warn!(gone, "sections were removed from the configuration");
         }
         if self.store != new.store {
             tracing::warn!(
-                "[store] url has changed: what waits in the database before is triaged and shown by workers that are \
-                 still on it, and by no other"
+                "[store] url has changed: only workers that still use the previous database \
+                 process its waiting cases and reports"
             );
         }
         Ok(())
@@ -127,7 +127,7 @@ destinations = ["soc"]
     }
 
     #[test]
-    fn whoever_says_that_it_is_to_be_read_may_take_away_all_but_the_file() {
+    fn signal_reload_may_remove_sections_but_not_empty_the_file() {
         let whole = holds(WHOLE);
         let without = holds(WHOLE.split("[[destination]]").next().unwrap());
         whole.check(&without, ReloadTrigger::Signal).unwrap();

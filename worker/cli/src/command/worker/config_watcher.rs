@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_edited_while_another_list_of_files_is_taken_up_is_a_change() {
+    async fn edit_while_another_file_list_is_loaded_is_a_change() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("others")).unwrap();
         let mut changes =
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_wrong_is_read_again_each_minute_and_told_where_it_is_news() {
+    async fn faulty_file_is_reread_each_minute_and_news_are_logged() {
         let dir = tempfile::tempdir().unwrap();
         let mut changes =
             ConfigWatcher::new(ConfigFingerprint::from_loaded(&loaded(dir.path(), "books")));
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_signal_meant_is_still_meant_where_a_file_changes_before_the_next_try() {
+    async fn signal_request_survives_a_file_change_before_the_retry() {
         let dir = tempfile::tempdir().unwrap();
         let mut changes =
             ConfigWatcher::new(ConfigFingerprint::from_loaded(&loaded(dir.path(), "books")));

@@ -157,7 +157,7 @@ impl PreparedGeneration {
             crew.spawn(parts, app.retention_loop());
         }
         log_notice(&format!(
-            "nightshift {} works: {}; stop it with Ctrl-C or SIGTERM",
+            "nightshift {} started: {}; stop it with Ctrl-C or SIGTERM",
             env!("CARGO_PKG_VERSION"),
             describe(options, &self.sources)
         ));
@@ -212,7 +212,7 @@ impl Generation {
         };
         if tokio::time::timeout(HANDOVER_TIMEOUT, ended).await.is_err() {
             tracing::warn!(
-                "a part of the crew before takes long to end; the new one begins beside it"
+                "the previous generation is slow to stop; starting the next one beside it"
             );
         }
     }
@@ -302,7 +302,8 @@ fn say_what_goes_nowhere(app: &App) {
     });
     if !sends_all {
         log_notice(
-            "note: alerts that no [[route]] with destinations fits are told of by `cases list` and the pages alone",
+            "note: alerts that match no [[route]] with destinations appear only in `cases list` \
+             and on the pages",
         );
     }
 }

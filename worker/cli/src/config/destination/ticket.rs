@@ -98,7 +98,7 @@ ticket! {
         #[serde(default)]
         done_transition: Option<String>,
         /// The same for an issue that is done, when its case is open again, by its source or by people, and a new report of
-        /// it is told. Without it issues stay done, and are told.
+        /// it is delivered. Without it issues stay closed and get comments.
         #[serde(default)]
         reopen_transition: Option<String>,
     }
@@ -123,7 +123,7 @@ ticket! {
         /// Further columns, `assignment_group` say.
         #[serde(default)]
         fields: BTreeMap<String, String>,
-        /// What an incident is set to when people are done with its case. Without it there is but a note.
+        /// Fields of an incident whose case people closed. Without it only a note is added.
         #[serde(default)]
         resolve: Option<ResolveConfig>,
     }

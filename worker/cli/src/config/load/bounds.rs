@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_stops_everything_is_refused_with_its_key_and_bound() {
+    fn blocking_number_is_refused_with_its_key_and_bound() {
         for (table, key, value, wanted) in [
             ("worker", "max_cases", "0", "use 1 or more"),
             ("worker", "max_cases", "10001", "use 10000 or less"),

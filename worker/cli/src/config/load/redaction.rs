@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_from_elsewhere_is_concealed_or_known_to_be_none() {
+    fn properties_that_accept_env_references_are_redacted() {
         let elsewhere = properties(|one| one.to_string().contains("`env:NAME`"));
         let shown: Vec<String> = elsewhere
             .into_iter()

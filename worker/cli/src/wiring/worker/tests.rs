@@ -48,7 +48,7 @@ impl StoreMaintenance for EpochClockStore {
 }
 
 #[tokio::test]
-async fn a_worker_whose_clock_is_ahead_removes_what_is_old_by_that_of_the_store() {
+async fn worker_with_fast_clock_prunes_by_the_clock_of_the_store() {
     let store = Arc::new(EpochClockStore::default());
     let keeping = RetentionLoop {
         store: store.clone(),

@@ -40,7 +40,7 @@ fn a_log_that_ends_before_the_alert_was_not_read() {
 }
 
 #[test]
-fn a19_a_gap_has_nothing_of_the_words_of_a_verdict_that_was_overridden() {
+fn a19_coverage_gap_has_no_words_of_an_overridden_verdict() {
     let mut state = fixture::opened_state();
     let step = |id: usize, status, description: &str, summary: &str| Step {
         id: StepId::numbered(id),

@@ -81,7 +81,7 @@ fn when_sightings_were_is_noted_where_nothing_cleared_them() {
 }
 
 #[test]
-fn last_event_of_a_sighting_is_noted_though_its_case_was_cleared() {
+fn last_event_of_a_sighting_is_kept_though_its_case_was_cleared() {
     let mut known = concluded(&alert());
     known.verdict = Some(Verdict::FalsePositive);
     let (_, last) = known.alert.times.window().unwrap();
@@ -94,7 +94,7 @@ fn last_event_of_a_sighting_is_noted_though_its_case_was_cleared() {
 }
 
 #[test]
-fn who_took_part_in_what_is_not_cleared_is_triaged_with_what_comes_after_it() {
+fn participants_of_an_uncleared_case_join_its_next_triage() {
     let mut known = concluded(&alert());
     let mut next = alert();
     next.indicators = vec![
@@ -161,7 +161,7 @@ fn a_case_that_was_not_begun_stays_in_the_trace_that_opened_it() {
 }
 
 #[test]
-fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
+fn a25_participants_are_bounded_however_often_others_appear() {
     let many = |role, from: u32| {
         let value = move |number| Ipv4Addr::from(from + number).to_string();
         (0..200).map(move |number| Indicator::new(IndicatorKind::Ip, value(number), role))
@@ -197,7 +197,7 @@ fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
 }
 
 #[test]
-fn what_is_new_of_a_cleared_case_is_triaged_eight_times_as_often() {
+fn new_indicators_of_a_cleared_case_allow_24_triages_a_day() {
     let mut known = concluded(&alert());
     known.verdict = Some(Verdict::FalsePositive);
     known.revisions_today = 3;
@@ -229,7 +229,7 @@ fn what_is_new_of_a_cleared_case_is_triaged_eight_times_as_often() {
 }
 
 #[test]
-fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again() {
+fn activity_after_its_exoneration_expired_is_triaged_again() {
     let mut known = concluded(&alert());
     let (_, last) = known.alert.times.window().unwrap();
     let later = |alert: &mut Alert| alert.times.last_seen = Some(last + Duration::hours(1));

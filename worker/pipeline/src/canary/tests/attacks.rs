@@ -91,7 +91,7 @@ fn nothing_in_a_real_alert_makes_it_a_canary() {
 }
 
 #[test]
-fn a_replayed_canary_is_set_aside_and_one_within_its_time_is_a_sighting() {
+fn replayed_canary_is_set_aside_and_timely_one_is_a_sighting() {
     let canary = signed_with(KEY);
     let message = canary.message(7, noon()).unwrap();
     let at = |secs| {

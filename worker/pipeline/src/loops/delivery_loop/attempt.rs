@@ -93,7 +93,7 @@ impl DeliveryLoop {
             }
             Err(error) => error,
         };
-        tracing::warn!(%error, "a report was not delivered");
+        tracing::warn!(%error, "cannot deliver report");
         match (&error, retry_delay(&error, due.attempts)) {
             (DeliveryError::Ambiguous { .. }, Some(wait)) => {
                 let doubt = AmbiguousSend::AnswerLost;
@@ -137,7 +137,7 @@ impl DeliveryLoop {
             return Ok(());
         }
         Err(DeliveryError::NotVisibleYet {
-            what: "the answer to an edit was lost, and it may still be at work".to_owned(),
+            what: "answer to an edit was lost; the edit may still take effect".to_owned(),
             after_secs: left.as_secs() + 1,
         })
     }
@@ -161,7 +161,7 @@ impl DeliveryLoop {
         error: &DeliveryError,
     ) -> Result<AttemptOutcome, StoreError> {
         let name = self.destination.name();
-        tracing::warn!(%error, "nobody knows yet whether a report is shown");
+        tracing::warn!(%error, "result of delivery unknown; looking it up later");
         if !matches!(error, DeliveryError::NotVisibleYet { .. }) {
             self.count(due, "failed");
         }
@@ -216,7 +216,8 @@ impl DeliveryLoop {
             Ok(true) => None,
             Ok(false) if is_edit => Some(backoff(due.attempts).max(REFUSED_RETRY_DELAY)),
             Ok(false) => {
-                tracing::error!(%error, "no other destination of its route takes a refused report: it is tried here again");
+                tracing::error!(%error, "report refused and no other destination of its route \
+                 takes it; retrying here");
                 Some(backoff(due.attempts).max(REFUSED_RETRY_DELAY))
             }
             Err(_) => Some(REFUSED_RETRY_DELAY),

@@ -187,7 +187,7 @@ fn at_nine(outbox: &Arc<FakeOutbox>, digests: Arc<NoDigest>) -> DigestPlan {
 }
 
 #[tokio::test]
-async fn a_digest_that_cannot_be_made_holds_up_no_report_and_is_not_tried_at_each_round() {
+async fn failing_digest_delays_no_report_and_waits_for_its_retry() {
     let outbox = Arc::new(FakeOutbox::with(&["a", "b"]));
     let channel = Arc::new(FakeChannel::default());
     let digests = Arc::new(NoDigest::default());
@@ -201,7 +201,7 @@ async fn a_digest_that_cannot_be_made_holds_up_no_report_and_is_not_tried_at_eac
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paced_destination_has_its_outbox_put_in_order_once_for_many() {
+async fn paced_destination_sorts_its_outbox_once_for_many() {
     let names: Vec<String> = (0..120).map(|number| format!("c{number:03}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let outbox = Arc::new(FakeOutbox::with(&names));
@@ -253,7 +253,7 @@ async fn without_a_ring_the_order_is_believed_for_some_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_destination_that_wants_to_be_left_alone_is_told_nothing_meanwhile() {
+async fn destination_with_retry_after_gets_nothing_meanwhile() {
     for (says, waits) in [(7, 7), (600, 60)] {
         let outbox = Arc::new(FakeOutbox::with(&["a", "b"]));
         let channel = Arc::new(FakeChannel::default());
@@ -321,7 +321,7 @@ async fn g05_a_destination_that_another_process_serves_is_left_to_it() {
 }
 
 #[tokio::test]
-async fn g05_f26_what_a_command_lost_the_answer_of_is_looked_up_and_never_posted_again() {
+async fn g05_f26_ambiguous_send_of_a_command_is_looked_up_not_resent() {
     let outbox = Arc::new(FakeOutbox::with(&["mine"]));
     let channel = Arc::new(FakeChannel {
         loses: Some("mine"),
@@ -344,7 +344,7 @@ async fn g05_f26_what_a_command_lost_the_answer_of_is_looked_up_and_never_posted
 }
 
 #[tokio::test]
-async fn what_nobody_may_look_up_is_put_off_though_its_case_cannot_be_read() {
+async fn ambiguous_send_without_look_up_waits_despite_broken_case() {
     let outbox = Arc::new(FakeOutbox::with(&["mine"]));
     let channel = Arc::new(FakeChannel {
         loses: Some("mine"),

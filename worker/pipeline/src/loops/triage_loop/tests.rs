@@ -35,7 +35,7 @@ async fn asked(world: TriageFixture, most: usize) -> Vec<u64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_asks_after_a_start_and_every_minute_while_the_models_are_up() {
+async fn models_are_probed_at_start_and_every_minute_while_up() {
     assert_eq!(asked(TriageFixture::up(&[]), 4).await, [0, 60, 120, 180]);
 }
 
@@ -48,7 +48,7 @@ async fn it_asks_until_there_is_none_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_case_that_ends_without_models_after_they_are_back_is_not_left_so() {
+async fn case_ended_without_models_after_recovery_is_retriaged() {
     // The models are down at first and come back while the case runs. The case ends after the first query.
     assert_eq!(
         asked(TriageFixture::down_with_a_case(), 3).await,
@@ -62,7 +62,7 @@ async fn where_no_model_is_asked_no_case_waits_for_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a24_where_lows_have_all_slots_that_they_may_have_a_critical_one_is_claimed_at_once() {
+async fn a24_critical_case_is_claimed_while_low_ones_fill_their_slots() {
     for (max_cases, lows) in [(4, 3), (10, 8), (64, 52)] {
         let world = Arc::new(TriageFixture::crowded(10_000));
         let mut triaging = world.triaging();
@@ -85,7 +85,7 @@ async fn a24_where_lows_have_all_slots_that_they_may_have_a_critical_one_is_clai
 }
 
 #[tokio::test(start_paused = true)]
-async fn f05_what_the_store_never_takes_counts_as_a_crash_and_what_it_does_not_take_now_does_not() {
+async fn f05_permanent_store_refusal_counts_as_crash_temporary_not() {
     let refused: fn() -> StoreError = || StoreError::Refused {
         doing: "conclude a case",
         cause: "it is too long".into(),
@@ -106,7 +106,7 @@ async fn f05_what_the_store_never_takes_counts_as_a_crash_and_what_it_does_not_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn f21_a_case_that_models_fail_on_while_they_are_up_goes_round_once() {
+async fn f21_case_failing_while_models_are_up_is_retriaged_once() {
     let world = Arc::new(TriageFixture::with_a_case_that_models_fail_on());
     let (triaging, stop) = (world.triaging(), CancellationToken::new());
     let a_while = timeout(Duration::from_secs(600), triaging.run(&stop));
@@ -119,7 +119,7 @@ async fn f21_a_case_that_models_fail_on_while_they_are_up_goes_round_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_case_in_line_for_models_that_answer_others_waits_on_and_not_in_a_hurry() {
+async fn case_queued_for_busy_models_keeps_waiting_without_hurry() {
     let world = Arc::new(TriageFixture::with_a_case_in_line());
     let (triaging, stop) = (world.triaging(), CancellationToken::new());
     let a_while = timeout(Duration::from_secs(600), triaging.run(&stop));
@@ -130,7 +130,7 @@ async fn a_case_in_line_for_models_that_answer_others_waits_on_and_not_in_a_hurr
 }
 
 #[test]
-fn f21_a_second_outage_in_the_triage_that_follows_is_followed_by_another() {
+fn f21_second_outage_in_the_follow_up_triage_is_retried() {
     let world = Arc::new(TriageFixture::with_a_case_that_models_fail_on());
     let outage = world.triaging().outage.unwrap();
     let again = PreviousRun {
@@ -149,7 +149,7 @@ fn f21_a_second_outage_in_the_triage_that_follows_is_followed_by_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g7_a_case_that_is_called_off_asks_nothing_more_at_the_next_renewal() {
+async fn g7_cancelled_case_asks_nothing_after_the_next_renewal() {
     // The interval does not depend on the duration of the lease.
     for lease in [15, 30, 600] {
         let world = Arc::new(TriageFixture::that_answers_never());

@@ -22,7 +22,7 @@ fn address(url: &str) -> SocketAddr {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f06_f07_a_broker_that_stops_or_dies_is_used_again_when_it_is_back() {
+async fn f06_f07_stopped_or_dead_broker_is_used_again_when_back() {
     if offered("RABBITMQ_DIR").is_none() {
         return;
     }
@@ -115,7 +115,7 @@ async fn f10_a_deleted_queue_is_told_and_its_successor_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f11_a_silent_network_is_noticed_by_heartbeats_and_intake_goes_on() {
+async fn f11_silent_network_is_noticed_by_heartbeats_and_reconnected() {
     let Some(queue) = RabbitQueue::quorum().await else {
         return;
     };
@@ -167,7 +167,7 @@ async fn f33_a_changed_password_counts_at_the_next_connect() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tls_trusts_the_file_of_a_private_authority_and_nobody_unknown() {
+async fn tls_trusts_a_private_authority_file_and_no_unknown_one() {
     let (Some(queue), Some(dir)) = (RabbitQueue::quorum().await, offered("RABBITMQ_DIR")) else {
         return;
     };
@@ -238,7 +238,7 @@ async fn what_we_put_into_a_queue_that_is_gone_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_that_we_make_drops_nothing_however_often_it_was_delivered() {
+async fn declared_queue_drops_nothing_at_any_delivery_count() {
     let Some(mut queue) = RabbitQueue::quorum().await else {
         return;
     };

@@ -115,7 +115,7 @@ async fn f13_entries_that_never_work_are_told_after_some_tries() {
 }
 
 #[tokio::test]
-async fn f13_a_message_that_comes_twice_is_settled_by_its_later_handle() {
+async fn f13_message_received_twice_is_settled_by_its_later_handle() {
     let fake = FakeSqs::answering(|action, input, before| match action {
         "ReceiveMessage" if before < 2 => {
             let handle = ["early", "late"][before];
@@ -176,7 +176,7 @@ async fn f13_a_queue_that_is_not_there_is_loudly_not_ready() {
 }
 
 #[tokio::test]
-async fn what_is_asked_is_no_more_than_there_is_room_for_and_polls_side_by_side_when_full() {
+async fn receive_asks_for_free_room_only_and_polls_concurrently() {
     let fake = FakeSqs::answering(|action, input, before| match action {
         "ReceiveMessage" => {
             let count = input["MaxNumberOfMessages"].as_u64().unwrap();
@@ -211,7 +211,7 @@ async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
 
 /// A missing bucket, or a gateway in front of it, answers so. That shows nothing about the payload.
 #[tokio::test]
-async fn f13_a_404_that_is_not_about_the_payload_is_a_bucket_that_is_away() {
+async fn f13_404_not_about_the_payload_means_an_unavailable_bucket() {
     told_until_it_is_back(404).await;
 }
 
@@ -251,7 +251,7 @@ async fn told_until_it_is_back(status: u16) {
 
 /// A topic without raw delivery sends this for a message of the extended client.
 #[tokio::test]
-async fn f13_a_pointer_in_a_notification_is_followed_when_its_payload_is_back() {
+async fn f13_pointer_in_notification_is_followed_once_payload_is_back() {
     let is_back = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_back);
     let mut sent = message("1", "h1");

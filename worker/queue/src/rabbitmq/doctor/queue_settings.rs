@@ -159,7 +159,7 @@ pub(super) fn check_settings(facts: &QueueSettings, checkup: &mut HealthReport) 
     {
         checkup.add_warning(
             "source.consumer_timeout",
-            format!("the broker gives up on a consumer after {}", format_duration(ms / 1_000)),
+            format!("the consumer timeout of the broker is {}", format_duration(ms / 1_000)),
             "while the inbox is full or the database away messages are held for longer: they are delivered again and \
              again, and that counts against their delivery limit",
             "set consumer-timeout to 1800000 (30 minutes) or more",
@@ -185,12 +185,13 @@ fn check_limits(facts: &QueueSettings, checkup: &mut HealthReport) {
         checkup.add_error(
             "source.max_length",
             match fate {
-                ExpiryOutcome::Dropped => format!("the queue holds {most} at the most, and drops the oldest"),
+                ExpiryOutcome::Dropped => format!("the queue is limited to {most} and drops the \
+                 oldest"),
                 ExpiryOutcome::DeadLettered => format!(
                     "the queue holds {most} at the most, and gives the oldest to the dead-letter exchange"
                 ),
             },
-            "a flood of unimportant alerts pushes out those that came before it, and nobody triages them",
+            "a flood of alerts displaces earlier ones, which are then not triaged",
             "set overflow to reject-publish, so that publishers are told, or leave the limit out",
         );
     }
@@ -202,16 +203,16 @@ fn check_durability(facts: &QueueSettings, checkup: &mut HealthReport) {
         checkup.add_error(
             "source.not_durable",
             "the queue is not durable",
-            "it is gone with all that lies in it when the broker starts again",
-            "delete it and make it anew: durable, of type quorum",
+            "the queue and its messages are lost when the broker restarts",
+            "delete it and create it again: durable, of type quorum",
         );
     }
     if facts.is_temporary {
         checkup.add_error(
             "source.auto_delete",
             "the queue is deleted with its last consumer (auto_delete, or exclusive)",
-            "when the last worker ends, what lies in it is gone, and what comes then goes nowhere",
-            "delete it and make it anew: durable, of type quorum, without auto_delete",
+            "when the last worker stops, its messages are lost, and new ones are not kept",
+            "delete it and create it again: durable, of type quorum, without auto_delete",
         );
     }
     if let Some(ms) = facts.expires_ms {
@@ -221,7 +222,7 @@ fn check_durability(facts: &QueueSettings, checkup: &mut HealthReport) {
                 "the queue is deleted when nobody has listened for {}",
                 format_duration(ms / 1_000)
             ),
-            "when workers are away for that long, what lies in it is gone, and what comes then goes nowhere",
+            "if no worker runs for that long, its messages are lost, and new ones are not kept",
             "take expires out of the policy; where it is an argument (x-expires), delete the queue and make it anew without",
         );
     }
@@ -230,7 +231,7 @@ fn check_durability(facts: &QueueSettings, checkup: &mut HealthReport) {
             "source.classic_queue",
             "it is a classic queue",
             "it lives on one node of the broker: alerts in it are away, or lost, with that node",
-            "move to a quorum queue: make one, bind it in place of this one, let this one run empty",
+            "create a quorum queue, bind it in place of this one, and drain this one",
         );
     }
 }
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn below_zero_is_no_limit_from_version_4_on_and_no_second_delivery_before() {
+    fn negative_limit_is_no_limit_from_rabbitmq_4_on() {
         let found = |version: &str, limit: i64| {
             let queue = json!({
                 "type": "quorum", "durable": true, "arguments": {"x-delivery-limit": limit},
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_in_good_order_has_no_finding_and_each_fault_has_its_own() {
+    fn sound_queue_has_no_finding_and_each_fault_has_its_own() {
         assert_eq!(found(json!({})), Vec::<&str>::new());
         assert_eq!(found(json!({"/type": "classic"})), ["source.classic_queue"]);
         assert_eq!(found(json!({"/durable": false})), ["source.not_durable"]);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 
 #[test]
-fn files_of_a_folder_that_nobody_has_locked_are_put_back_and_replace_nothing() {
+fn files_of_unlocked_folder_are_returned_and_replace_nothing() {
     let root = tempfile::tempdir().unwrap();
     let mut first = SpoolFolder::open(root.path(), false).unwrap();
     fs::write(root.path().join("new/a"), "old").unwrap();
@@ -149,7 +149,7 @@ fn a_file_that_is_gone_is_no_trouble_any_more() {
 }
 
 #[test]
-fn what_lies_beside_the_folder_that_is_read_is_told_once_at_the_start() {
+fn misplaced_files_are_reported_once_at_the_start() {
     let root = tempfile::tempdir().unwrap();
     let warnings = || {
         let told = WarningCounter::default();

@@ -34,16 +34,17 @@ pub(super) static GITHUB: Vendor = Vendor {
 /// Returns what an operator can do about a status.
 fn hint(status: u16) -> &'static str {
     match status {
-        301 => " (the repository was moved: set `repo` to its new name)",
-        401 => " (it does not take the token, or it has ended)",
+        301 => " (the repository was renamed: set `repo` to its new name)",
+        401 => " (the token is invalid or has expired)",
         403 => {
-            " (the token may not: it needs Issues read and write on `repo`, and its user the right to set labels, Triage at least)"
+            "(missing permission: the token needs Issues read and write on `repo`, and its user \
+             at least the role Triage to set labels)"
         }
         404 => {
             " (no such repository or issue for this token: see `repo`, whether the token may reach it, and whether the issue was deleted)"
         }
         410 => " (issues are switched off in this repository, or this one was deleted)",
-        422 => " (it does not fit: see which field it names)",
+        422 => " (invalid request: check the named field)",
         _ => "",
     }
 }
@@ -135,7 +136,7 @@ pub(super) async fn create(
     let made = rest.call(Call::add(&path, issue)).await?;
     number(&made).ok_or_else(|| DeliveryError::Ambiguous {
         what: format!(
-            "{} made an issue and does not say which",
+            "{} created an issue but returned no number",
             rest.caller.host()
         ),
     })

@@ -26,9 +26,7 @@ impl GitHubDestination {
             let issues = ["repos", owner, name, "issues"];
             let one = Call::get(&issues, &[("per_page", "1")]);
             if self.rest.look(one, &mut checkup).await.is_some() {
-                checkup.add_observation(
-                    "the token reads its issues; that it writes them is not tried",
-                );
+                checkup.add_observation("the token can read issues; writing was not tried");
             }
         }
         let is = |at: &str| told.pointer(at).and_then(Value::as_bool);
@@ -50,7 +48,7 @@ impl GitHubDestination {
             checkup.add_warning(
                 "destination.public",
                 format!("{repo} is public"),
-                "reports say what is weak and what was reached; everybody can read them there",
+                "reports name weaknesses and affected resources, and everybody can read them there",
                 "make it private, or set another repo",
             );
         }
@@ -65,7 +63,7 @@ fn takes_issues(told: &Value, repo: &str, checkup: &mut HealthReport) -> bool {
     if !takes {
         checkup.add_error(
             "destination.no_issues",
-            format!("{repo} takes no issues: it is archived, or they are switched off"),
+            format!("{repo} does not accept issues: it is archived, or issues are disabled"),
             "no issue can be made",
             "switch them on (Settings, Features), or set another repo",
         );

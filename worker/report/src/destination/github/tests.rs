@@ -76,9 +76,9 @@ async fn what_is_never_taken_says_what_to_mend_and_makes_no_issue() {
         .unwrap_err();
     said.push(gone.to_string());
     insta::assert_snapshot!(said.join("\n"), @"
-    127.0.0.1 answered 403 Forbidden (the token may not: it needs Issues read and write on `repo`, and its user the right to set labels, Triage at least): Resource not accessible by personal access token
+    127.0.0.1 answered 403 Forbidden (missing permission: the token needs Issues read and write on `repo`, and its user at least the role Triage to set labels): Resource not accessible by personal access token
     127.0.0.1 answered 410 Gone (issues are switched off in this repository, or this one was deleted): Issues are disabled for this repo
-    127.0.0.1 answered 301 Moved Permanently (the repository was moved: set `repo` to its new name): Moved Permanently
+    127.0.0.1 answered 301 Moved Permanently (the repository was renamed: set `repo` to its new name): Moved Permanently
     127.0.0.1 answered 404 Not Found (no such repository or issue for this token: see `repo`, whether the token may reach it, and whether the issue was deleted): Not Found
     127.0.0.1 answered 404 Not Found (no such repository or issue for this token: see `repo`, whether the token may reach it, and whether the issue was deleted): Not Found
     ");
@@ -127,7 +127,7 @@ async fn an_issue_is_closed_for_the_reason_that_people_give() {
 
 /// The configuration names another repository, where that number belongs to an unrelated issue.
 #[tokio::test]
-async fn an_issue_that_is_not_the_cases_is_left_alone_and_the_case_gets_its_own() {
+async fn foreign_issue_is_left_alone_and_the_case_gets_its_own() {
     let (fake, to) = repo().await;
     let other = case("k3f9-x2mq-0th3");
     let mut trial = Trial::default();

@@ -73,7 +73,7 @@ impl Answer {
             }
         }
         serde_json::from_slice(&bytes).map_err(|error| {
-            let what = format!("{} answered what is not understood: {error}", self.host);
+            let what = format!("cannot parse the answer of {}: {error}", self.host);
             unknown(what, self.repeat)
         })
     }

@@ -46,7 +46,7 @@ fn plain_http_goes_to_this_machine_only_unless_it_is_allowed() {
 }
 
 #[test]
-fn what_is_wrong_is_named_and_no_value_that_may_be_a_secret_is_shown() {
+fn configuration_errors_are_named_without_possible_secrets() {
     let dir = tempfile::tempdir().unwrap();
     let empty = dir.path().join("ca.pem");
     std::fs::write(&empty, "none\n").unwrap();

@@ -32,10 +32,12 @@ fn hint(status: u16) -> &'static str {
             " (see which field it names: `project`, `issue_type`, `priorities`, or what it requires in `fields`)"
         }
         401 => {
-            " (it does not take the token: an API token wants `email` beside it, and ends after a year at most)"
+            "(the token is not accepted: an API token needs `email` and expires after at most a \
+             year)"
         }
         403 => {
-            " (the user may not: it needs Browse projects, Create issues, Edit issues, Add comments and Transition issues)"
+            "(missing permission: the user needs Browse projects, Create issues, Edit issues, Add \
+             comments and Transition issues)"
         }
         404 => {
             " (no such site, project or issue for this user: see `url`, `project`, and whether the issue was deleted)"
@@ -93,7 +95,7 @@ pub(super) async fn create(rest: &RestClient, issue: &Value) -> Result<String, D
     let key = text(&made, "/key").map(str::to_owned);
     key.ok_or_else(|| DeliveryError::Ambiguous {
         what: format!(
-            "{} made an issue and does not say which",
+            "{} created an issue but returned no key",
             rest.caller.host()
         ),
     })
@@ -194,8 +196,8 @@ pub(super) async fn transition(
             .collect();
         return Err(DeliveryError::Permanent {
             what: format!(
-                "the issue {key} has no transition {wanted:?} from where it stands: set `{setting}` to one of {names:?}, \
-                 or give the user Transition issues"
+                "issue {key} has no transition {wanted:?} from its current status: set \
+                 `{setting}` to one of {names:?}, or grant the user Transition issues"
             ),
         });
     };

@@ -56,7 +56,7 @@ impl JiraDestination {
             checkup.add_error(
                 "destination.scope",
                 format!("the user lacks {} in the project {}", missing.join(", "), self.config.project),
-                "issues cannot be made, found again, or told what is new",
+                "issues cannot be created, found or updated",
                 "give the user a role of the project that has them (project settings, People or Permissions)",
             );
         }

@@ -95,7 +95,7 @@ impl JiraConfig {
         {
             return bad(
                 "project",
-                "is no key of a project: write what stands before the number in its issues, SEC say",
+                "is not a project key: use the prefix of its issue numbers, such as SEC",
             );
         }
         if self.issue_type.trim().is_empty() {
@@ -107,7 +107,7 @@ impl JiraConfig {
         if self.labels.iter().any(|label| !is_label(label)) {
             return bad(
                 "labels",
-                "holds one that is empty, longer than 255 characters, or has a space, which no label of Jira has",
+                "contains an empty label, one above 255 characters, or one with a space",
             );
         }
         Ok(url)
@@ -148,10 +148,10 @@ mod tests {
         ];
         insta::assert_snapshot!(said.join("\n"), @r#"
         [[destination]] "tickets": `url` would send reports unencrypted: use https, or say `allow_private = true`
-        [[destination]] "tickets": `project` is no key of a project: write what stands before the number in its issues, SEC say
-        [[destination]] "tickets": `project` is no key of a project: write what stands before the number in its issues, SEC say
+        [[destination]] "tickets": `project` is not a project key: use the prefix of its issue numbers, such as SEC
+        [[destination]] "tickets": `project` is not a project key: use the prefix of its issue numbers, such as SEC
         [[destination]] "tickets": `issue_type` is empty: write the name of an issue type, Task say
-        [[destination]] "tickets": `labels` holds one that is empty, longer than 255 characters, or has a space, which no label of Jira has
+        [[destination]] "tickets": `labels` contains an empty label, one above 255 characters, or one with a space
         "#);
     }
 }

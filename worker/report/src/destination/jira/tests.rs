@@ -48,7 +48,7 @@ fn tickets(fake: &Fake<Site>, case: &str) -> Vec<Ticket> {
 }
 
 #[tokio::test]
-async fn f26_f27_500_lost_replies_and_a_search_that_lags_make_no_issue_twice() {
+async fn f26_f27_errors_lost_replies_and_stale_search_make_one_issue() {
     let (fake, to) = site(LAG).await;
     trial::lose_replies(&fake, &to).await;
     assert_eq!(fake.with(|site| site.issues.len()), 500);
@@ -67,7 +67,7 @@ async fn a_case_that_its_source_opened_again_opens_its_issue_again() {
 }
 
 #[tokio::test]
-async fn f27_after_a_lost_reply_the_label_is_looked_up_at_growing_intervals() {
+async fn f27_label_is_looked_up_at_growing_intervals_after_lost_reply() {
     let (fake, to) = site(LAG).await;
     let first = case("k3f9-lags-lags");
     fake.breaks([Fault::Done]);
@@ -89,7 +89,7 @@ async fn f27_after_a_lost_reply_the_label_is_looked_up_at_growing_intervals() {
 }
 
 #[tokio::test]
-async fn a_later_triage_comments_and_moves_the_label_and_the_end_is_told_and_done() {
+async fn later_triage_comments_and_moves_label_and_end_is_applied() {
     let (fake, to) = site(0).await;
     let first = case("k3f9-more-more");
     let mut trial = Trial::default();
@@ -144,14 +144,14 @@ async fn what_is_never_taken_says_what_to_mend() {
     said.push(refusal(&fake, &elsewhere).await);
     insta::assert_snapshot!(said.join("\n"), @r#"
     127.0.0.1 answered 400 Bad Request (see which field it names: `project`, `issue_type`, `priorities`, or what it requires in `fields`): priority: Specify the Priority (name) in string format
-    127.0.0.1 answered 403 Forbidden (the user may not: it needs Browse projects, Create issues, Edit issues, Add comments and Transition issues): Forbidden
-    127.0.0.1 answered 401 Unauthorized (it does not take the token: an API token wants `email` beside it, and ends after a year at most): "Client must be authenticated to access this resource."
+    127.0.0.1 answered 403 Forbidden (missing permission: the user needs Browse projects, Create issues, Edit issues, Add comments and Transition issues): Forbidden
+    127.0.0.1 answered 401 Unauthorized (the token is not accepted: an API token needs `email` and expires after at most a year): "Client must be authenticated to access this resource."
     127.0.0.1 answered 404 Not Found (no such site, project or issue for this user: see `url`, `project`, and whether the issue was deleted): "no such page"
     "#);
 }
 
 #[tokio::test]
-async fn a_transition_that_is_not_there_and_an_issue_that_is_gone_are_said() {
+async fn missing_transition_and_deleted_issue_are_reported() {
     let (fake, to) = site(0).await;
     fake.with(|site| site.may_transition = false);
     let first = case("k3f9-stay-stay");

@@ -18,7 +18,7 @@ impl PagerDutyDestination {
         {
             checkup.add_error(
                 "destination.key",
-                "routing_key is no integration key: those have 32 characters",
+                "routing_key is not an integration key, which has 32 characters",
                 "every event is refused, and nobody is paged",
                 "copy the integration key of an Events API v2 integration of the service; no API token fits",
             );

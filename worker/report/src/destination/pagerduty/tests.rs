@@ -222,7 +222,7 @@ async fn f26_killed_at_every_boundary_nobody_is_woken_twice() {
 }
 
 #[tokio::test]
-async fn a_page_in_doubt_is_resolved_and_not_sent_again_when_people_are_done_by_then() {
+async fn ambiguous_page_is_resolved_instead_of_resent_when_finished() {
     let (fake, to) = service().await;
     let first = case("k3f9-x2mq-7d1w");
     let mut trial = Trial::default();
@@ -256,7 +256,7 @@ async fn a_page_whose_acknowledgement_is_lost_is_known_to_have_paged() {
 }
 
 #[tokio::test]
-async fn what_is_never_taken_says_what_to_mend_and_too_many_are_waited_out() {
+async fn permanent_refusal_names_the_fix_and_rate_limit_is_waited_out() {
     let (fake, to) = service().await;
     let short = PagerDutyDestination::new(config(&fake.url), secret("hush"), Arc::new(FrozenClock));
     let invalid = refusal(&fake, &short.unwrap()).await;
@@ -419,7 +419,7 @@ fn check(report: &Report, language: Language) {
 }
 
 #[test]
-fn the_longest_report_fits_in_both_languages_and_says_that_it_was_cut() {
+fn longest_report_fits_in_both_languages_and_says_it_was_cut() {
     for language in Language::ALL {
         check(&inert::longest(), language);
         let event = event(inert::longest(), language).to_string();

@@ -24,9 +24,10 @@ fn hint(status: u16) -> &'static str {
     match status {
         300..=399 => " (redirects are not followed: set `url` to the instance's own address)",
         400 => " (see what it names: `table`, or a column in `fields`)",
-        401 => " (it does not take `user` and `secret`, or the token has ended)",
+        401 => " (`user` and `secret` are not accepted, or the token has expired)",
         403 => {
-            " (the user may not: it needs to create, read and write the table, the role itil say, and write what it requires into `fields`)"
+            "(missing permission: the user must create, read and write the table, for example \
+             with the role itil; set required columns in `fields`)"
         }
         404 => {
             " (no such table or record for this user: see `url` and `table`, and whether the incident was deleted)"
@@ -71,7 +72,8 @@ pub(super) async fn search(
     {
         return Err(DeliveryError::Permanent {
             what: format!(
-                "{} does not show `correlation_id` of {table}: let the user read it, or the incident of a case cannot be found again",
+                "{} hides `correlation_id` of {table}: grant the user read access, because \
+                 incidents are found by it",
                 rest.caller.host()
             ),
         });
@@ -92,10 +94,7 @@ pub(super) async fn create(
     let made = rest.call(Call::add(&path, fields)).await?;
     let id = text(&made, "/result/sys_id").map(str::to_owned);
     id.ok_or_else(|| DeliveryError::Ambiguous {
-        what: format!(
-            "{} made a record and does not say which",
-            rest.caller.host()
-        ),
+        what: format!("{} created a record but returned no id", rest.caller.host()),
     })
 }
 

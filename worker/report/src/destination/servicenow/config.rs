@@ -90,7 +90,7 @@ impl ServiceNowConfig {
         if !self.fields.keys().all(|name| is_name(name)) {
             return bad(
                 "fields",
-                "holds what is no name of a column: write assignment_group, say, not its label",
+                "contains an invalid column name: use the name (assignment_group), not the label",
             );
         }
         let levels = self
@@ -133,7 +133,7 @@ mod tests {
         ];
         insta::assert_snapshot!(said.join("\n"), @r#"
         [[destination]] "desk": `table` is no name of a table: write incident, say
-        [[destination]] "desk": `fields` holds what is no name of a column: write assignment_group, say, not its label
+        [[destination]] "desk": `fields` contains an invalid column name: use the name (assignment_group), not the label
         [[destination]] "desk": `urgencies` holds a level that is not 1, 2 or 3
         "#);
     }

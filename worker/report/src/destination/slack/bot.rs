@@ -103,7 +103,7 @@ impl Bot {
             .await?;
         let place = MessageRef::parse(&format!("{}/{}", said.channel, said.ts));
         place.ok_or_else(|| DeliveryError::Ambiguous {
-            what: "Slack did not tell which message it posted".to_owned(),
+            what: "Slack returned no id of the posted message".to_owned(),
         })
     }
 

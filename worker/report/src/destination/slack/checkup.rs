@@ -13,7 +13,7 @@ const SCOPES: [(&str, &str); 2] = [
     ("chat:write", "nothing can be posted"),
     (
         "metadata.message:read",
-        "messages whose answer was lost cannot be known again, and are posted twice",
+        "messages whose answer was lost cannot be found and are posted twice",
     ),
 ];
 
@@ -33,7 +33,7 @@ impl Bot {
             if !scopes.is_empty() && !granted.contains(&scope) {
                 checkup.add_error(
                     "destination.scope",
-                    format!("the app has not the scope {scope}"),
+                    format!("the app lacks the scope {scope}"),
                     why,
                     format!("give the app {scope} (OAuth & Permissions), and install it again"),
                 );

@@ -143,7 +143,7 @@ async fn pages(
         }
     }
     Err(DeliveryError::Transient {
-        what: format!("{method} has more than {MOST_PAGES} pages: not all could be looked through"),
+        what: format!("{method} has more than {MOST_PAGES} pages; the search is incomplete"),
         after_secs: None,
     })
 }

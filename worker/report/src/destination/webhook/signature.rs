@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_reference_implementations_is_signed_as_there() {
+    fn reference_example_is_signed_as_documented() {
         let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
         assert_eq!(sign(SECRET), signature);
         assert_eq!(sign(&format!("  {SECRET}\n")), signature);

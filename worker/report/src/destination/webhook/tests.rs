@@ -100,7 +100,7 @@ async fn a_post_is_a_signed_cloud_event() {
 }
 
 #[tokio::test]
-async fn f26_a_receiver_that_hung_up_knows_the_second_post_for_the_same() {
+async fn f26_receiver_that_hung_up_recognises_the_second_post() {
     let stub = Stub::start(vec![String::new(), say(200, "", "")]).await;
     let to = to(&stub.url, secret());
     let report = fixture::true_positive();
@@ -126,7 +126,7 @@ async fn f26_a_receiver_that_hung_up_knows_the_second_post_for_the_same() {
 }
 
 #[tokio::test]
-async fn f26_killed_at_every_boundary_every_post_has_the_id_of_the_first() {
+async fn f26_killed_at_any_step_every_post_has_the_first_id() {
     let report = fixture::true_positive();
     // The process is killed before the send, after it, or before the record, at each of two processes.
     for killed_after in [0, 1, 2] {
@@ -152,7 +152,7 @@ async fn f26_killed_at_every_boundary_every_post_has_the_id_of_the_first() {
 }
 
 #[tokio::test]
-async fn f33_a_changed_secret_signs_the_next_post_and_a_bad_one_waits_for_people() {
+async fn f33_new_secret_signs_next_post_and_bad_secret_stops_delivery() {
     let stub = Stub::start(vec![say(204, "", "")]).await;
     let now: Arc<Mutex<Result<&str, &str>>> = Arc::new(Mutex::new(Err("/run/key is empty")));
     let source = {
@@ -254,7 +254,7 @@ async fn what_a_receiver_says_is_short_clean_and_redacted() {
         "{what}"
     );
     let (_, gone) = error_of(say(410, "", "no\nmore")).await;
-    insta::assert_snapshot!(gone, @"127.0.0.1 answered 410 Gone (it wants no more of them: take it out of the routes): no more");
+    insta::assert_snapshot!(gone, @"127.0.0.1 answered 410 Gone (the endpoint is gone: remove it from the routes): no more");
     let (_, moved) = error_of(say(301, "", "")).await;
     insta::assert_snapshot!(moved, @"127.0.0.1 answered 301 Moved Permanently (redirects are not followed: set `url` to where it leads)");
 }
@@ -287,7 +287,7 @@ async fn nobody_there_is_tried_again() {
 }
 
 #[test]
-fn nothing_that_is_printed_for_debugging_holds_the_secret_or_the_path() {
+fn debug_output_holds_neither_secret_nor_path() {
     let shown = format!("{:?}", to("http://127.0.0.1:1/hush", secret()));
     assert_eq!(
         shown,

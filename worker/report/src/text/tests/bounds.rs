@@ -77,7 +77,7 @@ fn why_and_against_are_short_and_say_where_the_rest_stands() {
 }
 
 #[test]
-fn what_fits_is_whole_and_of_one_kind_alone_all_there_is_room_for() {
+fn content_that_fits_is_complete_up_to_the_limit_per_kind() {
     let shown = render_text(&report(0, 5, 0, 3), &fixture::options(100));
     assert_eq!(part(&shown, "Why").lines().count(), 5);
     assert_eq!(part(&shown, "Further findings"), "");

@@ -9,7 +9,7 @@ use crate::line::Line;
 use crate::{Language, fixture, render_text};
 
 #[test]
-fn another_revision_says_first_what_changed_and_why_there_is_one() {
+fn further_revision_starts_with_what_changed_and_why() {
     let mut report = fixture::again();
     let head = |report: &_| {
         let shown = render_text(report, &fixture::options(100));
@@ -64,7 +64,7 @@ fn a_model_case_that_no_model_answered_says_that_rules_made_it() {
 }
 
 #[test]
-fn f28_who_reads_it_instead_of_others_is_told_who_does_not_see_it() {
+fn f28_failover_report_names_who_does_not_receive_it() {
     let report = fixture::handed_on(fixture::benign());
     let shown = render_text(&report, &fixture::options(160));
     let warned: Vec<&str> = shown
@@ -221,7 +221,7 @@ fn other_cases_say_what_they_are_and_what_they_share() {
 }
 
 #[test]
-fn where_there_are_more_other_cases_than_were_looked_for_it_says_at_least() {
+fn report_says_at_least_where_more_other_cases_exist() {
     let mut report = fixture::true_positive();
     let other = serde_json::json!({ "case_id": "1qsk-2kbc-pwjb", "same_key": true, "type": "Recon:EC2/Portscan",
         "opened_at": "2026-11-20T02:53:00Z" });
@@ -255,7 +255,7 @@ fn where_there_are_more_other_cases_than_were_looked_for_it_says_at_least() {
 }
 
 #[test]
-fn a_title_that_is_too_long_keeps_what_it_happened_to_and_whole_words() {
+fn overlong_title_keeps_its_object_and_whole_words() {
     let mut report = fixture::true_positive();
     let header = |report: &_, most| {
         crate::document::header(report, crate::Language::En, most)
@@ -276,7 +276,7 @@ fn a_title_that_is_too_long_keeps_what_it_happened_to_and_whole_words() {
 }
 
 #[test]
-fn a_long_name_in_a_long_title_is_told_once_and_so_is_what_happened() {
+fn long_name_in_a_long_title_appears_once_with_its_event() {
     let mut report = fixture::true_positive();
     let header = |report: &_| {
         crate::document::header(report, crate::Language::En, 140)

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_in_good_order_has_no_finding_and_each_fault_has_its_own() {
+    fn sound_server_has_no_finding_and_each_fault_has_its_own() {
         assert_eq!(found(|_| {}), Vec::<&str>::new());
         assert_eq!(found(|it| it.number = 120_000), ["store.version"]);
         assert_eq!(
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_where_the_storage_keeps_the_log_is_told_and_no_fault() {
+    fn settings_off_where_storage_keeps_the_log_are_only_a_note() {
         let seen = |full_page_writes: &str, synchronous_commit: &str| {
             let facts = ServerSettings {
                 fsync: "off".into(),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_standby_and_a_role_that_may_not_write_need_is_not_the_same() {
+    fn standby_and_read_only_role_need_different_fixes() {
         let mend = |is_standby| {
             let facts = ServerSettings {
                 is_standby,

@@ -79,7 +79,7 @@ async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
 
 /// The connections lead to what was the primary: the next one finds the server that is it now.
 #[tokio::test]
-async fn f17_a_server_that_only_reads_after_a_fail_over_is_tried_again() {
+async fn f17_read_only_server_after_failover_is_retried() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -97,7 +97,7 @@ async fn f17_a_server_that_only_reads_after_a_fail_over_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_frozen_within_a_batch_holds_up_nobody_for_as_long_as_they_wait() {
+async fn worker_frozen_in_a_batch_blocks_others_only_for_a_time() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };

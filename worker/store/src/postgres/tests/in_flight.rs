@@ -6,7 +6,7 @@ use super::sweeping::WAITING;
 use super::*;
 
 #[tokio::test]
-async fn a_claim_that_still_goes_on_is_waited_for_before_it_is_given_up() {
+async fn claim_still_in_progress_is_awaited_before_it_is_abandoned() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };

@@ -26,7 +26,7 @@ const MESSAGES: &str =
     "SELECT count(*), (SELECT count(DISTINCT raw_id) FROM arrivals) FROM raw_messages";
 
 #[tokio::test]
-async fn a_large_batch_is_accepted_in_parts_and_its_message_is_stored_once() {
+async fn large_batch_is_accepted_in_parts_with_one_stored_message() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -60,7 +60,7 @@ async fn a_message_whose_alerts_are_decided_in_turns_is_stored_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_answered_was_too_much_only_where_the_server_answers_others() {
+async fn unanswered_batch_is_too_large_only_if_server_answers_others() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };

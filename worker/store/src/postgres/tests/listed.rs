@@ -74,7 +74,7 @@ async fn a_value_of_an_alert_is_looked_up_once() {
 }
 
 #[tokio::test]
-async fn what_is_rare_is_found_without_the_rest_also_where_there_is_none() {
+async fn rare_rows_are_found_by_index_even_where_there_are_none() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };

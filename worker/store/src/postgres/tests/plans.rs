@@ -21,7 +21,7 @@ async fn what_waits_and_runs_is_counted_without_what_is_over() {
 }
 
 #[tokio::test]
-async fn what_came_of_an_account_is_found_without_the_rest_of_the_ledger() {
+async fn outcomes_of_an_account_are_found_by_index_in_the_ledger() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -34,7 +34,7 @@ async fn what_came_of_an_account_is_found_without_the_rest_of_the_ledger() {
 }
 
 #[tokio::test]
-async fn of_a_value_that_stands_in_many_cases_the_newest_are_read_and_no_more() {
+async fn frequent_value_reads_only_its_newest_cases() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -60,7 +60,7 @@ async fn of_a_value_that_stands_in_many_cases_the_newest_are_read_and_no_more() 
 }
 
 #[tokio::test]
-async fn what_people_decided_about_the_same_is_read_from_the_newest_on() {
+async fn decisions_about_the_same_are_read_newest_first() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -120,7 +120,7 @@ async fn silent_sources_are_found_without_the_days_that_they_brought() {
 }
 
 #[tokio::test]
-async fn a_digest_finds_what_was_given_up_on_a_day_and_its_dead_letters_and_runs_by_their_time() {
+async fn digest_finds_failures_dead_letters_and_runs_by_time_index() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -151,7 +151,7 @@ async fn dead_letters_that_grew_old_are_found_without_the_rest() {
 }
 
 #[tokio::test]
-async fn what_waits_for_people_is_read_in_its_order_and_counted_without_the_rest() {
+async fn pending_work_is_read_in_order_and_counted_by_index() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };

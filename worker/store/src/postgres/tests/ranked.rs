@@ -5,7 +5,7 @@ use nightshift_alert::{ContentHash, Severity};
 use super::*;
 
 #[tokio::test]
-async fn f29_an_intake_whose_clock_is_a_day_behind_puts_nothing_before_others() {
+async fn f29_intake_with_a_clock_a_day_behind_overtakes_nothing() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };

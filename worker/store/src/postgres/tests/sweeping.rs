@@ -48,7 +48,7 @@ async fn a_case_that_is_just_queued_again_is_not_removed_for_its_age() {
 }
 
 #[tokio::test]
-async fn g2_an_alert_whose_storm_is_removed_as_it_joins_is_a_case_of_its_own() {
+async fn g2_alert_joining_a_storm_being_pruned_is_its_own_case() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -148,7 +148,7 @@ async fn over(store: &PostgresStore, cases: usize) {
 }
 
 #[tokio::test]
-async fn what_is_too_much_for_one_statement_is_removed_in_smaller_batches() {
+async fn oversized_prune_statement_is_split_into_smaller_batches() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -168,7 +168,7 @@ async fn what_is_too_much_for_one_statement_is_removed_in_smaller_batches() {
 }
 
 #[tokio::test]
-async fn a_case_that_is_too_much_for_one_statement_is_removed_bit_by_bit() {
+async fn oversized_case_is_pruned_piece_by_piece() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
@@ -183,7 +183,7 @@ async fn a_case_that_is_too_much_for_one_statement_is_removed_bit_by_bit() {
 }
 
 #[tokio::test]
-async fn whose_account_is_purged_waits_for_no_statement_that_removes_all_of_a_heavy_case() {
+async fn account_purge_does_not_wait_for_pruning_of_a_heavy_case() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };

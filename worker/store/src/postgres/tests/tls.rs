@@ -135,7 +135,7 @@ async fn told(url: &str, options: StoreOptions) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_certificate_of_another_name_is_told_from_one_of_another_authority() {
+async fn certificate_of_wrong_name_differs_from_wrong_authority() {
     let Some(cluster) = cluster() else {
         return;
     };

@@ -27,7 +27,7 @@ fn this_process_is_there_and_others_are_not() {
 }
 
 #[test]
-fn a_process_that_has_ended_is_gone_before_and_after_it_is_waited_for() {
+fn ended_process_is_gone_before_and_after_it_is_reaped() {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let holder = LeaseHolder::from_pid(child.id());
     assert_eq!(seen(&holder), HolderState::OfThisBoot);
@@ -98,7 +98,7 @@ fn nothing_is_known_to_be_gone_where_the_boot_is_hidden() {
 }
 
 #[test]
-fn what_proc_hides_is_there_and_what_it_shows_of_others_is_not_believed() {
+fn hidden_process_counts_as_alive_and_foreign_proc_is_ignored() {
     let blind = HostView {
         is_our_proc: false,
         ..HERE.clone()

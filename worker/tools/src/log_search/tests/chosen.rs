@@ -30,7 +30,7 @@ fn rows<'a>(output: &'a ToolOutput, column: &str) -> Vec<&'a str> {
 const BY_KEY: &str = "ASIAEXAMPLEKEY000001";
 
 #[tokio::test]
-async fn g06_a_stolen_key_at_another_address_is_not_pushed_out_by_ordinary_calls() {
+async fn g06_stolen_key_use_is_not_crowded_out_by_ordinary_calls() {
     for thief in [0, 700, 1_400] {
         let mut records = ordinary(1_400);
         let theft = call("2026-03-02T05:59:00Z", "CreateAccessKey");
@@ -61,7 +61,7 @@ async fn of_each_action_the_call_that_succeeded_is_shown() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_told_and_what_changed_something_goes_first() {
+async fn omitted_records_are_reported_and_mutating_calls_go_first() {
     let mut records = ordinary(100);
     for number in 0..400 {
         let read = reading(call("2026-03-02T02:30:00Z", &format!("List{number}")));
@@ -143,7 +143,7 @@ fn lines_of(records: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn g06_a_sign_in_that_succeeded_is_no_repetition_of_those_that_were_denied() {
+async fn g06_successful_login_is_no_repetition_of_denied_ones() {
     let denied = |_| json!({"action": "login", "user": "root", "outcome": "denied"});
     let success = json!({"action": "login", "user": "root", "outcome": "success"});
     let (left_out, shown) = of_an_application(denied, success.clone()).await;

@@ -59,7 +59,7 @@ async fn cloudtrail_knows_an_assumed_role_by_all_its_names() {
 }
 
 #[tokio::test]
-async fn cloudtrail_knows_the_root_user_by_the_name_that_findings_give_it() {
+async fn cloudtrail_root_user_has_the_name_that_findings_use() {
     let call = json!({
         "eventTime": "2026-03-02T02:15:00Z",
         "eventName": "CreateAccessKey",
@@ -74,7 +74,7 @@ async fn cloudtrail_knows_the_root_user_by_the_name_that_findings_give_it() {
 }
 
 #[tokio::test]
-async fn cloudtrail_tells_what_the_platform_wrote_from_what_the_caller_chose() {
+async fn cloudtrail_separates_platform_fields_from_caller_fields() {
     let tool = trail();
     let output = ask(&tool, json!({"ip": "203.0.113.42"})).await;
     let row = &output.body["rows"][0];
@@ -329,7 +329,7 @@ async fn sign_ins_of_okta_and_entra_are_found_by_who_signed_in() {
 }
 
 #[tokio::test]
-async fn a_record_of_which_no_principal_or_key_is_read_is_found_by_its_texts() {
+async fn record_without_principal_or_key_is_found_by_its_texts() {
     let time = "2026-03-02T02:10:00Z";
     let log = lines(&[
         json!({"time": time, "user": "maria.lopez", "access_key": "AKIAEXAMPLEKEY0000002"}),
@@ -363,7 +363,7 @@ async fn a_record_of_which_no_principal_or_key_is_read_is_found_by_its_texts() {
 }
 
 #[tokio::test]
-async fn a_record_that_tells_no_time_is_not_counted_as_of_the_searched_one() {
+async fn record_without_a_time_does_not_count_for_the_searched_one() {
     let record = |time: &str| json!({"timestamp": time, "user": "root", "src_ip": "203.0.113.42"});
     let old = tool(
         LogFormat::JsonLines,
@@ -430,7 +430,7 @@ async fn dns_query_logs_are_found_by_domain_and_instance() {
 }
 
 #[tokio::test]
-async fn gcp_audit_says_of_a_call_that_it_only_reads_where_the_platform_does() {
+async fn gcp_audit_call_is_read_only_where_the_platform_says_so() {
     let call = |log: &str, types: &[Option<&str>]| {
         let checks: Vec<Value> = types
             .iter()

@@ -33,7 +33,7 @@ fn is_cleared(decision: &PersonDecision, alert: &Alert) -> bool {
 }
 
 #[test]
-fn a_persons_benign_verdict_clears_the_same_type_actors_and_account() {
+fn benign_verdict_of_a_person_clears_same_type_actors_account() {
     let facts = exonerations(&decision(), &alert());
     assert_eq!(facts.len(), 6, "one for each subject");
     assert!(is_cleared(&decision(), &alert()));

@@ -114,7 +114,7 @@ impl KeySet {
         }
         match calling.join_next().await {
             Some(Ok((read, at))) => self.note(read, at),
-            Some(Err(error)) => tracing::error!(%error, "a call for keys broke off"),
+            Some(Err(error)) => tracing::error!(%error, "fetching the keys of Pub/Sub failed"),
             None => {}
         }
     }
@@ -138,7 +138,7 @@ impl KeySet {
             }
             Err(why) => {
                 state.attempted_at = Some(at);
-                tracing::warn!(url = %self.url, %why, "the keys of Pub/Sub's tokens cannot be had");
+                tracing::warn!(url = %self.url, %why, "cannot fetch the keys of Pub/Sub's tokens");
             }
         }
     }

@@ -136,7 +136,7 @@ impl CertificateCache {
                     .limiter
                     .record_failure(&url, &mut line, why.is_unreachable())
                 {
-                    tracing::warn!(%url, %why, "a certificate of SNS cannot be had");
+                    tracing::warn!(%url, %why, "cannot fetch a certificate of SNS");
                 }
                 Err(IntakeError::NoKeys)
             }

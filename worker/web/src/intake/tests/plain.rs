@@ -138,7 +138,7 @@ async fn f33_a_changed_token_counts_at_the_next_request() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_a_dead_letter_with_its_bytes_and_is_not_sent_again() {
+async fn unreadable_post_is_dead_lettered_and_not_sent_again() {
     let world = IntakeFixture::plain();
     for body in ["no json", "", "{\"a\": 1}"] {
         let answer = world.send(body).await;

@@ -79,7 +79,7 @@ impl PubsubFixture {
 }
 
 #[tokio::test]
-async fn what_googles_token_says_is_ours_is_taken_and_its_keys_are_asked_for_once() {
+async fn pubsub_token_for_us_is_accepted_and_keys_are_fetched_once() {
     let google = PubsubFixture::new().await;
     let right = token(&google.signer, "k1", &claims());
     for id in ["one", "two"] {
@@ -104,7 +104,7 @@ async fn what_googles_token_says_is_ours_is_taken_and_its_keys_are_asked_for_onc
 }
 
 #[tokio::test]
-async fn a07_a_token_that_is_not_for_us_is_refused_and_its_body_kept_nowhere() {
+async fn a07_foreign_token_is_refused_and_its_body_is_not_stored() {
     let google = PubsubFixture::new().await;
     let now = now().timestamp();
     let with = |key: &str, value: Value| {
@@ -199,7 +199,7 @@ async fn keys_that_came_are_known_to_the_next_configuration() {
 }
 
 #[tokio::test]
-async fn posts_that_come_together_wait_for_keys_that_are_asked_for_once() {
+async fn concurrent_posts_wait_for_one_fetch_of_the_keys() {
     let google = PubsubFixture::new().await;
     let right = token(&google.signer, "k1", &claims());
     let posts = ["one", "two", "three"].map(|id| google.post(&right, push(id)));

@@ -260,7 +260,7 @@ async fn a_flood_of_signed_bodies_keeps_sns_out_of_nothing() {
 }
 
 #[tokio::test]
-async fn what_no_secret_fits_while_one_cannot_be_read_is_to_come_again() {
+async fn unmatched_secret_is_retryable_while_one_is_unreadable() {
     let world = IntakeFixture::plain();
     let secret = |name: &str| world.secrets.lock().unwrap().remove(name).unwrap();
     let body = finding("one").to_string();
@@ -290,7 +290,7 @@ async fn what_no_secret_fits_while_one_cannot_be_read_is_to_come_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_of_ours_that_is_too_large_is_read_so_that_its_sender_hears_why() {
+async fn oversized_body_is_drained_so_that_its_sender_gets_the_error() {
     let world = IntakeFixture::plain();
     let (body, is_read) = endless(Bytes::from(vec![b'x'; (16 << 20) + 1]));
     let began = tokio::time::Instant::now();

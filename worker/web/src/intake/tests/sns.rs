@@ -99,7 +99,7 @@ fn sign(message: &mut Value, signer: &Signer) {
 }
 
 #[tokio::test]
-async fn what_sns_signed_is_taken_and_its_certificate_is_asked_for_once() {
+async fn signed_sns_message_is_accepted_and_certificate_fetched_once() {
     let sns = SnsFixture::new(Signer::new()).await;
     for id in ["one", "two"] {
         let answer = sns.post(&sns.notification(id)).await;
@@ -204,7 +204,7 @@ async fn a07_a08_a09_a_certificate_of_another_host_is_never_asked_for() {
 }
 
 #[tokio::test]
-async fn a07_only_a_listed_topic_is_confirmed_and_never_at_the_address_in_the_message() {
+async fn a07_only_listed_topic_is_confirmed_never_at_the_sent_address() {
     let sns = SnsFixture::new(Signer::new()).await;
     let other = sns.confirmation("arn:aws:sns:eu-west-1:999999999999:guardduty");
     let answer = sns.post(&other).await;
@@ -231,7 +231,7 @@ async fn a07_only_a_listed_topic_is_confirmed_and_never_at_the_address_in_the_me
 }
 
 #[tokio::test]
-async fn a25_keys_that_nobody_signed_are_not_read_and_keys_that_stand_twice_are_refused() {
+async fn a25_unsigned_keys_are_ignored_and_repeated_keys_refused() {
     let sns = SnsFixture::new(Signer::new()).await;
     let mut message = sns.notification("good");
     message["findings"] = json!([finding("evil")]);
@@ -271,7 +271,7 @@ async fn a_signed_message_that_is_no_alert_is_a_dead_letter() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_cannot_be_had_is_not_asked_for_again_at_once() {
+async fn unavailable_certificate_is_not_fetched_again_at_once() {
     let sns = SnsFixture::new(Signer::new()).await;
     sns.called.is_away.store(true, Ordering::Relaxed);
     for _ in 0..5 {
@@ -301,7 +301,7 @@ async fn made_up_names_do_not_keep_the_certificate_from_us() {
 }
 
 #[tokio::test]
-async fn certificates_are_asked_for_four_at_once_and_each_of_them_once() {
+async fn certificates_are_fetched_four_at_a_time_and_each_once() {
     let sns = SnsFixture::new(Signer::new()).await;
     let (four, most) = (Arc::new(Barrier::new(4)), Arc::new(Mutex::new((0, 0))));
     *sns.called.meets.lock().unwrap() = Some(CallBarrier {

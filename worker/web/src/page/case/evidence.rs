@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a17_what_is_too_long_too_deep_or_too_much_is_left_out_and_told() {
+    fn a17_too_long_deep_or_large_evidence_is_cut_and_reported() {
         let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
         for value in [json!("x".repeat(1 << 20)), json!(vec![1; 100_000]), deep] {
             let (text, shortened) = shown(&value);

@@ -114,7 +114,7 @@ fn delivery(row: &DeliveryRow, links: &DeliveryLinks) -> Delivery {
     };
     let words = match &row.error {
         _ if row.is_unwanted() => SafeText::from_own(format_args!(
-            "nothing was sent: it wants nothing of the case so far"
+            "nothing was sent: the destination does not want this report yet"
         )),
         _ if is_done => SafeText::from_own(format_args!("shown, version {}", row.sent)),
         Some(error) => SafeText::from_own(format_args!(

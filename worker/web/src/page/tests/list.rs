@@ -45,7 +45,7 @@ async fn the_list_shows_what_came_and_keeps_its_filter_in_the_address() {
 }
 
 #[tokio::test]
-async fn a_row_tells_what_it_is_about_how_urgent_it_is_and_that_it_is_disputed() {
+async fn list_row_shows_subject_urgency_and_dispute() {
     let mut case = view(Some(report()));
     case.row.title = "Crypto miner".into();
     case.row.person_verdict = Some(Verdict::FalsePositive);
@@ -66,7 +66,7 @@ async fn a_row_tells_what_it_is_about_how_urgent_it_is_and_that_it_is_disputed()
 }
 
 #[tokio::test]
-async fn the_list_is_shown_also_where_what_has_no_case_cannot_be_counted() {
+async fn list_is_shown_even_where_caseless_work_cannot_be_counted() {
     let mut store = FakeStore::with_views(vec![view(Some(report()))]);
     store.is_uncounted = true;
     let page = get(Arc::new(store), "/").await;
@@ -91,7 +91,7 @@ fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::case::Case
 }
 
 #[tokio::test]
-async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones() {
+async fn unassigned_critical_case_is_visible_behind_a_flood() {
     let mut views = flood(60, Severity::Low);
     views.extend(flood(1, Severity::Critical));
     let mut failed = flood(1, Severity::High).remove(0);
@@ -169,7 +169,7 @@ async fn what_is_grave_is_what_the_rows_show_and_what_waits() {
 }
 
 #[tokio::test]
-async fn a_verdict_stands_while_its_case_runs_again_and_where_that_was_called_off() {
+async fn verdict_stands_while_its_case_reruns_or_rerun_was_cancelled() {
     let mut views = flood(3, Severity::High);
     views[0].row.status = CaseStatus::Queued;
     views[1].row.status = CaseStatus::Cancelled;
@@ -182,7 +182,7 @@ async fn a_verdict_stands_while_its_case_runs_again_and_where_that_was_called_of
             "\"/?verdict=true_positive&amp;severity=high&amp;desk=open&amp;samples=no\">2 true positive</a> · ",
             ">1 inconclusive, run again called off</a> · ",
             ">1 waiting</a></p>",
-            "True positive (run again called off)",
+            "True positive (rerun cancelled)",
             "Inconclusive (run again called off)",
         ],
     );

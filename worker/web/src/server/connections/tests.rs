@@ -128,7 +128,7 @@ async fn whoever_does_not_read_an_answer_is_sent_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_connections_fill_one_door_and_no_other_and_not_for_long() {
+async fn silent_connections_fill_one_listener_only_and_not_for_long() {
     let (full, other) = (TestListener::new().await, TestListener::new().await);
     let mut silent = Vec::new();
     for _ in 0..MAX_CONNECTIONS {
@@ -147,7 +147,7 @@ async fn silent_connections_fill_one_door_and_no_other_and_not_for_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_under_way_is_answered_at_the_end_and_the_silent_are_not_waited_for() {
+async fn active_requests_are_answered_at_drain_and_silent_ones_cut() {
     let open = TestListener::new().await;
     let began = Instant::now();
     let silent = open.connect().await;

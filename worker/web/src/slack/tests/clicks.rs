@@ -48,7 +48,7 @@ async fn agreement_is_a_verdict_and_is_counted() {
 }
 
 #[tokio::test]
-async fn run_again_queues_a_case_that_is_over_and_says_so_of_one_that_is_not() {
+async fn rerun_queues_a_finished_case_and_declines_a_running_one() {
     let room = SlackFixture::new();
     let told = room.click("nightshift:rerun").await;
     assert_eq!(
@@ -123,7 +123,7 @@ async fn nothing_critical_gets_as_far_as_a_modal() {
 }
 
 #[tokio::test]
-async fn links_and_buttons_of_others_are_acknowledged_and_mean_nothing() {
+async fn unknown_links_and_buttons_are_acknowledged_and_ignored() {
     let room = SlackFixture::new();
     for action_id in ["open_report", "nightshift:reboot", "nightshift:ack ", ""] {
         let answer = room.post(&click(action_id, VALUE, "U1")).await;
@@ -149,7 +149,7 @@ async fn links_and_buttons_of_others_are_acknowledged_and_mean_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slack_has_its_answer_in_three_seconds_whatever_the_store_and_it_do() {
+async fn slack_is_answered_in_three_seconds_however_slow_the_store() {
     let slow = FakeStore {
         is_slow: true,
         ..FakeStore::with_views(vec![view(Some(report()))])

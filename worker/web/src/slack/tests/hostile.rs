@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a06_a22_names_and_notes_are_kept_short_and_visible_and_call_nobody(name in text(), written in text()) {
+    fn a06_a22_names_and_notes_are_short_visible_and_mention_nobody(name in text(), written in text()) {
         let room = SlackFixture::new();
         let mut disagree = click("nightshift:disagree", VALUE, "U1");
         disagree["user"]["name"] = json!(name);

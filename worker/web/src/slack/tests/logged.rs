@@ -47,7 +47,7 @@ impl Subscriber for LogCapture {
 }
 
 #[tokio::test]
-async fn a_line_about_a_click_names_the_case_and_the_trace_that_its_message_came_with() {
+async fn click_log_line_names_case_and_trace_of_its_message() {
     const CAME_WITH: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let own = CaseTrace::new("k3f9-x2mq-7d1w", 1, None)
         .trace_id

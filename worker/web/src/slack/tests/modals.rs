@@ -144,7 +144,7 @@ async fn a_disagreement_that_is_none_stays_open_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mute_is_asked_for_also_where_history_is_too_long_to_be_looked_through() {
+async fn mute_is_offered_even_where_history_is_too_long_to_search() {
     let mut store = FakeStore::with_views(vec![mutable()]);
     store.is_uncounted = true;
     let room = SlackFixture::with_store(store);
@@ -220,7 +220,7 @@ async fn a_mute_shows_first_what_it_would_have_hidden() {
 }
 
 #[tokio::test]
-async fn a13_no_mute_without_an_end_a_reason_or_a_case_that_is_as_it_was() {
+async fn a13_mute_needs_an_end_a_reason_and_an_unchanged_case() {
     let room = SlackFixture::with_store(FakeStore::with_views(vec![mutable()]));
     room.click("nightshift:mute").await;
     let view = room.last_view();

@@ -71,7 +71,7 @@ fn threat_lists_are_told_with_their_values() {
 }
 
 #[test]
-fn value_of_a_threat_list_plays_the_part_that_the_direction_says() {
+fn threat_list_value_gets_its_role_from_the_direction() {
     let of = |direction: Value, types: &str| {
         asff(|finding| {
             finding["Types"] = json!([types]);

@@ -65,7 +65,7 @@ fn a_threat_list_that_names_a_file_is_told_of_its_digest() {
 }
 
 #[test]
-fn a_threat_list_is_told_of_nothing_where_there_are_several_ends() {
+fn threat_list_is_unassigned_where_there_are_several_endpoints() {
     let mut finding = value(THREAT_LIST);
     let end = |last: u8| {
         json!({"localPortDetails": {"port": 22}, "localIpDetails": {"ipAddressV4": "10.1.2.3"},

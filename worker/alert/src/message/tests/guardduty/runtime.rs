@@ -37,7 +37,7 @@ fn the_parent_is_the_ancestor_of_its_id() {
 }
 
 #[test]
-fn files_that_were_modified_are_written_and_deleted_ones_are_not() {
+fn modified_files_count_as_written_and_deleted_ones_do_not() {
     let written = |operation: &str| {
         let context = json!({"fileOperation": operation, "filePath": "/etc/passwd", "relatedFilePaths": ["/etc/shadow"]});
         let alert = with_context(context);

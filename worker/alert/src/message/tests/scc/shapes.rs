@@ -78,7 +78,7 @@ fn azure_and_aws_resources_have_account_name_and_region() {
 }
 
 #[test]
-fn accounts_of_other_clouds_are_told_without_a_name_that_has_them() {
+fn account_of_other_clouds_is_read_where_no_name_holds_it() {
     let bucket = json!({"finding": finding(json!({"resourceName": "arn:aws:s3:::payroll"})),
         "resource": {"cloudProvider": "AMAZON_WEB_SERVICES", "awsMetadata": {"account": {"id": "444455556666"}}}});
     let alert = one_of(&bucket);

@@ -107,7 +107,7 @@ fn a21_every_name_of_a_large_alert_is_hidden() {
 }
 
 #[tokio::test]
-async fn a21_every_name_that_a_prompt_shows_of_a_large_alert_is_hidden() {
+async fn a21_every_shown_name_of_a_large_alert_is_masked() {
     let names = many(1_000, 250);
     let (answer, requests) = ask_plan(named(&names), |_, _| {
         plan("Is it mining?", vec![step("s1", "Look", &[])])

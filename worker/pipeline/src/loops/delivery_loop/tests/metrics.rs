@@ -59,7 +59,7 @@ impl Feedback for RecordedActions {
 }
 
 #[tokio::test]
-async fn a_canary_that_is_taken_does_not_count_as_a_report_that_is_sent() {
+async fn delivered_canary_does_not_count_as_a_sent_report() {
     let outbox = Arc::new(FakeOutbox::with(&["canary", "mine"]));
     let channel = Arc::new(FakeChannel::default());
     let (counted, ends) = (
@@ -80,7 +80,7 @@ async fn a_canary_that_is_taken_does_not_count_as_a_report_that_is_sent() {
 }
 
 #[tokio::test]
-async fn a_look_up_that_fails_counts_as_a_try_that_failed_and_one_that_waits_does_not() {
+async fn failed_look_up_counts_as_failed_attempt_and_waiting_does_not() {
     let outbox = Arc::new(FakeOutbox::with(&["mine"]));
     let what = || "nobody answers".to_owned();
     let later = || DeliveryError::Transient {
@@ -106,7 +106,7 @@ async fn a_look_up_that_fails_counts_as_a_try_that_failed_and_one_that_waits_doe
 }
 
 #[tokio::test]
-async fn an_edit_that_is_refused_for_good_says_nothing_of_the_reports_of_its_destination() {
+async fn refused_edit_does_not_count_against_reports_of_destination() {
     // A button was pressed, and the issue is in a status without such a transition.
     let outbox = Arc::new(FakeOutbox::with(&["edit pressed"]));
     let channel = Arc::new(FakeChannel::default());

@@ -45,7 +45,7 @@ impl Subscriber for RecordedLines {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_case_that_was_called_off_before_it_is_gone_on_with_is_told_with_who_did_it() {
+async fn case_cancelled_before_it_resumed_is_logged_with_who_did_it() {
     let lines = RecordedLines::default();
     let _told = tracing::subscriber::set_default(lines.clone());
     let world = Arc::new(TriageFixture::that_answers_never());

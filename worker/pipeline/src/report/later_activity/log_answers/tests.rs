@@ -131,7 +131,7 @@ fn all_rows_of_all_answers_count() {
 }
 
 #[test]
-fn of_an_answer_that_was_cut_the_count_of_all_records_tells_the_last() {
+fn truncated_answer_takes_the_last_from_its_record_count() {
     for (rows, at_least) in [(&["02:40", "02:55", "02:56"][..], 2), (&["02:40"], 1)] {
         let answer = with(
             answer(13, "04:00", rows),
@@ -225,7 +225,7 @@ fn what_was_not_asked_about_that_time_is_no_answer() {
 }
 
 #[test]
-fn a_search_for_something_else_or_for_less_than_all_says_nothing_of_the_alert() {
+fn unrelated_or_partial_search_says_nothing_of_the_alert() {
     let quiet = answer(4, "03:10", &["02:40"]);
     let unrelated = "arn:aws:s3:::another-bucket";
     for (asked, counts) in [
@@ -265,7 +265,7 @@ fn a_search_for_something_else_or_for_less_than_all_says_nothing_of_the_alert() 
 }
 
 #[test]
-fn a_question_that_was_asked_again_and_answered_whole_is_answered() {
+fn question_asked_again_and_answered_in_full_is_answered() {
     let asked = |mut evidence: Evidence, limit: u32| {
         evidence.arguments = Map::from_iter([("ip".to_owned(), "203.0.113.9".into())]);
         evidence.arguments.insert("limit".to_owned(), limit.into());
@@ -281,7 +281,7 @@ fn a_question_that_was_asked_again_and_answered_whole_is_answered() {
 }
 
 #[test]
-fn a_search_that_ends_before_its_log_goes_no_further_than_itself() {
+fn search_ending_before_its_log_covers_only_itself() {
     let narrow = with(
         answer(4, "04:00", &["02:40"]),
         "/searched/until",

@@ -401,7 +401,7 @@ fn calls_nobody(text: &str) {
 }
 
 #[test]
-fn the_longest_report_fits_in_both_languages_and_says_that_it_was_cut() {
+fn longest_report_fits_in_both_languages_and_says_it_was_cut() {
     for language in Language::ALL {
         check(&inert::longest(), language);
         assert!(shown(inert::longest(), language).contains("nightshift cases show k3f9-x2mq-7d1w"));

@@ -334,7 +334,7 @@ fn commands_only(node: &Value, report: &Report) {
 }
 
 #[test]
-fn the_longest_report_fits_in_both_languages_and_says_that_it_was_cut() {
+fn longest_report_fits_in_both_languages_and_says_it_was_cut() {
     for language in Language::ALL {
         let units = check(&inert::longest(), language);
         assert!(units > DOCUMENT / 2, "{units}");

@@ -325,7 +325,7 @@ fn shown_short(chars: usize) -> String {
 }
 
 #[test]
-fn actions_that_do_not_fit_are_left_out_whole_and_what_follows_is_there() {
+fn actions_that_do_not_fit_are_omitted_whole_and_rest_remains() {
     insta::assert_snapshot!(shown_short(480), @"
     : do this first
     Suggested, not executed.
@@ -427,7 +427,7 @@ fn check(report: &Report, language: Language) {
 }
 
 #[test]
-fn the_longest_report_fits_in_both_languages_and_says_that_it_was_cut() {
+fn longest_report_fits_in_both_languages_and_says_it_was_cut() {
     for language in Language::ALL {
         check(&inert::longest(), language);
         assert!(shown(inert::longest(), language).contains("nightshift cases show k3f9-x2mq-7d1w"));

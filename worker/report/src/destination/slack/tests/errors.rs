@@ -40,7 +40,7 @@ async fn f28_what_passes_waits_and_what_does_not_goes_elsewhere() {
 }
 
 #[tokio::test]
-async fn f28_a_busy_channel_is_waited_for_and_an_archived_one_drops_nothing() {
+async fn f28_busy_channel_is_waited_for_and_archived_loses_nothing() {
     let (clock, slack, to) = soc().await;
     slack.breaks(|_, number| (number % 3 == 0).then_some(SlackFault::TooMany(30)));
     let showings = (0..20)
@@ -156,7 +156,7 @@ async fn what_somebody_removed_is_posted_anew_and_once() {
 
 /// A new channel is configured. It gets the cases that the previous one no longer accepts.
 #[tokio::test]
-async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configured() {
+async fn case_of_a_deleted_channel_is_posted_in_the_configured_one() {
     let (_, slack, to) = soc().await;
     let showing = case(0, fixture::true_positive());
     let was = Some("C0000G0NE/1795143600.000100".to_owned());
@@ -216,7 +216,7 @@ async fn removed(
 }
 
 #[tokio::test]
-async fn what_is_posted_anew_has_its_thread_though_all_of_it_was_told_before() {
+async fn reposted_case_has_its_thread_though_it_was_delivered_before() {
     for is_minor in [true, false] {
         let (_, slack, to, next, told) = removed(is_minor).await;
         to.deliver(&next).await.unwrap();
@@ -225,7 +225,7 @@ async fn what_is_posted_anew_has_its_thread_though_all_of_it_was_told_before() {
 }
 
 #[tokio::test]
-async fn a_thread_of_what_is_posted_anew_is_whole_wherever_it_broke_off() {
+async fn thread_of_a_reposted_case_is_complete_wherever_it_stopped() {
     let (_, slack, to, next, told) = removed(true).await;
     let before = slack.calls().len();
     to.deliver(&next).await.unwrap();
@@ -311,7 +311,7 @@ fn what_is_configured_wrongly_is_named() {
     [[destination]] "soc": `channel` is no channel id: open the channel's details in Slack, its id (C…) stands at their end
     [[destination]] "soc": `api_url` would send reports unencrypted: use https, or say `allow_private = true`
     [[destination]] "soc": `interactive` needs a bot `token`: what an incoming webhook posted cannot be edited when somebody presses a button
-    [[destination]] "soc": `public_url` is no address of a web page: write https://HOST
+    [[destination]] "soc": `public_url` is not a web address: use https://HOST
     [[destination]] " ": `name` is empty: routes need a name to lead to
     "#);
     let fits = SlackConfig {

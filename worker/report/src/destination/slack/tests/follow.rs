@@ -90,7 +90,7 @@ async fn a_first_word_becomes_the_report_and_people_leave_their_mark() {
 }
 
 #[tokio::test]
-async fn a_verdict_that_got_worse_is_heard_and_one_that_got_better_is_not() {
+async fn worse_verdict_notifies_and_better_one_does_not() {
     let (clock, slack, to) = soc().await;
     let first = case(0, fixture::overridden());
     let sent = to.deliver(&first).await.unwrap();
@@ -173,7 +173,7 @@ async fn a_case_that_was_called_off_says_so() {
 }
 
 #[tokio::test]
-async fn f26_an_early_post_whose_answer_was_lost_does_not_stand_when_its_case_is_called_off() {
+async fn f26_ambiguous_early_post_is_withdrawn_when_case_is_cancelled() {
     let (clock, slack, to) = soc().await;
     slack.breaks(|method, _| (method == "chat.postMessage").then_some(SlackFault::LostAfter));
     let mut wish = QueuedDelivery {

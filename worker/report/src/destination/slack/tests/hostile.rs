@@ -104,7 +104,7 @@ fn check_message(report: &Report, message: &Message) {
 }
 
 #[test]
-fn a04_a05_a06_a22_the_worst_report_is_text_and_fits_in_both_languages() {
+fn a04_a05_a06_a22_worst_report_is_text_and_fits() {
     for language in Language::ALL {
         check(&fixture::hostile(), language);
         let mut failed = fixture::hostile();
@@ -134,7 +134,7 @@ fn the_longest_report_fits_in_both_languages() {
 }
 
 #[test]
-fn a15_a21_what_was_taken_out_where_data_came_in_is_not_brought_back() {
+fn a15_a21_text_removed_at_intake_is_not_restored() {
     // Redaction happens at intake. Hidden characters are inserted here once more, in every string.
     let mut report = fixture::true_positive();
     report.summary = "a\u{200b}b\u{202e}c\u{e0041}d\u{feff}".into();

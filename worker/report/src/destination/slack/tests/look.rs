@@ -477,7 +477,7 @@ fn the_same_as_slack_has_it() {
 }
 
 #[test]
-fn f28_a_message_that_stands_here_for_another_channel_says_so_from_its_first_word_on() {
+fn f28_failover_message_names_its_channel_from_the_first_word() {
     let words = "Not shown at soc-oncall, which refused it: it stands here instead.";
     let mut showing = DeliveryPayload::new(fixture::handed_on(fixture::true_positive()));
     let report = shown(&showing, Language::En);

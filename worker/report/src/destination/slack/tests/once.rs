@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 
 #[tokio::test]
-async fn f26_whatever_gets_lost_of_posts_edits_and_look_ups_nobody_is_told_twice_or_not_at_all() {
+async fn f26_lost_posts_edits_and_look_ups_never_repeat_or_skip() {
     let (clock, slack, to) = soc().await;
     let mut posts = 0;
     // Every second post fails, and every thirteenth of all calls. Half of these are done, half are not.
@@ -125,7 +125,7 @@ async fn what_is_in_doubt_is_not_asked_before_slack_can_have_done_it() {
 }
 
 #[tokio::test]
-async fn a_message_is_found_on_any_page_and_no_other_case_is_taken_for_it() {
+async fn message_is_found_on_any_page_and_no_other_case_is_mistaken() {
     let (clock, slack, to) = soc().await;
     let showings = (0..450).map(|number| case(number, early())).collect();
     drive(&clock, &to, showings).await;
@@ -157,7 +157,7 @@ async fn a_message_is_found_behind_500_as_large_as_they_get() {
 }
 
 #[tokio::test]
-async fn of_1000_reports_each_is_shown_in_its_turn_and_at_the_pace_of_the_channel() {
+async fn thousand_reports_are_shown_in_order_at_the_channel_pace() {
     let (clock, slack, to) = soc().await;
     let begun = clock.now();
     // In the order of the store, the most severe first.

@@ -64,7 +64,7 @@ fn each_question_is_told_by_model_and_what_was_lost_by_itself() {
 }
 
 #[test]
-fn nothing_is_told_of_a_triage_that_asked_no_model_or_whose_events_are_not_here() {
+fn cost_is_absent_for_a_triage_without_model_or_events() {
     let mut case = asked(0.01);
     case.report.as_mut().unwrap().revision = 2;
     assert_eq!(rows(&case), []);
