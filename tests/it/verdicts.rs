@@ -420,9 +420,9 @@ fn explain_names_the_row_that_covers_or_comes_nearest() {
     ");
     insta::assert_snapshot!(explained(&ROLE.replace(ACCOUNT, "111122223333")), @"
      Type        Subject              Covered by
-     ip          198.51.100[.]23      nothing. Whether this was allowed: 198.51.100.23. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, networks=198.51.100.23, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…
-     principal   ci-inventory         nothing. identity ci-inventory, about ci-inventory: it is of another account, region or cluster than the finding tells, or names no account
-     access_key  ASIAEXAMPLE00000001  nothing. Whether this was allowed: ASIAEXAMPLE00000001. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…
+     ip          198.51.100[.]23      nothing. It is covered with ci-inventory, which is not covered itself
+     principal   ci-inventory         nothing. identity ci-inventory, about ci-inventory: it holds in account 111122223333, and this is of account 444455556666
+     access_key  ASIAEXAMPLE00000001  nothing. It is covered with ci-inventory, which is not covered itself
     Not all of it is covered: no verdict is benign.
     ");
 }

@@ -37,7 +37,7 @@ fn a_case_that_is_over_is_queued_again_and_can_be_called_off() {
     assert_eq!(case(&place)["revision"], 2);
     let again = place.run(&["cases", "retry", &id]).unwrap();
     assert_eq!(again.code, Some(2), "{again:?}");
-    assert!(again.stderr.contains("it is triaged anyway"), "{again:?}");
+    assert!(again.stderr.contains("still being triaged"), "{again:?}");
 
     let off = place.run(&["cases", "cancel", &id, "--by", "ana"]).unwrap();
     assert_eq!(off.code, Some(0), "{off:?}");

@@ -185,7 +185,7 @@ fn what_no_command_that_triages_would_start_with_is_not_right() {
     place.write_file("nightshift.toml", model).unwrap();
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    insta::assert_snapshot!(ran.stdout.trim(), @"the configuration is right: 26 playbooks, 1 register, list or log");
+    insta::assert_snapshot!(ran.stdout.trim(), @"the configuration is valid: 26 playbooks, 1 register, list or log");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a_file_that_was_changed_is_told_with_its_line() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
         ran.stderr
-            .contains(&format!("the chain is broken at line {line}:")),
+            .contains(&format!("hash chain broken at line {line}:")),
         "{ran:?}"
     );
     let told: Value = serde_json::from_str(&verify(&changed, &["--json"]).stdout).unwrap();

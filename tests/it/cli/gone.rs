@@ -41,10 +41,9 @@ fn what_is_owed_to_a_name_that_is_gone_is_given_up() {
     assert_eq!(misspelt.code, Some(0), "{misspelt:?}");
     assert_eq!(
         misspelt.stdout,
-        "0 reports given up: none is owed to sock\n"
+        "0 reports given up: none is pending for sock\n"
     );
-    let note =
-        "note: reports are also owed to destinations that the configuration has not: soc (1)\n";
+    let note = "note: reports are also pending for other removed destinations: soc (1)\n";
     assert_eq!(misspelt.stderr, note);
 
     let ran = drop(&place, &["soc"]);

@@ -19,8 +19,8 @@ fn the_help_of_the_program() {
     Commands:
       demo          Run sample alerts through the whole pipe and print the reports
       run           Triage the alerts of a file or of standard input
-      worker        Take alerts from the configured sources, triage them, show reports, until it is told
-                    to stop
+      worker        Take alerts from the configured sources, triage them and deliver reports until
+                    stopped
       cases         List and show cases, record your opinion, or triage a case again
       replay        Triage a recorded case again with its stored tool results, and show what differs
       dead-letters  Messages that could not be read: list them, look at one, read them again
@@ -31,8 +31,8 @@ fn the_help_of_the_program() {
       tools         List tools, check their registers, call one
       registers     Say which row of the registers covers what an alert is about
       config        Show and check the configuration, describe it for editors
-      doctor        Look at everything that the configuration names, and say what is wrong and how to
-                    mend it
+      doctor        Probe everything that the configuration names, and say what is wrong and how to fix
+                    it
       migrate       Bring the database up to date, and say which migrations it has
       help          Print this message or the help of the given subcommand(s)
 

@@ -144,7 +144,7 @@ fn what_cannot_be_a_mute_is_refused() {
     assert!(with("2100-01-01", "soon").contains("use a date"));
     assert!(with("a test", " ").contains("say why"));
     let everything = ["mutes", "preview", "--type", "*"];
-    assert!(refused(&place, &everything, 2).contains("mute everything"));
+    assert!(refused(&place, &everything, 2).contains("match everything"));
     assert!(refused(&place, &["mutes", "remove", "m1"], 2).contains("no mute \"m1\""));
     assert!(mutes(&place).is_empty());
 }

@@ -38,7 +38,7 @@ fn where_there_is_a_configuration_the_demo_uses_nothing_of_it() {
     let demo = run(here, &["demo", "--once", "--quiet"]);
     let told = String::from_utf8(demo.stderr).unwrap();
     assert_eq!(demo.status.code(), Some(0), "{told}");
-    insta::assert_snapshot!(told, @"nothing of nightshift.toml counts for the demo; its cases are kept in nightshift-data/demo.db");
+    insta::assert_snapshot!(told, @"the demo ignores nightshift.toml; its cases are in nightshift-data/demo.db");
 
     assert_eq!(cases(here), before, "the real case waits as it did");
     assert_eq!(sent(), sent_before, "nothing was sent");
@@ -64,7 +64,7 @@ fn variables_and_files_that_cannot_be_read_do_not_count_either() {
     let told = String::from_utf8(demo.stderr).unwrap();
     assert_eq!(demo.status.code(), Some(0), "{told}");
     assert!(
-        told.starts_with("nothing of nightshift.toml, NIGHTSHIFT__STORE__URL counts"),
+        told.starts_with("the demo ignores nightshift.toml, NIGHTSHIFT__STORE__URL"),
         "{told}"
     );
     let how = format!("`{}={} nightshift cases list`", OWN.0, OWN.1);

@@ -87,10 +87,10 @@ fn read(source: &str) -> BTreeMap<String, DeclaredMetric> {
     call.captures_iter(source)
         .map(|call| {
             let sort = match &call[1] {
-                "counters" | "counter" | "amounts" => "counter",
-                "gauges" | "gauge" | "levels" => "gauge",
+                "counters" | "counter" | "float_counter_vec" => "counter",
+                "gauges" | "gauge" | "float_gauge_vec" => "gauge",
                 "histograms" | "histogram" => "histogram",
-                other => panic!("{other}: which sort of metric is that?"),
+                other => panic!("{other}: which kind of metric is that?"),
             };
             let labels = word.captures_iter(&call[3]).map(|one| one[1].to_owned());
             let labels = labels.collect();

@@ -267,7 +267,7 @@ fn the_unit_gives_the_worker_time_to_drain() {
     let secs: u64 = time.captures(&unit).unwrap()[1].parse().unwrap();
     // The longest `[web] linger_secs` passes before the worker drains.
     let source = text("worker/web/src/config.rs");
-    let most = Regex::new(r"LONGEST_LINGER: u64 = (\d+);").unwrap();
+    let most = Regex::new(r"MAX_LINGER_SECS: u64 = (\d+);").unwrap();
     let lingers: u64 = most.captures(&source).unwrap()[1].parse().unwrap();
     assert!(secs >= 10 + lingers + 5, "{secs}");
     let compose = text("deploy/compose.yaml");

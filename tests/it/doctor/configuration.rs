@@ -151,9 +151,8 @@ fn a_source_that_only_this_machine_can_post_to_is_told() {
     insta::assert_snapshot!(ran.stdout, @r#"
     web  1 warning   listen 127.0.0.1:0
 
-    WARNING  web: no other machine can post to soar, scc: 127.0.0.1:0 ([web] listen) is reached from this one alone
-             why   whoever posts from elsewhere, as Amazon SNS and Google Pub/Sub do, finds nobody, and keeps its alerts or
-                   drops them
+    WARNING  web: no other machine can post to soar, scc: 127.0.0.1:0 ([web] listen) is a loopback address
+             why   remote senders such as Amazon SNS and Google Pub/Sub cannot connect, and keep or drop their alerts
              mend  let a proxy with TLS lead to it, and set public_url to its address; for one on another machine set
                    intake_listen = "0.0.0.0:8081", too; leave it if only programs here post
              check web.intake_on_loopback

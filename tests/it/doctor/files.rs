@@ -133,7 +133,7 @@ fn playbooks_of_ones_own_are_read() {
     let list = "[[tool]]\nname = \"list\"\nkind = \"watchlist\"\n";
     let twice = format!("{config}{list}{list}");
     let said = run_doctor(&place, &twice, "playbooks").object.to_string();
-    assert!(said.contains("not whether there are their tools"), "{said}");
+    assert!(said.contains("tools were not checked"), "{said}");
 }
 
 #[test]

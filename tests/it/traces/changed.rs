@@ -116,13 +116,13 @@ async fn a_level_or_a_collector_that_is_wrong_changes_nothing() {
     let collector = Collector::start().await;
     let place = place(&collector.config_table(""));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     change(
         &place,
         "nightshift_pipeline=info",
         "nightshift_pipeline=loud",
     );
-    let told = worker.wait_for_line("changes nothing");
+    let told = worker.wait_for_line("invalid configuration");
     assert!(
         told.contains("ERROR") && told.contains("[log] level"),
         "{told}"
@@ -135,7 +135,7 @@ async fn a_level_or_a_collector_that_is_wrong_changes_nothing() {
     let on = address(&collector);
     let wrong = "ca_file = \"no-such.pem\"";
     change(&place, &on, &format!("{on}\n{wrong}"));
-    let told = worker.wait_for_line("changes nothing");
+    let told = worker.wait_for_line("invalid configuration");
     assert!(told.contains("ca_file"), "{told}");
     put(&place, SCC, "s1");
     worker.wait_for_line("report shown");

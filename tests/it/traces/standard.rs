@@ -86,7 +86,6 @@ fn unusable_otel_variables_are_one_warning_and_no_traces() {
         ("OTEL_SERVICE_NAME", "soc", false),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", true),
         ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem", true),
-        ("OTEL_EXPORTER_OTLP_COMPRESSION", "brotli", true),
     ] {
         let mut place = place("");
         place.set_env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel.invalid:4317");

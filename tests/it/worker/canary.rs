@@ -257,7 +257,7 @@ async fn while_the_broker_is_down_no_canary_comes_through() {
     let place = in_production(&broker, "alerts", 60).await;
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
-    let line = worker.wait_for_line("a canary could not be sent");
+    let line = worker.wait_for_line("cannot send canary; retrying");
     assert!(line.contains("source mq"), "{line}");
     assert!(canaries(&place).is_empty());
     let last = value(&url, "nightshift_canary_timestamp_seconds ").await;

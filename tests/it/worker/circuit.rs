@@ -88,7 +88,7 @@ async fn f21_rejected_configuration_keeps_reporting_a_down_model() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     change(&place, "127.0.0.1:0", &address.to_string());
-    worker.wait_for_line("cannot be taken up now");
+    worker.wait_for_line("cannot apply the configuration now");
     assert!(is_open(&url).await);
 }
 

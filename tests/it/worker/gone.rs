@@ -24,8 +24,7 @@ fn a_worker_tells_what_nobody_delivers_and_keeps_what_it_serves() {
         "{served:?}"
     );
     change(&place, "\"files\"", "\"archive\"");
-    let told =
-        worker.wait_for_line("reports are owed to a destination that this configuration has not");
+    let told = worker.wait_for_line("reports are pending for a destination that is not configured");
     for word in [
         "WARN",
         "destination.name=files",

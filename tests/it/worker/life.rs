@@ -61,7 +61,7 @@ fn f03_worker_stopped_under_load_drains_and_next_continues() {
     worker.signal("TERM");
     assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     worker.wait_for_lines("report shown", 20 - reports(&place).len());
     worker.signal("TERM");
     assert_eq!(worker.wait_for_exit().0.code(), Some(0));
@@ -99,7 +99,7 @@ fn waits_for_a_silent_receiver() -> (Sandbox, RunningProgram, TcpStream) {
 fn f03_second_stop_signal_ends_a_worker_at_once() {
     let (place, mut worker, _connection) = waits_for_a_silent_receiver();
     worker.signal("TERM");
-    worker.wait_for_line("told to stop");
+    worker.wait_for_line("stop signal received");
     worker.signal("TERM");
     let (status, _, lines) = worker.wait_for_exit();
     // After one signal the worker would have waited for the receiver and exited with 0.
@@ -187,11 +187,11 @@ fn unreadable_message_is_logged_once_even_with_open_case() {
     worker.signal("TERM");
     let lines = worker.wait_for_exit().2;
     let many = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
-    let letters = many("it is a dead letter");
-    assert_eq!((letters, many("opens no case")), (2, 0), "{lines:#?}");
+    let letters = many("stored as dead letter");
+    assert_eq!((letters, many("without a new case")), (2, 0), "{lines:#?}");
     // The first line opens the case and names all of it; the other dead letter belongs to the same case.
     let named = |name: &str| {
-        let letters = lines.iter().filter(|line| line.contains("a dead letter"));
+        let letters = lines.iter().filter(|line| line.contains("as dead letter"));
         letters.filter(|line| line.contains(name)).count()
     };
     let names = ["case.id=", "case.revision=1", "trace.id="];
@@ -201,7 +201,7 @@ fn unreadable_message_is_logged_once_even_with_open_case() {
         let (_, rest) = lines.find_map(|line| line.split_once("trace.id=")).unwrap();
         rest.chars().take(32).collect::<String>()
     };
-    assert_eq!(trace_of("a dead letter"), trace_of("case concluded"));
+    assert_eq!(trace_of("as dead letter"), trace_of("case concluded"));
 }
 
 #[test]

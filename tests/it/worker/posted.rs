@@ -87,7 +87,7 @@ fn unserved_or_unusable_http_source_is_reported_at_start() {
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(
         ran.stderr
-            .contains("[[source]] soar: nobody could hand anything in"),
+            .contains("[[source]] soar: no sender could authenticate"),
         "{ran:?}"
     );
 }

@@ -17,10 +17,10 @@ async fn refused_configuration_changes_no_metrics() {
     let url = format!("http://{address}metrics");
     let metrics = async || reqwest::get(&url).await.unwrap().text().await.unwrap();
     let cap = |usd: u32| format!("nightshift_budget_day_usd{{state=\"cap\"}} {usd}\n");
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     assert!(metrics().await.contains(&cap(5)));
     change(&place, "day_usd = 5.0\n", &format!("day_usd = 9.0\n{NEW}"));
-    let told = worker.wait_for_line("changes nothing");
+    let told = worker.wait_for_line("invalid configuration");
     assert!(told.contains("no-such-file"), "{told}");
     let text = metrics().await;
     assert!(text.contains(&cap(5)), "{text}");

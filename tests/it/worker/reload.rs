@@ -141,10 +141,10 @@ async fn what_is_wrong_changes_nothing_and_is_told_aloud() {
         let text = reqwest::get(&url).await.unwrap().text().await.unwrap();
         text.contains(&format!("\nnightshift_configuration_refused {value}\n"))
     };
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     assert!(is_refused("0").await);
     change(&place, "path = \"reports\"", "pathh = \"others\"");
-    let told = worker.wait_for_line("changes nothing");
+    let told = worker.wait_for_line("invalid configuration");
     assert!(told.contains("ERROR") && told.contains("pathh"), "{told}");
     assert!(is_refused("1").await, "until it is mended");
     put(&place, SCC, "s1");
@@ -162,7 +162,7 @@ async fn what_is_wrong_changes_nothing_and_is_told_aloud() {
 fn reload_fixes_faults_at_newly_named_locations() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     std::fs::create_dir(place.path().join("others")).unwrap();
     let wrong = place.write_file("others/mine.toml", "name = \"").unwrap();
     change(
@@ -170,7 +170,7 @@ fn reload_fixes_faults_at_newly_named_locations() {
         "web = {",
         "playbooks = { dir = \"others\" }\nweb = {",
     );
-    let told = worker.wait_for_line("changes nothing");
+    let told = worker.wait_for_line("invalid configuration");
     assert!(told.contains("mine.toml"), "{told}");
     std::fs::remove_file(wrong).unwrap();
     worker.wait_for_line(RENEWED);
@@ -180,11 +180,11 @@ fn reload_fixes_faults_at_newly_named_locations() {
 fn failed_reload_is_retried_without_another_change() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     change(&place, "127.0.0.1:0", &address.to_string());
-    let told = worker.wait_for_line("cannot be taken up now");
+    let told = worker.wait_for_line("cannot apply the configuration now");
     assert!(told.contains("ERROR"), "{told}");
     put(&place, SCC, "s1");
     worker.wait_for_line("report shown");
@@ -198,10 +198,10 @@ fn a_signal_has_playbooks_read_again_where_they_are_read_from() {
     let place = logged("[playbooks]\ndir = \"books\"\n");
     std::fs::create_dir_all(place.path().join("books")).unwrap();
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     let broken = place.write_file("books/ours.toml", "id = 7").unwrap();
     worker.signal("HUP");
-    let told = worker.wait_for_line("changes nothing");
+    let told = worker.wait_for_line("invalid configuration");
     assert!(told.contains("ours.toml"), "{told}");
     std::fs::remove_file(broken).unwrap();
     worker.signal("HUP");
@@ -247,17 +247,17 @@ async fn running_case_keeps_its_configuration_and_asks_nothing_twice() {
 fn truncated_or_empty_file_changes_nothing_and_makes_no_store() {
     let place = logged("[store]\nurl = \"sqlite:ours.db\"\n");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     let path = place.path().join("nightshift.toml");
     let whole = std::fs::read_to_string(&path).unwrap();
     let (cut, _) = whole.split_once("[[destination]]").unwrap();
     std::fs::write(&path, cut).unwrap();
-    let told = worker.wait_for_line("changes nothing");
+    let told = worker.wait_for_line("invalid configuration");
     assert!(told.contains("[[destination]]"), "{told}");
     put(&place, SCC, "s1");
     worker.wait_for_line("report shown");
     std::fs::write(&path, "").unwrap();
-    let told = worker.wait_for_line("changes nothing");
+    let told = worker.wait_for_line("invalid configuration");
     assert!(told.contains("the file is empty"), "{told}");
     assert!(!place.path().join("nightshift-data").exists());
     std::fs::write(&path, whole).unwrap();
@@ -286,7 +286,7 @@ async fn several_changes_while_cases_run_need_no_more_connections() {
     });
     change(&place, "warn,nightshift_pipeline=info", "info");
     let mut worker = place.start(&["worker"]).unwrap();
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     for renewed in 0..CHANGES {
         for case in 0..CASES {
             put(&place, SCC, &format!("s{renewed}-{case}"));

@@ -80,7 +80,7 @@ async fn f02_frozen_worker_writes_nothing_after_its_lease() {
     other.wait_for_line("report shown");
     fake.release();
     frozen.signal("CONT");
-    frozen.wait_for_line("a case could not go on");
+    frozen.wait_for_line("case task failed; the case is claimed again after its lease ends");
     frozen.signal("TERM");
     assert_eq!(frozen.wait_for_exit().0.code(), Some(0));
     let cases = cases(&place);
@@ -128,7 +128,7 @@ async fn case_cancelled_while_running_is_logged_and_counted_as_such() {
     let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0));
     assert!(
-        !lines.iter().any(|line| line.contains("taken up again")),
+        !lines.iter().any(|line| line.contains("claimed again")),
         "{lines:#?}"
     );
     assert!(reports(&place).is_empty());

@@ -13,7 +13,7 @@ fn each_line_is_json_where_the_log_is() {
     let place = place("");
     change(&place, "\"text\"", "\"json\"");
     let mut worker = place.start(&["worker"]).unwrap();
-    let told = worker.wait_for_line("works:");
+    let told = worker.wait_for_line("started:");
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["level"], "INFO", "{told}");
     worker.signal("TERM");
@@ -49,7 +49,7 @@ fn worker_without_intake_does_not_log_an_intake_address() {
     let mut place = place(POSTED);
     place.set_env("INTAKE_TOKEN", "0123456789abcdef-intake");
     let mut worker = place.start(&["worker", "--only", "web"]).unwrap();
-    worker.wait_for_line("works: web");
+    worker.wait_for_line("started: web");
     worker.signal("TERM");
     let (status, _, lines) = worker.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{lines:#?}");

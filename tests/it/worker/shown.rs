@@ -306,7 +306,7 @@ impl DeliveryFixture {
     async fn answers_are_lost(&self, worker: &mut RunningProgram, known: &str) {
         self.vendors.hang_up_once();
         put(&self.place, MINER, "s2");
-        until_each(worker, "was not delivered", &EVERYWHERE);
+        until_each(worker, "cannot deliver report", &EVERYWHERE);
         let case = self.other_case(&[known]);
         // All are looked up except the page, because PagerDuty deduplicates it.
         self.until_all_is_shown(&case).await;
@@ -323,7 +323,7 @@ impl DeliveryFixture {
 async fn told_once_and_all_of_it(postgres: Option<String>) {
     let night = DeliveryFixture::new(postgres).await;
     let mut worker = night.place.start(&["worker"]).unwrap();
-    worker.wait_for_line("works:");
+    worker.wait_for_line("started:");
     let first = night.goes_well(&mut worker).await;
     night.answers_are_lost(&mut worker, &first).await;
     worker.signal("TERM");

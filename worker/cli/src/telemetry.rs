@@ -5,7 +5,7 @@ use tracing_subscriber::EnvFilter;
 use crate::config::{LoadedConfig, LogFormat};
 use crate::exit::Exit;
 use crate::logs::{LogHandle, filter};
-use crate::traces::{Posting, Traces};
+use crate::traces::{TraceExport, Traces};
 
 /// The log and the traces of this process.
 pub(crate) struct Telemetry {
@@ -14,21 +14,21 @@ pub(crate) struct Telemetry {
 }
 
 /// What a configuration wants of both, found right. Nothing of it counts yet.
-pub(crate) struct Wanted {
+pub(crate) struct TelemetrySettings {
     filter: EnvFilter,
     format: LogFormat,
-    posting: Option<Posting>,
+    posting: Option<TraceExport>,
     /// What is wrong with the `OTEL_*` variables.
     problem: Option<String>,
 }
 
-impl Wanted {
-    fn of(loaded: &LoadedConfig, level: &str, has_traces: bool) -> Result<Self, Exit> {
+impl TelemetrySettings {
+    fn from_config(loaded: &LoadedConfig, level: &str, has_traces: bool) -> Result<Self, Exit> {
         let (posting, problem) = match has_traces {
-            true => Posting::of(loaded)?,
+            true => TraceExport::from_config(loaded)?,
             false => (None, None),
         };
-        let has_content = posting.as_ref().is_some_and(Posting::takes_content);
+        let has_content = posting.as_ref().is_some_and(TraceExport::takes_content);
         Ok(Self {
             filter: filter(level, posting.is_some(), has_content)?,
             format: loaded.config.log.format,
@@ -45,7 +45,7 @@ impl Telemetry {
         level: &str,
         has_traces: bool,
     ) -> Result<Self, Exit> {
-        let wanted = Wanted::of(loaded, level, has_traces)?;
+        let wanted = TelemetrySettings::from_config(loaded, level, has_traces)?;
         let mut traces = Traces::default();
         let log = LogHandle::init(wanted.filter, wanted.format, traces.layer());
         let has_traces = wanted.posting.is_some();
@@ -55,12 +55,12 @@ impl Telemetry {
     }
 
     /// What a changed configuration of a worker wants.
-    pub(crate) fn wanted(loaded: &LoadedConfig) -> Result<Wanted, Exit> {
-        Wanted::of(loaded, &loaded.config.log.level, true)
+    pub(crate) fn wanted(loaded: &LoadedConfig) -> Result<TelemetrySettings, Exit> {
+        TelemetrySettings::from_config(loaded, &loaded.config.log.level, true)
     }
 
     /// From now on it is as this wants it. What waits for the collector before is posted there.
-    pub(crate) fn follow(&mut self, wanted: Wanted) {
+    pub(crate) fn follow(&mut self, wanted: TelemetrySettings) {
         let has_traces = wanted.posting.is_some();
         self.traces.follow(wanted.posting);
         self.log.reload(wanted.filter, wanted.format);

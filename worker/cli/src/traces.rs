@@ -50,15 +50,17 @@ pub(crate) fn is_of_traces(metadata: &Metadata<'_>) -> bool {
 const FLUSH: Duration = Duration::from_secs(2);
 
 /// A checked configuration of traces. Nothing is exported yet.
-pub(crate) struct Posting {
+pub(crate) struct TraceExport {
     export: CollectorExport,
     ratio: f64,
     content: bool,
 }
 
-impl Posting {
+impl TraceExport {
     /// Returns what the configuration wants, `None` where it names no collector; and what is wrong with `OTEL_*` variables.
-    pub(crate) fn of(loaded: &LoadedConfig) -> Result<(Option<Self>, Option<String>), Exit> {
+    pub(crate) fn from_config(
+        loaded: &LoadedConfig,
+    ) -> Result<(Option<Self>, Option<String>), Exit> {
         let config = &loaded.config.traces;
         if config.endpoint.is_empty() {
             return Ok((None, loaded.otel.problem.clone()));
@@ -133,7 +135,7 @@ impl Traces {
 
     /// Sends spans there from now on. The collector before gets what waits for it; what still waited for an earlier one is
     /// tried once more.
-    pub(crate) fn follow(&mut self, posting: Option<Posting>) {
+    pub(crate) fn follow(&mut self, posting: Option<TraceExport>) {
         let new = posting.map(|posting| Arc::new(Pipeline::start(posting.export, posting.ratio)));
         let old = {
             let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);

@@ -279,6 +279,11 @@ impl<'a> CaseRecords<'a> {
     /// The principals who called with the same key from the same address: who stands behind a borrowed identity, or is one.
     fn beside<'s>(&self, subject: &Subject, all: &'s [Subject]) -> Vec<&'s Subject> {
         let calls = || self.alert.callers.iter();
+        // A role or user that the feed names is borrowed itself, and stands behind nobody.
+        let mut named = self.alert.principals.iter();
+        if named.any(|one| one.name == subject.value) {
+            return Vec::new();
+        }
         let is_own = |name: &str| {
             let own = calls().filter(|one| one.principal.as_deref() == Some(&subject.value));
             let mut same = own.flat_map(|one| {

@@ -2,8 +2,8 @@
 //! subject.
 //!
 //! The modules apply in this order. The [`build_ledger`] lists the subjects of the alert. [`lookup`] demands that every
-//! register is asked about each and that the audit logs are searched for each caller. [`log`] adds what these logs
-//! show, and reports where they were not read whole. [`coverage`] decides which records cover a subject. An analyst
+//! register is asked about each and that the audit logs are searched for each caller. `audit_log` adds what these logs
+//! show, and reports where they were not read whole. `record_coverage` decides which records cover a subject. An analyst
 //! has no part in any of it.
 
 pub(crate) mod audit_log;

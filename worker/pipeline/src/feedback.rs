@@ -130,8 +130,7 @@ fn clearance_text(alert: &Alert, is_manipulated: bool, language: Language) -> St
             .pick(
                 "Nothing is cleared by it while text in the data talks to the analyst: no such alert is ever cleared. What \
                  hides the next one is a mute.",
-                "データ内の文章が分析者に話しかけている間、これにより無害とされるものはありません。そのようなアラートは無害とされません。\
-                 非表示にするにはミュートを使います。",
+                "データ内の文章が分析者に話しかけている間、これにより無害とされるものはありません。そのようなアラートは無害とされません。非表示にするにはミュートを使います。",
             )
             .to_owned();
     }

@@ -2,7 +2,7 @@
 //!
 //! The crate has three loops and the rules between them. It contains no SQL and no vendor code: stores, sources and
 //! destinations are behind the traits of `port`. The crate decides what a report says, and destinations decide how it
-//! looks: see [`Report`].
+//! looks: see [`report::Report`].
 
 pub mod admission;
 pub mod blocking;

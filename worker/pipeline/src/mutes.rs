@@ -49,7 +49,7 @@ pub struct MuteRow {
     /// Time of addition; `None` for mutes of the configuration.
     pub added_at: Option<DateTime<Utc>>,
     pub removed_at: Option<DateTime<Utc>>,
-    /// Number of hidden alerts, counted up to [`MOST_COUNTED`](crate::build_digest::MOST_COUNTED).
+    /// Number of hidden alerts, counted up to [`MOST_COUNTED`](crate::digest::MOST_COUNTED).
     pub hits: u64,
     /// Time when the mute last hid an alert.
     pub last_hit: Option<DateTime<Utc>>,

@@ -163,8 +163,7 @@ pub(crate) trait InFlightQueue: Sync {
             tracing::debug!(
                 source.name = source,
                 failed,
-                "cannot nack messages at shutdown; the \
-             queue redelivers them"
+                "cannot nack messages at shutdown; the queue redelivers them"
             );
         }
     }

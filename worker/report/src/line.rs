@@ -1,5 +1,5 @@
 //! A line of a document. The builder takes our own words, numbers and times unchanged. Foreign text enters only
-//! through [`plain`].
+//! through [`sanitize`].
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Indicator;

@@ -26,7 +26,7 @@ pub(crate) fn alert(case_id: &str, text: &str, coming: &Alert) -> Alert {
 }
 
 /// What the row of a case and its indicators tell of an alert; none of what cannot be read.
-pub(crate) struct Said {
+pub(crate) struct ReadableFields {
     pub(crate) severity: Option<Severity>,
     pub(crate) content: Option<String>,
     pub(crate) title: Option<String>,
@@ -35,14 +35,14 @@ pub(crate) struct Said {
 }
 
 /// What an alert of any version says of itself.
-pub(crate) fn said(text: &str) -> Said {
+pub(crate) fn said(text: &str) -> ReadableFields {
     let mut fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
     let mut take = |name| fields.remove(name).unwrap_or_default();
     let indicators = match take("indicators") {
         Value::Array(all) => all,
         _ => Vec::new(),
     };
-    Said {
+    ReadableFields {
         severity: read(take("severity")),
         content: read(take("content")),
         title: read(take("title")),

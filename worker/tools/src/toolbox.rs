@@ -119,7 +119,7 @@ fn report_problems(report: &RegisterReport, checkup: &mut HealthReport) {
     match problems.as_slice() {
         [] if *records == 0 => checkup.add_warning(
             "tool.empty",
-            format!("{name}: {path} has no recordss"),
+            format!("{name}: {path} has no records"),
             "every look-up finds nothing, which looks like an answer",
             "add records, or remove the tool",
         ),

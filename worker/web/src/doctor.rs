@@ -69,8 +69,7 @@ fn free(key: &str, address: SocketAddr, checkup: &mut HealthReport) {
     }
     let mend = match error.kind() {
         ErrorKind::AddrInUse => {
-            "stop the process that listens there (ss -ltnp), or use another \
-         port"
+            "stop the process that listens there (ss -ltnp), or use another port"
         }
         ErrorKind::PermissionDenied => "take a port from 1024 on, or let a proxy have the low one",
         _ => "take an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them",

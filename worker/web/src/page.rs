@@ -1,7 +1,7 @@
 //! The pages: a list of cases, a case, and error pages.
 //!
 //! A handler reads a port, builds a view and renders a template. Views hold our own words, numbers and
-//! [`Shown`](crate::safe_text::Shown); templates escape everything and build every link themselves.
+//! [`SafeText`](crate::safe_text::SafeText); templates escape everything and build every link themselves.
 
 mod case;
 mod list;
@@ -132,8 +132,7 @@ impl AppState {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(
                     error,
-                    "cannot count alerts for a page; showing it without the \
-                 counts"
+                    "cannot count alerts for a page; showing it without the counts"
                 );
                 None
             }

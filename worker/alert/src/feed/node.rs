@@ -1,7 +1,7 @@
 //! Reads a vendor's JSON regardless of its spelling.
 //!
 //! The same finding comes with `camelCase` keys from EventBridge and `PascalCase` keys from the API, with `null` for
-//! objects, numbers in strings, and times in four forms. A [`ValueVisitor`] reads all of them and never fails.
+//! objects, numbers in strings, and times in four forms. A [`Node`] reads all of them and never fails.
 
 use chrono::{DateTime, Datelike, Utc};
 use serde_json::{Map, Value};

@@ -98,7 +98,7 @@ impl<'a> CallPlanner<'a> {
         let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
         let can = |expression: Option<&str>| {
             !expression
-                .is_some_and(|text| depends_on_results(text, TextKind::Expression, &self.late))
+                .is_some_and(|text| depends_on_results(text, CallTextKind::Expression, &self.late))
         };
         if can(when) && !self.scope.holds(when)? {
             return Ok(());
@@ -220,10 +220,10 @@ fn needs_results(form: &CallForm, late: &[&str]) -> bool {
     let by_expression = expressions
         .into_iter()
         .flatten()
-        .any(|text| depends_on_results(text.get_ref(), TextKind::Expression, late));
+        .any(|text| depends_on_results(text.get_ref(), CallTextKind::Expression, late));
     by_expression
         || form.arguments.values().any(|argument| {
-            matches!(argument.get_ref(), ArgumentForm::Template(text) if depends_on_results(text, TextKind::Template, late))
+            matches!(argument.get_ref(), ArgumentForm::Template(text) if depends_on_results(text, CallTextKind::Template, late))
         })
 }
 
@@ -232,7 +232,7 @@ fn needs_results(form: &CallForm, late: &[&str]) -> bool {
 fn result_dependent_names(playbook: &Playbook) -> Vec<&str> {
     let mut late = NEED_RESULTS.to_vec();
     for (name, expression) in playbook.lets() {
-        if depends_on_results(expression.get_ref(), TextKind::Expression, &late) {
+        if depends_on_results(expression.get_ref(), CallTextKind::Expression, &late) {
             late.push(name);
         }
     }
@@ -240,18 +240,18 @@ fn result_dependent_names(playbook: &Playbook) -> Vec<&str> {
 }
 
 #[derive(Clone, Copy)]
-enum TextKind {
+enum CallTextKind {
     Expression,
     Template,
 }
 
-fn depends_on_results(text: &str, kind: TextKind, late: &[&str]) -> bool {
+fn depends_on_results(text: &str, kind: CallTextKind, late: &[&str]) -> bool {
     if !late.iter().any(|name| text.contains(name)) {
         return false;
     }
     let names = match kind {
-        TextKind::Expression => LANGUAGE.names_of_expression(text),
-        TextKind::Template => LANGUAGE.names_of_template(text),
+        CallTextKind::Expression => LANGUAGE.names_of_expression(text),
+        CallTextKind::Template => LANGUAGE.names_of_template(text),
     };
     names.is_ok_and(|names| late.iter().any(|name| names.contains(*name)))
 }

@@ -1,6 +1,6 @@
 //! Functions and filters over values: words, networks, lists, rows of audit logs.
 //!
-//! They know only their arguments. Functions that read a case are in [`super::render_alert`].
+//! They know only their arguments. Functions that read a case are in `facts`.
 
 mod arguments;
 mod audit_events;

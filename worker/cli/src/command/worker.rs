@@ -23,7 +23,7 @@ use crate::args::{WorkerArgs, WorkerPart as Does};
 use crate::config::{LoadedConfig, load};
 use crate::exit::Exit;
 use crate::logs::log_warning;
-use crate::telemetry::{Telemetry, Wanted};
+use crate::telemetry::{Telemetry, TelemetrySettings};
 use crate::wiring::{App, check_sources};
 
 /// How long the parts may take to end after a stop signal. Cases that were not given back by then are free when their
@@ -103,7 +103,7 @@ struct WorkerProcess<'a> {
 }
 
 /// The result of building from a configuration.
-type ReloadCandidate = (App, PreparedGeneration, Wanted, ConfigSections);
+type ReloadCandidate = (App, PreparedGeneration, TelemetrySettings, ConfigSections);
 
 impl WorkerProcess<'_> {
     /// Starts a generation with the current configuration. Returns `None` if the configuration is not accepted; the

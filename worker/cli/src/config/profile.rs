@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct ProfileConfig {
     /// Its name; routes use it.
     pub(crate) name: String,
-    /// The analyst. The default is `model` if a [[model]] is configured, else `playbook`.
+    /// The analyst. The default is `model` if a `[[model]]` is configured, else `playbook`.
     #[serde(default)]
     pub(crate) analyst: Option<AnalystChoice>,
     /// The models of each question by name, in the order in which they are tried. Needed where there are several; the

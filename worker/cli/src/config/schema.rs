@@ -181,11 +181,11 @@ mod tests {
         }
         assert_eq!(bare, Vec::<String>::new());
         assert_eq!(
-            schema["definitions"]["CaseLimits"]["properties"]["minutes"]["default"],
+            schema["definitions"]["LimitsConfig"]["properties"]["minutes"]["default"],
             json!(15)
         );
         assert_eq!(
-            schema["definitions"]["Log"]["properties"]["level"]["default"],
+            schema["definitions"]["LogConfig"]["properties"]["level"]["default"],
             json!("warn")
         );
         assert!(schema["properties"]["limits"]["default"].is_null());

@@ -42,7 +42,7 @@ fn progress_lines_show_cost_where_something_was_paid() {
     step 6/7 (4 done) flows: Search the VPC flow logs for traffic between shop-web-03 and the far ends ($0.0738 so far)
     step 7/7 (4 done) trail: Search the audit logs for who started, changed or logged in to shop-web-03 before the alert ($0.0738 so far)
     step 8/8 (7 done) others: Search the flow logs for other hosts that talk to the listed pool ($0.1230 so far)
-    concluded: True positive, medium confidence, critical ($0.1722)
+    concluded: True positive, high confidence, critical ($0.1722)
     ");
     let all = said(0.0123);
     let ended = all

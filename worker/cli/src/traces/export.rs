@@ -160,9 +160,9 @@ pub(super) mod tests {
 
     /// Takes no spans.
     #[derive(Debug)]
-    struct Away;
+    struct UnreachableExporter;
 
-    impl SpanExporter for Away {
+    impl SpanExporter for UnreachableExporter {
         async fn export(&self, _: Vec<SpanData>) -> OTelSdkResult {
             Err(OTelSdkError::InternalFailure("no".to_owned()))
         }
@@ -172,7 +172,7 @@ pub(super) mod tests {
     async fn spans_for_a_collector_that_is_away_are_counted_as_lost() {
         let backlog = Arc::new(Backlog::new(100));
         let exporter = CountingExporter {
-            inner: Away,
+            inner: UnreachableExporter,
             problem: LastProblem::default(),
             backlog: Arc::clone(&backlog),
             ended: CancellationToken::new(),

@@ -273,7 +273,7 @@ async fn new_mutating_call_is_not_covered_but_an_expected_one_is() {
     world.calls.push(called(7_300, "ListRoles", true, OURS));
     assert_eq!(world.recheck().await, covered(DAY));
     world.calls.push(called(7_400, "CreateUser", false, OURS));
-    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActs Some(7400): ci-inventory also called CreateUser, which no record expects");
+    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActivity Some(7400): ci-inventory also called CreateUser, which no record expects");
 }
 
 #[tokio::test]
@@ -282,7 +282,7 @@ async fn new_address_is_not_covered() {
     world
         .calls
         .push(called(7_400, "ListRoles", true, "203.0.113.66"));
-    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActs Some(7400): ci-inventory was also used from 203.0.113.66, which no record covers");
+    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActivity Some(7400): ci-inventory was also used from 203.0.113.66, which no record covers");
 }
 
 #[tokio::test]
@@ -292,7 +292,7 @@ async fn new_act_is_covered_by_a_change_in_force_then() {
     world.rows.push(change(7_000, 8_000));
     assert_eq!(world.recheck().await, covered(DAY));
     world.calls.push(called(9_000, "CreateUser", false, OURS));
-    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActs Some(9000): ci-inventory also called CreateUser, which no record expects");
+    insta::assert_snapshot!(describe_outcome(&world.recheck().await), @"NewActivity Some(9000): ci-inventory also called CreateUser, which no record expects");
 }
 
 #[tokio::test]

@@ -723,6 +723,16 @@ fn advice_names_the_column_that_a_row_lacks() {
             "Whether this was allowed: {ana}. If it was, the row {reference} in the register of identities lacks it: add {ana} to `persons`"
         )
     );
+    // A row of the person alone: the role stands behind nobody.
+    let mut person = record(IndicatorKind::Principal, ana);
+    "identity".clone_into(&mut person.kind);
+    borrowed.principals = vec![nightshift_alert::Principal {
+        name: ROLE.to_owned(),
+        kind: nightshift_alert::PrincipalKind::Role,
+        id: None,
+    }];
+    let line = advice(&borrowed, &[person]);
+    assert!(line.contains(&format!("subject={ROLE}")), "{line}");
     // A row without the key that lasts.
     let lasting = "AKIAEXAMPLE000000001";
     let mut with_key = call();

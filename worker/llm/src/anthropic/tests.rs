@@ -290,8 +290,8 @@ async fn a_stream_is_put_together_and_goes_back_as_it_came() {
     let parts = render_request(&json!(answer.parts))
         .replace(thought.position_hash.as_ref().unwrap(), "HERE");
     insta::assert_snapshot!(parts, @r#"
-    [0] {"part":"opaque","place":"HERE","provider":"anthropic/claude-opus-5-5","value":{"signature":"c2ln","thinking":"Let me see.","type":"thinking"}}
-    [1] {"part":"opaque","place":"HERE","provider":"anthropic/claude-opus-5-5","value":{"data":"c2VhbGVk","type":"redacted_thinking"}}
+    [0] {"part":"opaque","position_hash":"HERE","provider":"anthropic/claude-opus-5-5","value":{"signature":"c2ln","thinking":"Let me see.","type":"thinking"}}
+    [1] {"part":"opaque","position_hash":"HERE","provider":"anthropic/claude-opus-5-5","value":{"data":"c2VhbGVk","type":"redacted_thinking"}}
     [2] {"keep":false,"part":"text","text":"I look."}
     [3] {"arguments":{"object":{"indicator":"i-1"}},"id":"toolu_1","name":"asset_lookup","part":"call"}
     [4] {"arguments":{"object":{}},"id":"toolu_2","name":"no_arguments","part":"call"}

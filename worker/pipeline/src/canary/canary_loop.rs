@@ -45,8 +45,7 @@ impl CanaryLoop {
             let wait = sent.unwrap_or_else(|error| {
                 tracing::warn!(
                     error = format_error_chain(&error),
-                    "cannot decide which process sends the \
-                 canary; retrying"
+                    "cannot decide which process sends the canary; retrying"
                 );
                 RETRY_PAUSE
             });

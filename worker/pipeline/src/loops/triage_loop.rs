@@ -345,8 +345,7 @@ impl RunningCases {
             held.span.in_scope(|| {
                 tracing::error!(
                     error,
-                    "case task failed; the case is claimed again after its \
-                 lease ends"
+                    "case task failed; the case is claimed again after its lease ends"
                 );
             });
         }

@@ -116,7 +116,7 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         ),
         (
             "kind = 'spool'\nname = 'a b'\ndir = 'in'".to_owned(),
-            "a name is",
+            "1 to 64 characters",
         ),
         (
             "kind = 'kafka'\nname = 'k'".to_owned(),

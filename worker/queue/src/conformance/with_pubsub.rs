@@ -341,7 +341,7 @@ async fn subscription_settings_that_lose_alerts_are_reported() {
     );
     let seen = unseen.observations.concat();
     assert!(
-        seen.contains("not looked at: get: 403 PERMISSION_DENIED"),
+        seen.contains("not checked: get: 403 PERMISSION_DENIED"),
         "{seen}"
     );
 }

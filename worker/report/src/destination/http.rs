@@ -86,7 +86,7 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// Returns [`DeliveryError::Later`] when nothing was sent, and [`DeliveryError::Unclear`] when the request may
+    /// Returns [`DeliveryError::Transient`] when nothing was sent, and [`DeliveryError::Ambiguous`] when the request may
     /// have arrived and duplicates would be visible.
     pub(crate) async fn send(
         &self,
@@ -105,7 +105,7 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// Returns [`DeliveryError::Later`] when there is no secret or it does not fit a header. The error never contains
+    /// Returns [`DeliveryError::Transient`] when there is no secret or it does not fit a header. The error never contains
     /// it.
     pub(crate) fn secret(
         &self,

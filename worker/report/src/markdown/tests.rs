@@ -5,10 +5,6 @@ use insta::assert_snapshot;
 use crate::{fixture, render_markdown};
 
 #[test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "a whole report, as its reader sees it"
-)]
 fn a_true_positive() {
     assert_snapshot!(render_markdown(&fixture::true_positive(), fixture::now()), @r#"
     # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)

@@ -11,10 +11,6 @@ use crate::fixture;
 use crate::render_text;
 
 #[test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "a whole report, as its reader sees it"
-)]
 fn a_true_positive_at_80_columns() {
     assert_snapshot!(render_text(&fixture::true_positive(), &fixture::options(80)), @r#"
     ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on

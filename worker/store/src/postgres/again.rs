@@ -21,7 +21,7 @@ const WITH_MODELS: &str = "WITH chosen AS ( \
      SELECT count(*), CASE WHEN count(*) > 0 THEN pg_notify('nightshift-work', '')::text END FROM again";
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::port::Cases::again_with_models`].
+    /// See [`nightshift_pipeline::port::Cases::requeue_degraded`].
     pub(super) async fn queue_for_models(&self, most: usize) -> Result<u64, StoreError> {
         let doing = "queue cases for models";
         let queued = self.retry_count(doing, WITH_MODELS, [&limit(most)]).await?;

@@ -203,12 +203,12 @@ const SLIPS: &[(&str, &str, &str)] = &[
     (
         "Discovery:*,",
         "Discovery:*,any; 10.0.0.0/8",
-        "line 2: `networks` has `any` beside others: write one or the others; the row is left out",
+        "line 2: `networks` has `any` and other values: write `any` alone or only the others; the row is left out",
     ),
     (
         "prod-payments-worker",
         "203.*",
-        "line 2: `subject` 203.* is no network: write one such as 203.0.113.0/24; the row is left out",
+        "line 2: `subject` 203.* is not a network: write it as 203.0.113.0/24; the row is left out",
     ),
 ];
 

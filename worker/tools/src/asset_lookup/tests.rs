@@ -317,7 +317,7 @@ async fn a_register_that_cannot_be_read_is_no_miss() {
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, ToolError::Unavailable { what } if what.contains("/nonexistent/assets.csv cannot be read")),
+        matches!(&error, ToolError::Unavailable { what } if what.contains("cannot read /nonexistent/assets.csv")),
         "{error}"
     );
     assert_eq!(tool.reports()[0].records, 0);

@@ -55,7 +55,7 @@ async fn a_missing_cloud_file_is_an_error_and_no_silent_miss() {
     let error = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
         .await
         .unwrap_err();
-    assert!(error.to_string().contains("holds no ranges"), "{error}");
+    assert!(error.to_string().contains("has no ranges"), "{error}");
     assert_eq!(tool.reports()[0].problems.len(), 1);
 }
 

@@ -141,8 +141,12 @@ pub(super) fn find_log_files(path: &Path) -> Result<LogFiles, String> {
             true => format!("(.{}) ", LOG_EXTENSIONS.join(", .")),
             false => String::new(),
         };
-        let what = format!("{} has no log files {endings}{problems}", path.display());
-        return Err(what.trim_end().to_owned());
+        let what = format!("{} has no log files {endings}", path.display());
+        let what = what.trim_end();
+        return Err(match problems.is_empty() {
+            true => what.to_owned(),
+            false => format!("{what}: {problems}"),
+        });
     }
     Ok(files)
 }
@@ -344,12 +348,12 @@ mod tests {
         assert!(
             find_log_files(&root.join("none"))
                 .unwrap_err()
-                .contains("cannot be read")
+                .contains("cannot read")
         );
         assert!(
             find_log_files(&root.join("*.json"))
                 .unwrap_err()
-                .contains("holds no log files")
+                .contains("has no log files")
         );
     }
 

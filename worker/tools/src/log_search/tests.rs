@@ -199,7 +199,7 @@ async fn a_log_that_cannot_be_read_is_never_a_quiet_log() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "demo.log holds no cloudtrail record: 2 lines were tried; check `path` and `format`"
+        "demo.log has no cloudtrail record (2 lines read); check `path` and `format`"
     );
     assert_eq!(wrong.reports()[0].problems.len(), 1);
     let missing = LogSearch::new(LogSearchConfig {

@@ -110,11 +110,11 @@ fn a_table_without_what_it_needs_is_no_register() {
         ),
         (
             "{\n\"assets\": [\n{\n\"id\": \"i-1\"}\n]}",
-            "no row of it can be used: line 1: no JSON object",
+            "has no usable row: line 1: no JSON object",
         ),
         (
             "id,flag\n,no\nb,perhaps\n",
-            "no row of it can be used: line 2: `id` is empty",
+            "has no usable row: line 2: `id` is empty",
         ),
     ] {
         let error = read_table(text).unwrap_err();

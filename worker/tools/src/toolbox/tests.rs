@@ -97,7 +97,7 @@ fn every_kind_is_configured_and_checked() {
         .unwrap();
     assert!(trail.path.starts_with(folder.path().to_str().unwrap()));
     assert!(
-        trail.problems[0].what.contains("holds no log files"),
+        trail.problems[0].what.contains("has no log files"),
         "{trail:?}"
     );
     assert!(
@@ -159,7 +159,7 @@ fn unknown_keys_kinds_and_bad_values_are_refused_by_name() {
         ),
         (
             "[[tool]]\nname='a'\nkind='log_search'\nformat='vpc_flow'\npath='x'\nfields={at='/t'}",
-            "only format = \"json_lines\"",
+            "allowed only with format = \"json_lines\"",
         ),
         (
             "[[tool]]\nname='a'\nkind='log_search'\nformat='json_lines'\npath='x'\nfields={when='/t'}",

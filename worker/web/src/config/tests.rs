@@ -54,7 +54,7 @@ fn loopback_address_is_open_and_others_need_token_or_proxy() {
 fn what_cannot_be_is_refused_with_how_to_mend_it() {
     type ConfigEdit = fn(&mut WebConfig);
     let cases: [(&str, ConfigEdit); 13] = [
-        ("no address and port", |web| web.listen = "8080".into()),
+        ("not an address and port", |web| web.listen = "8080".into()),
         ("metrics_listen", |web| {
             web.metrics_listen = "nowhere".into()
         }),
@@ -72,7 +72,7 @@ fn what_cannot_be_is_refused_with_how_to_mend_it() {
         }),
         ("hosts", |web| web.hosts = vec!["u:hunter2@a".into()]),
         ("no host name", |web| web.hosts = vec!["https://a".into()]),
-        ("written out", |web| {
+        ("in plain text", |web| {
             web.tokens = vec!["hunter2-hunter2-hunter2".into()]
         }),
         ("no name of a header", |web| {
@@ -81,7 +81,7 @@ fn what_cannot_be_is_refused_with_how_to_mend_it() {
         ("no network", |web| {
             web.trusted_proxies = vec![proxy_of("x-user", "ten")]
         }),
-        ("every address", |web| {
+        ("covers all addresses", |web| {
             web.trusted_proxies = vec![proxy_of("x-user", "0.0.0.0/0")]
         }),
         ("no networks", |web| {
@@ -154,15 +154,12 @@ fn a_token_that_is_missing_or_short_is_told_by_its_place_alone() {
     };
     let told = web.options(short).unwrap_err().to_string();
     assert!(
-        told.contains("the 2. one is shorter") && !told.contains("short\""),
+        told.contains("token 2 is shorter") && !told.contains("short\""),
         "{told}"
     );
     let told = web
         .options(|_| Err("A is not set".into()))
         .unwrap_err()
         .to_string();
-    assert_eq!(
-        told,
-        "[web] tokens: the 1. one cannot be read: A is not set"
-    );
+    assert_eq!(told, "[web] tokens: cannot read token 1: A is not set");
 }

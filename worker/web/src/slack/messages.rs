@@ -15,8 +15,7 @@ pub(super) const fn not_listed(language: Language) -> &'static str {
     language.pick(
         "You are not among those who may act on the reports of this channel, so nothing was changed. Whoever runs \
          Nightshift lists them under `analysts` of this destination.",
-        "このチャンネルのレポートを操作できる担当者に含まれていないため、何も変更されていません。Nightshift の管理者が、この送信先の \
-         `analysts` に登録できます。",
+        "このチャンネルのレポートを操作できる担当者に含まれていないため、何も変更されていません。Nightshift の管理者が、この送信先の `analysts` に登録できます。",
     )
 }
 

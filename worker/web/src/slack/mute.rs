@@ -29,8 +29,7 @@ pub(super) fn unmutable_reason(language: Language, view: &CaseView) -> Option<&'
     is_critical.then_some(language.pick(
         "Nothing critical is ever muted, and this case is critical. If it is wrong, disagree with its verdict; that \
          clears the same type by the same actors.",
-        "緊急のものは決してミュートされません。このケースは緊急です。誤りであれば判定に「異議」を選んでください。同じ主体による同じ種類の\
-         アラートが無害とされます。",
+        "緊急のものは決してミュートされません。このケースは緊急です。誤りであれば判定に「異議」を選んでください。同じ主体による同じ種類のアラートが無害とされます。",
     ))
 }
 

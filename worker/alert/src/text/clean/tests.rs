@@ -274,7 +274,6 @@ fn a21_what_tells_of_secrets_stays() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table of shapes")]
 fn a21_a_secret_spread_over_arguments_goes() {
     for (arguments, clean) in [
         (

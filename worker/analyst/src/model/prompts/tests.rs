@@ -47,6 +47,6 @@ fn a_file_that_is_no_prompt_is_told_with_the_nearest_name() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("plans.md"), "x").unwrap();
     let error = Prompts::load(Some(dir.path())).unwrap_err().to_string();
-    assert!(error.contains("is plan.md meant?"), "{error}");
+    assert!(error.contains("did you mean plan.md?"), "{error}");
     assert!(Prompts::load(Some(&dir.path().join("nowhere"))).is_err());
 }

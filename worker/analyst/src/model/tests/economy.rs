@@ -398,7 +398,7 @@ async fn a_case_whose_cap_is_spent_sends_no_further_request() {
     let none = analyst.plan(&question).await.unwrap_err();
     assert_eq!(
         none.error.to_string(),
-        "no answer: the case has spent its cap of tokens"
+        "no answer: the case has reached its limit of tokens"
     );
     assert_eq!((model.requests().len(), none.cost.model_calls), (1, 1));
 }

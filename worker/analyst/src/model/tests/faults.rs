@@ -221,7 +221,7 @@ async fn a16_a_refusal_in_words_is_a_refusal() {
     let (answer, _) = ask_plan(|_, _| text_answer("I’m sorry, but I can't help with that.")).await;
     let error = answer.unwrap_err().error;
     assert!(matches!(error, AskError::Refused { .. }));
-    insta::assert_snapshot!(error, @"the analyst would not answer: fake/model said so in its own words");
+    insta::assert_snapshot!(error, @"the analyst would not answer: fake/model refused in free text");
 }
 
 #[tokio::test]

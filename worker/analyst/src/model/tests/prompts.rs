@@ -30,7 +30,6 @@ fn after(text: &str, name: &str) -> String {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "it is one text")]
 fn system() {
     insta::assert_snapshot!(requests()[0].system, @r#"
     # Who you are

@@ -32,7 +32,7 @@ impl FieldNames {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Condition {
-    /// Names of fields ([`super::values`]).
+    /// Names of fields (as `values` of the pattern reads them).
     #[serde(rename = "in")]
     fields: FieldNames,
     /// Regular expressions. A value must match one of them.

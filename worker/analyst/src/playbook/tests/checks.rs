@@ -57,18 +57,18 @@ fn expressions_and_templates() {
     insta::assert_snapshot!(finding("claim = \"c\"\nwhen = \"alert.count is evenn\""), @"p.toml:13:24: error: unknown test `evenn`");
     insta::assert_snapshot!(finding("claim = \"c {{ alert.title \""), @"p.toml:12:21: error: not an expression: unexpected end of input, expected end of variable block");
     insta::assert_snapshot!(finding("claim = \"c\"\nwhen = \"\"\"\ntrue\n  and answered('lists')\"\"\""), @"p.toml:15:17: error: unknown step `lists`");
-    insta::assert_snapshot!(finding("claim = \"c\"\nfor_each = \"alert.count == 1\""), @"p.toml:13:13: error: a list is wanted; this gives a bool");
-    insta::assert_snapshot!(finding("claim = \"c\"\nfor_each = \"alert.title\""), @"p.toml:13:13: error: a list is wanted; this gives a string");
+    insta::assert_snapshot!(finding("claim = \"c\"\nfor_each = \"alert.count == 1\""), @"p.toml:13:13: error: expected a list, found a bool");
+    insta::assert_snapshot!(finding("claim = \"c\"\nfor_each = \"alert.title\""), @"p.toml:13:13: error: expected a list, found a string");
 }
 
 #[test]
 fn names_of_steps_findings_and_actions() {
     insta::assert_snapshot!(problems(&format!("[[step]]\nid = \"lists\"\ndescription = \"d\"\ndepends_on = [\"list\"]\n{END}")), @"p.toml:12:15: error: unknown step `list`; did you mean `lists`?");
-    insta::assert_snapshot!(problems(&format!("[[step]]\nid = \"Lists\"\ndescription = \"d\"\n[[step]]\nid = \"Lists\"\ndescription = \"d\"\n{END}")), @r#"
-    p.toml:10:6: error: the id of a step is made of small letters, digits and `_`
-    p.toml:13:6: error: the id of a step is made of small letters, digits and `_`
-    p.toml:13:6: error: there are two steps `Lists`
-    "#);
+    insta::assert_snapshot!(problems(&format!("[[step]]\nid = \"Lists\"\ndescription = \"d\"\n[[step]]\nid = \"Lists\"\ndescription = \"d\"\n{END}")), @"
+    p.toml:10:6: error: the id of a step may contain only lower-case letters, digits and `_`
+    p.toml:13:6: error: the id of a step may contain only lower-case letters, digits and `_`
+    p.toml:13:6: error: duplicate step `Lists`
+    ");
     insta::assert_snapshot!(problems(&format!("[[step]]\nid = \"lists\"\ndescription = \"d\"\nmet = \"results.list and rows('lsts') > 0\"\n{END}")), @r#"
     p.toml:12:16: error: unknown step `list`; did you mean `lists`?
     p.toml:12:31: error: unknown step `lsts`; did you mean `lists`?
@@ -122,7 +122,7 @@ fn actions_of_its_own() {
     p.toml:13:14: error: unknown placeholder `instanc`; did you mean `instance`?
     p.toml:14:37: error: unmatched brace; write a literal brace twice
     "#);
-    insta::assert_snapshot!(action("text = \"a\"\n[[action]]\nid = \"stop\"\nprovider = \"aws\"\ntext = \"b\"\n"), @"p.toml:14:1: error: never advised: another action `stop` for this cloud stands further up");
+    insta::assert_snapshot!(action("text = \"a\"\n[[action]]\nid = \"stop\"\nprovider = \"aws\"\ntext = \"b\"\n"), @"p.toml:14:1: error: never advised: an earlier action has the same id `stop` for this cloud");
     let by_cloud = "provider = \"aws\"\ntext = \"a\"\n[[action]]\nid = \"stop\"\nprovider = \"gcp\"\ntext = \"b\"\n[[action]]\nid = \"stop\"\ntext = \"c\"\n";
     assert_eq!(action(by_cloud), "");
     for (file, text) in FILES {
@@ -140,15 +140,15 @@ fn feeds_and_classes_that_nobody_knows() {
 
 #[test]
 fn named_expressions() {
-    insta::assert_snapshot!(problems(&format!("[let]\na = \"b\"\nb = \"indicators() and cleared\"\n{END}")), @r#"
-    p.toml:10:6: error: `b` stands further down in [let]; use what is above
-    p.toml:11:23: error: `cleared` is not known yet in [let]; use it in the rule itself
-    "#);
-    insta::assert_snapshot!(problems(&format!("[let]\nsubject = \"'x'\"\nearlier = \"1\"\n_facts = \"1\"\n{END}")), @r#"
-    p.toml:10:11: error: `subject` is something already: give this another name
-    p.toml:11:11: error: `earlier` is something already: give this another name
-    p.toml:12:10: error: `_facts` is something already: give this another name
-    "#);
+    insta::assert_snapshot!(problems(&format!("[let]\na = \"b\"\nb = \"indicators() and cleared\"\n{END}")), @"
+    p.toml:10:6: error: `b` is defined later in [let]; use only names above
+    p.toml:11:23: error: `cleared` is not available in [let]; use it in the rule
+    ");
+    insta::assert_snapshot!(problems(&format!("[let]\nsubject = \"'x'\"\nearlier = \"1\"\n_facts = \"1\"\n{END}")), @"
+    p.toml:10:11: error: `subject` is a built-in name; choose another name
+    p.toml:11:11: error: `earlier` is a built-in name; choose another name
+    p.toml:12:10: error: `_facts` is a built-in name; choose another name
+    ");
     let many: String = (0..130).map(|n| format!("a{n} = \"1\"\n")).collect();
     insta::assert_snapshot!(problems(&format!("[let]\n{many}{END}")), @r#"
     p.toml:138:8: error: [let] has at most 128 names

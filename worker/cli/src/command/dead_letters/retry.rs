@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(allowed_feeds(&sources, "ours", &named), Ok(None));
         let unknown = allowed_feeds(&sources, "partner", &[]).unwrap_err();
         assert!(
-            unknown.contains("no [[source]] partner any more"),
+            unknown.contains("[[source]] partner is no longer configured"),
             "{unknown}"
         );
         let only = allowed_feeds(&sources, "partner", &named);

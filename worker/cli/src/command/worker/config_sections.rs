@@ -117,8 +117,8 @@ destinations = ["soc"]
                 .message()
         };
         insta::assert_snapshot!(refused("[store]"), @"the file is empty");
-        insta::assert_snapshot!(refused("[web]"), @"the file says nothing any more of any [[destination]], any [[route]] with destinations, [web] tokens, as one does that was cut off; if that is meant, send SIGHUP, or start the worker again");
-        insta::assert_snapshot!(refused("[[route]]"), @"the file says nothing any more of any [[route]] with destinations, as one does that was cut off; if that is meant, send SIGHUP, or start the worker again");
+        insta::assert_snapshot!(refused("[web]"), @"the file no longer contains any [[destination]], any [[route]] with destinations, [web] tokens and may be cut off; if intended, send SIGHUP or restart the worker");
+        insta::assert_snapshot!(refused("[[route]]"), @"the file no longer contains any [[route]] with destinations and may be cut off; if intended, send SIGHUP or restart the worker");
         let moved = WHOLE.replace("url = \"sqlite:ours.db\"", "");
         let refused = whole
             .check(&holds(&moved), ReloadTrigger::Retry)

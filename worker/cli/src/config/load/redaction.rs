@@ -141,7 +141,11 @@ mod tests {
             assert!(!value.to_string().contains("hunter2"), "{name} is shown");
         }
         let maps: Vec<String> = maps.into_iter().map(|(name, _)| name).collect();
-        assert_eq!(maps, ["Traces.headers"], "conceal those of this one too");
+        assert_eq!(
+            maps,
+            ["TracesConfig.headers"],
+            "conceal those of this one too"
+        );
     }
 
     #[test]
@@ -155,7 +159,11 @@ mod tests {
         // The password of an address is hidden. Inline `credentials` are refused.
         assert_eq!(
             shown,
-            ["Source.url", "Source.credentials", "Traces.headers"]
+            [
+                "AnySourceConfig.url",
+                "AnySourceConfig.credentials",
+                "TracesConfig.headers"
+            ]
         );
     }
 

@@ -185,8 +185,9 @@ fn check_limits(facts: &QueueSettings, checkup: &mut HealthReport) {
         checkup.add_error(
             "source.max_length",
             match fate {
-                ExpiryOutcome::Dropped => format!("the queue is limited to {most} and drops the \
-                 oldest"),
+                ExpiryOutcome::Dropped => {
+                    format!("the queue is limited to {most} and drops the oldest")
+                }
                 ExpiryOutcome::DeadLettered => format!(
                     "the queue holds {most} at the most, and gives the oldest to the dead-letter exchange"
                 ),
@@ -298,7 +299,7 @@ mod tests {
             said(json!({"delivery-limit": -1})),
             [
                 "messages are dropped after 60 seconds",
-                "the queue holds 10 at the most, and drops the oldest"
+                "the queue is limited to 10 and drops the oldest"
             ]
         );
         assert_eq!(

@@ -37,7 +37,7 @@ fn hint(status: u16) -> &'static str {
         301 => " (the repository was renamed: set `repo` to its new name)",
         401 => " (the token is invalid or has expired)",
         403 => {
-            "(missing permission: the token needs Issues read and write on `repo`, and its user \
+            " (missing permission: the token needs Issues read and write on `repo`, and its user \
              at least the role Triage to set labels)"
         }
         404 => {

@@ -161,8 +161,8 @@ fn a_secret_is_read_when_it_is_used_and_never_shown() {
     assert_eq!(read.expose_secret(), "xoxb-1");
     for (wrong, says) in [
         ("", "is empty"),
-        ("hush\nhush", "no header"),
-        ("hüsh", "no header"),
+        ("hush\nhush", "not allowed in a header"),
+        ("hüsh", "not allowed in a header"),
     ] {
         let error = caller.secret("token", &of(wrong)).unwrap_err();
         assert!(matches!(error, DeliveryError::Transient { .. }));

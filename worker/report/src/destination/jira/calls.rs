@@ -32,11 +32,11 @@ fn hint(status: u16) -> &'static str {
             " (see which field it names: `project`, `issue_type`, `priorities`, or what it requires in `fields`)"
         }
         401 => {
-            "(the token is not accepted: an API token needs `email` and expires after at most a \
+            " (the token is not accepted: an API token needs `email` and expires after at most a \
              year)"
         }
         403 => {
-            "(missing permission: the user needs Browse projects, Create issues, Edit issues, Add \
+            " (missing permission: the user needs Browse projects, Create issues, Edit issues, Add \
              comments and Transition issues)"
         }
         404 => {

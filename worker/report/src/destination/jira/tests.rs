@@ -168,7 +168,7 @@ async fn missing_transition_and_deleted_issue_are_reported() {
         .await
         .unwrap_err();
     insta::assert_snapshot!(format!("{stuck}\n{gone}"), @r#"
-    the issue SEC-1 has no transition "done" from where it stands: set `done_transition` to one of [], or give the user Transition issues
+    issue SEC-1 has no transition "done" from its current status: set `done_transition` to one of [], or grant the user Transition issues
     127.0.0.1 answered 404 Not Found (no such site, project or issue for this user: see `url`, `project`, and whether the issue was deleted): Issue does not exist or you do not have permission to see it.
     "#);
 }

@@ -26,7 +26,7 @@ fn hint(status: u16) -> &'static str {
         400 => " (see what it names: `table`, or a column in `fields`)",
         401 => " (`user` and `secret` are not accepted, or the token has expired)",
         403 => {
-            "(missing permission: the user must create, read and write the table, for example \
+            " (missing permission: the user must create, read and write the table, for example \
              with the role itil; set required columns in `fields`)"
         }
         404 => {

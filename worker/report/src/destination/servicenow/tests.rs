@@ -106,7 +106,7 @@ async fn what_is_never_taken_says_what_to_mend() {
     insta::assert_snapshot!(said.join("\n"), @"
     127.0.0.1 answered 403 Forbidden (missing permission: the user must create, read and write the table, for example with the role itil; set required columns in `fields`): Operation Failed; Data Policy Exception: The following fields are mandatory: caller_id
     127.0.0.1 answered 403 Forbidden (missing permission: the user must create, read and write the table, for example with the role itil; set required columns in `fields`): Insufficient rights; ACL Exception Insert Failed due to security constraints
-    127.0.0.1 does not show `correlation_id` of incident: let the user read it, or the incident of a case cannot be found again
+    127.0.0.1 hides `correlation_id` of incident: grant the user read access, because incidents are found by it
     127.0.0.1 answered 404 Not Found (no such table or record for this user: see `url` and `table`, and whether the incident was deleted): No Record found; Record doesn't exist or ACL restricts the record retrieval
     127.0.0.1 answered 401 Unauthorized (`user` and `secret` are not accepted, or the token has expired): User Not Authenticated; Required to provide Auth information
     ");

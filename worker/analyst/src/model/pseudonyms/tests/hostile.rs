@@ -72,7 +72,7 @@ async fn a21_pseudonyms_that_cannot_be_made_refuse_the_question() {
         let (answer, requests) = ask_plan(named(&names), |_, _| plan("o", vec![])).await;
         let none = answer.unwrap_err();
         assert!(
-            matches!(&none.error, AskError::Unavailable { what } if what.contains("hidden")),
+            matches!(&none.error, AskError::Unavailable { what } if what.contains("cannot hide names")),
             "{none:?}"
         );
         assert_eq!(requests, [], "no name leaves");
