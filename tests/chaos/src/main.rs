@@ -82,7 +82,7 @@ struct Options {
     untimed: bool,
 }
 
-/// What may be killed or changed.
+/// Parts that a run may kill or change.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Worker,

@@ -81,7 +81,7 @@ pub(crate) struct ChaosReport {
     zombies: i64,
     /// Seconds that each take-over of a case by another worker took, sorted.
     take_overs: Vec<f64>,
-    /// Whether one fresh alert was concluded at the end.
+    /// True if one fresh alert was concluded at the end.
     pub(crate) fresh: bool,
     pub(crate) changes: Changes,
 }

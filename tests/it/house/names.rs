@@ -1,4 +1,4 @@
-//! How things are named: a type says what it is, once per crate, and a constructor says how it makes its value.
+//! Checks names: a type says what it is, once per crate, and a constructor says how it makes its value.
 
 use std::collections::BTreeMap;
 

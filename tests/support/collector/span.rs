@@ -13,7 +13,7 @@ pub struct Span {
     pub span_id: String,
     /// Id of the parent, or empty.
     pub parent_id: String,
-    /// Whether the parent belongs to another program.
+    /// True if the parent belongs to another program.
     pub is_remote: bool,
     /// The trace state.
     pub state: String,
@@ -30,9 +30,9 @@ pub struct Span {
     pub numbers: BTreeSet<String>,
     /// Trace and span ids of the links.
     pub links: Vec<(String, String)>,
-    /// Whether the status is an error.
+    /// True if the status is an error.
     pub failed: bool,
-    /// Whether the status is `Ok`, which is more than unset.
+    /// True if the status is `Ok`, which is more than unset.
     pub ok: bool,
 }
 

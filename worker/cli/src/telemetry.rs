@@ -1,4 +1,4 @@
-//! What this process says of itself, log and traces, and how both follow a configuration that has changed.
+//! Sets up log and traces of this process, and applies a changed configuration to both.
 
 use tracing_subscriber::EnvFilter;
 
@@ -13,7 +13,7 @@ pub(crate) struct Telemetry {
     traces: Traces,
 }
 
-/// What a configuration wants of both, found right. Nothing of it counts yet.
+/// Checked settings of log and traces that are not applied yet.
 pub(crate) struct TelemetrySettings {
     filter: EnvFilter,
     format: LogFormat,
@@ -54,7 +54,7 @@ impl Telemetry {
         Ok(Self { log, traces })
     }
 
-    /// What a changed configuration of a worker wants.
+    /// Returns the settings of a changed configuration.
     pub(crate) fn wanted(loaded: &LoadedConfig) -> Result<TelemetrySettings, Exit> {
         TelemetrySettings::from_config(loaded, &loaded.config.log.level, true)
     }

@@ -11,35 +11,35 @@ use crate::tool::Trust;
 /// One row of the ledger, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerRow {
-    /// What the subject is: `principal`, `ip`, `access_key`, `call`, `unreadable`, `unseen`, …
+    /// The type of the subject: `principal`, `ip`, `access_key`, `call`, `unreadable`, `unseen`, …
     pub subject_type: String,
     /// The subject.
     pub subject: String,
-    /// What part it plays.
+    /// The role of the subject.
     pub role: IndicatorRole,
-    /// Where it stands: evidence and JSON pointer, such as `E0:/indicators/2`.
+    /// The place of the subject: evidence and JSON pointer, such as `E0:/indicators/2`.
     #[serde(default)]
     pub place: String,
-    /// Who wrote it there.
+    /// The trust in that place.
     #[serde(default)]
     pub trust: Trust,
-    /// Whether a benign verdict requires it to be covered.
+    /// True if a benign verdict requires the subject to be covered.
     pub required: bool,
     /// The record that covers it; of several that follow each other the last.
     pub covered_by: Option<CoveredBy>,
-    /// What would cover it, or why it is not covered; none where it is covered or not required.
+    /// The row that would cover the subject, or why it is not covered. `None` if it is covered or not required.
     pub missing: Option<String>,
 }
 
 /// The record that covers a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoveredBy {
-    /// What kind of record.
+    /// The kind of the record.
     pub kind: String,
     /// Its own reference.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Who approved it.
+    /// The approver of the record.
     pub approved_by: String,
     /// Until when it holds; always where none.
     pub until: Option<DateTime<Utc>>,

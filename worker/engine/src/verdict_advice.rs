@@ -1,4 +1,4 @@
-//! What would cover the subjects of a ledger that no record covers: advice for reports, which decides nothing.
+//! Advises which rows would cover the uncovered subjects of a ledger. The advice is for reports and decides nothing.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ const MOST_MISSING: usize = 6;
 /// Records that stand in a register.
 const REGISTERED: [&str; 4] = ["asset", "identity", "change", "authorised_scanner"];
 
-/// What keeps a value from being covered with what it stands beside.
+/// The reason why a value is not covered together with its caller.
 enum Lack<'a, 's> {
     /// This record is about that, and does not list the value in this column.
     Column(&'a Exoneration, &'static str),
@@ -71,7 +71,7 @@ fn column(subject: &Subject) -> Option<Column> {
 }
 
 impl Ledger<'_> {
-    /// What a log shows beside the alert and no record covers, in half a sentence.
+    /// Returns what a log shows beside the alert that no record covers, in half a sentence.
     pub(crate) fn shown_uncovered(&self) -> Option<String> {
         let mut shown: Vec<&Subject> = self
             .uncovered()
@@ -89,7 +89,7 @@ impl Ledger<'_> {
         })
     }
 
-    /// What would decide the alert: for each subject that is not covered the record that comes nearest, or the row, or the
+    /// Returns what would decide the alert: for each uncovered subject the record that comes nearest, or the row, or the
     /// column of a row, that would cover it.
     pub(crate) fn would_decide(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
@@ -144,7 +144,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Whether a subject was not looked up because a case makes no more look-ups.
+    /// Returns whether a subject was not looked up because the case has reached its limit of look-ups.
     fn is_beyond_limit(&self, subject: &Subject) -> bool {
         self.state.is_some_and(|state| {
             let tools = state.setup.as_ref().map(|opened| &opened.tools);
@@ -153,7 +153,7 @@ impl Ledger<'_> {
         })
     }
 
-    /// What would cover a subject, or why it is not covered.
+    /// Returns what would cover a subject, or why it is not covered.
     pub(crate) fn missing(&self, subject: &Subject) -> String {
         let value = &subject.value;
         match subject.kind {
@@ -206,7 +206,7 @@ impl<'a> CaseRecords<'a> {
         )
     }
 
-    /// What keeps a value from being covered with what it stands beside; none where no record is about that.
+    /// Returns why a value is not covered together with its caller, or `None` if no record is about the caller.
     fn lack<'s>(&self, subject: &'s Subject, all: &'s [Subject]) -> Option<Lack<'a, 's>> {
         let (column, own) = column(subject)?;
         let callers = self.stands_beside(subject, column, all)?;
@@ -244,7 +244,7 @@ impl<'a> CaseRecords<'a> {
         None
     }
 
-    /// What a record must be about that covers a value by this column.
+    /// Returns the subjects that a record must be about to cover a value by this column.
     fn stands_beside<'s>(
         &self,
         subject: &Subject,

@@ -52,7 +52,7 @@ pub(super) struct Killer {
     is_away: AtomicBool,
     /// Claims, by case and epoch, that were neither concluded nor released.
     held: Mutex<BTreeSet<(String, u64)>>,
-    /// Whether the first lease renewal panics; the worker is killed at the next one.
+    /// True if the first lease renewal panics; the worker is killed at the next one.
     spoils_renewal: bool,
     renewals: AtomicUsize,
     /// The case that kills every worker that triages it.

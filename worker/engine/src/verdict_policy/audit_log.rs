@@ -1,4 +1,4 @@
-//! What audit logs show of the subjects of an alert, and whether they were searched whole.
+//! Reads what audit logs show of the subjects of an alert, and checks that the logs were searched whole.
 //!
 //! Only columns that the platform wrote count. A search is whole when it was answered, nothing but repeats was left
 //! out, and the log holds the time of the alert and the alert's own call.

@@ -80,7 +80,7 @@ impl<'a> CaseRecords<'a> {
         }
     }
 
-    /// Whether a record covers one of these, its own subjects in this alert.
+    /// Checks whether a record covers one of its own subjects in this alert.
     pub(crate) fn check_record(
         &self,
         record: &Exoneration,
@@ -126,7 +126,7 @@ impl<'a> CaseRecords<'a> {
         self.covering_each(&callers, subjects, lists)
     }
 
-    /// Whether `any` network says something of an address in this alert.
+    /// Returns whether `networks = any` counts for an address of this alert.
     pub(crate) fn any_counts(&self, address: &Subject) -> bool {
         let mut about_address = ADDRESS_FINDING_TYPES.iter();
         !self.malicious_addresses.contains(&address.value)
@@ -310,7 +310,7 @@ impl<'a> CaseRecords<'a> {
         self.names_subject(record, subject) && self.is_in_scope(&record.scope, subject)
     }
 
-    /// Whether a record names a subject, wherever it holds.
+    /// Returns whether a record names a subject, in any scope.
     pub(crate) fn names_subject(&self, record: &Exoneration, subject: &Subject) -> bool {
         is_named(record, subject) || self.is_address_of(record, subject)
     }

@@ -183,7 +183,7 @@ impl Subject {
         self.kind == SubjectKind::Value(kind)
     }
 
-    /// Whether it is a value, or a call, that a record can be about.
+    /// Returns whether a record can be about the subject: a value or a call.
     pub(crate) fn is_value(&self) -> bool {
         matches!(self.kind, SubjectKind::Value(_) | SubjectKind::Call)
     }
@@ -249,7 +249,7 @@ pub(crate) fn subjects(alert: &Alert) -> Vec<Subject> {
     all
 }
 
-/// Which subjects of an alert a benign verdict requires.
+/// Rules about which subjects of an alert a benign verdict requires.
 struct RequiredSubjects<'a> {
     /// The alert names who acted.
     has_actor: bool,
