@@ -428,6 +428,27 @@ fn explain_names_the_row_that_covers_or_comes_nearest() {
 }
 
 #[test]
+fn explain_tells_when_an_alert_needs_too_many_lookups() {
+    let mut world = VerdictFixture::with_registers(&[("identity_lookup", ROLE)]);
+    for number in 0..128 {
+        let tool = format!(
+            "[[tool]]\nname = \"identities_{number}\"\nkind = \"identity_lookup\"\npath = \"identity_lookup.csv\"\n"
+        );
+        world.tools.push_str(&tool);
+    }
+    world.write("nightshift.toml", world.tools.as_bytes());
+    let alert = discovery().to_string();
+    let ran = world
+        .place
+        .run_with_input(&["registers", "explain", "-"], alert.as_bytes())
+        .unwrap();
+    let last = ran.stdout.lines().last();
+    let limit =
+        "The alert needs more than the 256 look-ups that a case makes: no verdict is benign.";
+    assert_eq!(last.map(str::trim), Some(limit), "{ran:?}");
+}
+
+#[test]
 fn x17_slip_of_the_keeper_clears_nobody() {
     for (from, to) in [
         ("2026-01-01", "26-11-28"),

@@ -352,30 +352,5 @@ fn flags_under(flags: &[ContentFlag], prefix: &str) -> Vec<ContentFlag> {
         .collect()
 }
 
-/// Returns a short description of a JSON value for errors.
-pub(crate) fn describe(value: Option<&Value>) -> String {
-    match value {
-        None => "nothing".to_owned(),
-        Some(Value::Null) => "null".to_owned(),
-        Some(Value::Bool(_)) => "a boolean".to_owned(),
-        Some(Value::Number(_)) => "a number".to_owned(),
-        Some(Value::String(text)) if text.is_empty() => "an empty string".to_owned(),
-        Some(Value::String(_)) => "a string".to_owned(),
-        Some(Value::Array(items)) => format!("a list of {}", items.len()),
-        Some(Value::Object(map)) if map.is_empty() => "an empty object".to_owned(),
-        Some(Value::Object(map)) => {
-            let keys: Vec<String> = map
-                .keys()
-                .take(5)
-                .map(|key| {
-                    crate::text::truncate(&crate::text::strip_hidden(key).0, 30).into_owned()
-                })
-                .collect();
-            let more = if map.len() > 5 { ", …" } else { "" };
-            format!("an object with {}{more}", keys.join(", "))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,10 @@
 //! Each error has a location (feed, JSON pointer), the expected and the found shape, and a remedy. Errors are logged
 //! and shown, so they name shapes and keys and never quote outside content at length.
 
+use serde_json::Value;
 use thiserror::Error;
+
+use crate::text;
 
 /// Maximum size of a message, in bytes: 1 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
@@ -149,7 +152,7 @@ fn at(path: &str) -> String {
     if path.is_empty() {
         String::new()
     } else {
-        format!(" at {}", crate::text::truncate(path, 200))
+        format!(" at {}", text::truncate(path, 200))
     }
 }
 
@@ -168,5 +171,28 @@ impl ReadError {
             Self::Empty | Self::TooLarge { .. } | Self::Subscription { .. } => {}
         }
         self
+    }
+}
+
+/// Returns a short description of a JSON value for errors.
+pub(crate) fn describe(value: Option<&Value>) -> String {
+    match value {
+        None => "nothing".to_owned(),
+        Some(Value::Null) => "null".to_owned(),
+        Some(Value::Bool(_)) => "a boolean".to_owned(),
+        Some(Value::Number(_)) => "a number".to_owned(),
+        Some(Value::String(text)) if text.is_empty() => "an empty string".to_owned(),
+        Some(Value::String(_)) => "a string".to_owned(),
+        Some(Value::Array(items)) => format!("a list of {}", items.len()),
+        Some(Value::Object(map)) if map.is_empty() => "an empty object".to_owned(),
+        Some(Value::Object(map)) => {
+            let keys: Vec<String> = map
+                .keys()
+                .take(5)
+                .map(|key| text::truncate(&text::strip_hidden(key).0, 30).into_owned())
+                .collect();
+            let more = if map.len() > 5 { ", …" } else { "" };
+            format!("an object with {}{more}", keys.join(", "))
+        }
     }
 }

@@ -21,7 +21,8 @@ pub(crate) use draft::{Draft, addresses_of};
 pub use generic::{FIELDS, GenericFeed, SeverityRule};
 pub(crate) use node::{Node, is_same_key};
 
-use crate::envelope::{Wrappers, describe};
+use crate::envelope::Wrappers;
+use crate::error::describe;
 use crate::{ReadError, ReadOptions};
 
 /// The built-in feeds, by the names that routes and playbooks use.

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{Args, CasesCommand, Command, DeadLettersCommand};
 use crate::config::{LoadedConfig, load};
 use crate::exit::Exit;
+use crate::logs::log_error;
 use crate::telemetry::Telemetry;
 use crate::wiring::App;
 
@@ -89,8 +90,11 @@ async fn dispatch(
         Command::Worker(options) => {
             let ended = Box::pin(worker::run(loaded, &options, telemetry)).await;
             // A JSON log must also contain the reason why the worker ended.
-            ended.map_err(|exit| match telemetry.is_json() {
-                true => exit.logged(),
+            ended.map_err(|exit| match telemetry.is_json() && exit.is_unreported() {
+                true => {
+                    log_error(&exit.message());
+                    Exit::Reported(exit.code())
+                }
                 false => exit,
             })
         }

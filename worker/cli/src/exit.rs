@@ -1,7 +1,5 @@
 //! Exit codes of commands, and their error messages.
 
-use std::process::ExitCode;
-
 use nightshift_pipeline::port::StoreError;
 
 /// Why a command failed.
@@ -25,23 +23,12 @@ impl Exit {
         Self::Usage(anyhow::Error::msg(text.into()))
     }
 
-    /// Prints the error on standard error and returns the exit code.
-    pub(crate) fn report(self) -> ExitCode {
-        if !matches!(self, Self::Closed | Self::Reported(_)) {
-            crate::output::print_stderr(&format!("error: {}", self.message()));
-        }
-        ExitCode::from(self.code())
+    /// Returns whether the user has still to be told of the error.
+    pub(crate) const fn is_unreported(&self) -> bool {
+        !matches!(self, Self::Closed | Self::Reported(_))
     }
 
-    /// Logs the error and keeps only the exit code.
-    pub(crate) fn logged(self) -> Self {
-        if !matches!(self, Self::Closed | Self::Reported(_)) {
-            crate::logs::log_error(&self.message());
-        }
-        Self::Reported(self.code())
-    }
-
-    fn code(&self) -> u8 {
+    pub(crate) const fn code(&self) -> u8 {
         match self {
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,

@@ -2,6 +2,7 @@
 //! runs the pipeline. It decides nothing about alerts.
 
 mod args;
+mod clean_line;
 mod clock;
 mod command;
 mod config;
@@ -18,6 +19,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+
+use self::exit::Exit;
 
 /// How long the process waits for its own threads at the end.
 const LINGER: Duration = Duration::from_millis(300);
@@ -38,7 +41,7 @@ pub fn main() -> ExitCode {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return exit::Exit::Failed(error.into()).report(),
+        Err(error) => return report(&Exit::Failed(error.into())),
     };
     let result = runtime.block_on(Box::pin(command::run(args)));
     // Reads of standard input and name look-ups may block for ever, and nothing important depends on them. All other
@@ -47,6 +50,14 @@ pub fn main() -> ExitCode {
     runtime.shutdown_timeout(LINGER);
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(exit) => exit.report(),
+        Err(exit) => report(&exit),
     }
+}
+
+/// Prints the error on standard error and returns the exit code.
+fn report(exit: &Exit) -> ExitCode {
+    if exit.is_unreported() {
+        output::print_stderr(&format!("error: {}", exit.message()));
+    }
+    ExitCode::from(exit.code())
 }

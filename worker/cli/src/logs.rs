@@ -27,8 +27,6 @@ use crate::config::{LogFormat, no_colour, suggest_nearest};
 use crate::exit::Exit;
 use crate::traces;
 
-pub(crate) use self::fields::clean_field;
-
 /// The log of this process. Its filter and format can change while it runs.
 pub(crate) struct LogHandle {
     filter: reload::Handle<EnvFilter, Registry>,

@@ -18,7 +18,7 @@ pub(crate) struct TelemetrySettings {
     filter: EnvFilter,
     format: LogFormat,
     posting: Option<TraceExport>,
-    /// What is wrong with the `OTEL_*` variables.
+    /// A problem of the `OTEL_*` variables.
     problem: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl TelemetrySettings {
 }
 
 impl Telemetry {
-    /// Begins to write lines of this level to standard error, and to post spans where they are wanted.
+    /// Starts the log at this level on standard error, and the export of spans if it is configured.
     pub(crate) fn start(
         loaded: &LoadedConfig,
         level: &str,
@@ -59,7 +59,7 @@ impl Telemetry {
         TelemetrySettings::from_config(loaded, &loaded.config.log.level, true)
     }
 
-    /// From now on it is as this wants it. What waits for the collector before is posted there.
+    /// Applies changed settings. Spans that wait for the previous collector are still exported there.
     pub(crate) fn follow(&mut self, wanted: TelemetrySettings) {
         let has_traces = wanted.posting.is_some();
         self.traces.follow(wanted.posting);
@@ -67,12 +67,12 @@ impl Telemetry {
         log_problem(wanted.problem.as_deref(), has_traces);
     }
 
-    /// Whether each line is an object.
+    /// Returns whether log lines are JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.log.is_json()
     }
 
-    /// Posts what is left, but not for long.
+    /// Exports the remaining spans until a short deadline.
     pub(crate) async fn end(self) {
         self.traces.end().await;
     }

@@ -1,10 +1,9 @@
-//! Traces: what is done for a case as spans, exported to a collector by the SDK of OpenTelemetry.
+//! Traces: the work on a case as spans, exported to a collector by the SDK of OpenTelemetry.
 //!
 //! The crates below make spans with `tracing`, under the target [`TARGET`]; `tracing-opentelemetry` turns them into spans of
-//! the SDK, and `opentelemetry-otlp` exports them (docs/decisions/0033). Here are the settings that this program needs
-//! beyond those: ids that several workers compute, attributes without secrets, and a collector that may change while the
-//! program runs. A collector that is slow or away holds up nothing: spans that do not fit the backlog are dropped and
-//! counted.
+//! the SDK, and `opentelemetry-otlp` exports them (docs/decisions/0033). This module adds ids that several workers
+//! compute, attributes without secrets, and a collector that may change while the program runs. A slow or missing
+//! collector delays nothing: spans that do not fit the backlog are dropped and counted.
 
 mod attributes;
 mod backlog;
@@ -38,18 +37,18 @@ pub(crate) use examine::examine;
 
 /// The target of spans that are part of a trace.
 pub(crate) const TARGET: &str = "nightshift::trace";
-/// The target that is enabled where spans hold what was asked and answered.
+/// The target that is enabled if spans contain prompts, outputs, arguments and results.
 pub(crate) const CONTENT: &str = "nightshift::content";
 
-/// Returns whether a span or an event belongs to traces, and not to the log.
+/// Returns whether a span or an event belongs to traces and not to the log.
 pub(crate) fn is_of_traces(metadata: &Metadata<'_>) -> bool {
     matches!(metadata.target(), TARGET | CONTENT)
 }
 
-/// How long the process waits at its end for spans that are not exported yet.
+/// Time that the process waits at its end for spans that are not exported yet.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// A checked configuration of traces. Nothing is exported yet.
+/// A checked configuration of traces.
 pub(crate) struct TraceExport {
     export: CollectorExport,
     ratio: f64,
@@ -57,7 +56,7 @@ pub(crate) struct TraceExport {
 }
 
 impl TraceExport {
-    /// Returns what the configuration wants, `None` where it names no collector; and what is wrong with `OTEL_*` variables.
+    /// Returns the configured export, or `None` without a collector, and a problem of the `OTEL_*` variables.
     pub(crate) fn from_config(
         loaded: &LoadedConfig,
     ) -> Result<(Option<Self>, Option<String>), Exit> {
@@ -74,7 +73,7 @@ impl TraceExport {
                 };
                 Ok((Some(posting), loaded.otel.problem.clone()))
             }
-            // Nobody may have chosen the variables.
+            // The variables may have been set for another program.
             Err(problem) if loaded.otel.names_collector => Ok((None, Some(problem))),
             Err(problem) => Err(Exit::Config(anyhow!(problem))),
         }
@@ -86,14 +85,14 @@ impl TraceExport {
     }
 }
 
-/// The pipeline that spans go to now; `None` where traces are off.
+/// The current pipeline, or `None` if traces are off.
 type Current = Arc<RwLock<Option<Arc<Pipeline>>>>;
 
 /// The traces of this process. Their collector may change while it runs.
 pub(crate) struct Traces {
     provider: SdkTracerProvider,
     current: Current,
-    /// The pipeline before: it exports what it has, in its own time.
+    /// The previous pipeline, which exports its remaining spans.
     before: Option<Arc<Pipeline>>,
 }
 
@@ -114,12 +113,12 @@ impl Default for Traces {
 }
 
 impl Traces {
-    /// Returns the layer that takes the spans of this process.
+    /// Returns the layer that receives the spans of this process.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
-        // For spans that have ended when they are recorded.
+        // Spans that have already ended are recorded with this provider.
         global::set_tracer_provider(self.provider.clone());
         let scope = InstrumentationScope::builder("nightshift")
             .with_version(env!("CARGO_PKG_VERSION"))
@@ -133,8 +132,8 @@ impl Traces {
             .with_filter(OfTraces)
     }
 
-    /// Sends spans there from now on. The collector before gets what waits for it; what still waited for an earlier one is
-    /// tried once more.
+    /// Exports to another collector from now on. The previous collector gets the spans that wait for it. Spans that still
+    /// wait for an earlier one are tried once more.
     pub(crate) fn follow(&mut self, posting: Option<TraceExport>) {
         let new = posting.map(|posting| Arc::new(Pipeline::start(posting.export, posting.ratio)));
         let old = {
@@ -149,7 +148,7 @@ impl Traces {
         }
     }
 
-    /// Exports what is left, but not for long.
+    /// Exports the remaining spans until a short deadline.
     pub(crate) async fn end(mut self) {
         let older = self.before.take();
         self.follow(None);
@@ -170,8 +169,8 @@ impl<S> Filter<S> for OfTraces {
         is_of_traces(metadata)
     }
 
-    /// Never cached: a filter of a layer keeps its last answer for the thread, and where somebody only asks whether a line
-    /// would be written, as the crate `log` does, the answer would count for the next span.
+    /// Returns that the answer must not be cached. A filter of a layer keeps its last answer for the thread. If code only
+    /// asks whether a line would be written, as the crate `log` does, that answer would count for the next span.
     fn callsite_enabled(&self, _: &'static Metadata<'static>) -> Interest {
         Interest::sometimes()
     }

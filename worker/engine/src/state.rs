@@ -15,6 +15,7 @@ use crate::finding::FindingDraft;
 use crate::limits::{BudgetCap, Cost};
 use crate::plan::{Plan, PlanMode, PlanUpdateRecord, Step, StepId, StepStatus};
 use crate::tool::{ToolCall, ToolError, Trust};
+use crate::verdict_policy::lookup;
 
 /// A command that was started and has not ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -284,6 +285,13 @@ impl CaseState {
             let mut asked = answer.arguments.values();
             answer.tool == tool && asked.any(|asked| asked.as_str() == Some(value))
         })
+    }
+
+    /// Returns the number of answers from registers, errors included.
+    pub(crate) fn register_answers(&self) -> usize {
+        let all = self.evidence.values();
+        all.filter(|answer| lookup::REGISTERS.contains(&answer.kind.as_str()))
+            .count()
     }
 
     /// Returns whether the case knows a value: the alert names it, or a parser found it in a result.

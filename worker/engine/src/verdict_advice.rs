@@ -148,7 +148,7 @@ impl Ledger<'_> {
     fn is_beyond_limit(&self, subject: &Subject) -> bool {
         self.state.is_some_and(|state| {
             let tools = state.setup.as_ref().map(|opened| &opened.tools);
-            state.evidence.len() >= lookup::MOST_LOOKUPS
+            state.register_answers() >= lookup::MOST_LOOKUPS
                 && tools.is_some_and(|tools| !lookup::unanswered(state, tools, subject).is_empty())
         })
     }

@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use super::{Envelope, EnvelopeContent, describe};
+use super::{Envelope, EnvelopeContent};
+use crate::error::describe;
 use crate::{ReadError, TraceContext};
 
 const NAME: &str = "cloudevents";

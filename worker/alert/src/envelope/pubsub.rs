@@ -4,8 +4,9 @@
 
 use serde_json::Value;
 
-use super::{Envelope, EnvelopeContent, describe};
+use super::{Envelope, EnvelopeContent};
 use crate::ReadError;
+use crate::error::describe;
 
 pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
     let Some(message) = value.get("message").filter(|message| message.is_object()) else {

@@ -5,8 +5,9 @@
 
 use serde_json::Value;
 
-use super::{Envelope, EnvelopeContent, describe};
+use super::{Envelope, EnvelopeContent};
 use crate::ReadError;
+use crate::error::describe;
 use crate::text::{strip_hidden, truncate};
 
 const FIELDS: [&str; 12] = [

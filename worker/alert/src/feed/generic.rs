@@ -18,7 +18,8 @@ pub use severity::SeverityRule;
 use super::cloud::cloud_named;
 use super::{Draft, Node, addresses_of};
 use crate::caller::CallRecord;
-use crate::envelope::{Wrappers, describe};
+use crate::envelope::Wrappers;
+use crate::error::describe;
 use crate::key::OUR_PRODUCT;
 use crate::{
     CANARY_FEED, CloudProvider, DetailKind, Direction, FindingClass, IndicatorKind, IndicatorRole,

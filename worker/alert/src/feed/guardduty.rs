@@ -24,7 +24,7 @@ pub(super) use network::canonical;
 pub(super) use sequence::{read_trait, technique};
 
 use super::{Draft, Node};
-use crate::envelope::describe;
+use crate::error::describe;
 use crate::severity::severity_or_default;
 use crate::{CloudProvider, DetailKind, ReadError, Severity};
 

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::guardduty::{finding_of_arn, read_trait, technique};
 use super::{Draft, Node};
-use crate::envelope::describe;
+use crate::error::describe;
 use crate::key::sha256;
 use crate::{DetailKind, ReadError, Technique};
 use product::OcsfProduct;

@@ -18,7 +18,7 @@ mod source_properties;
 mod techniques;
 
 use super::{Draft, Node};
-use crate::envelope::describe;
+use crate::error::describe;
 use crate::severity::{severity_from_product, severity_or_default};
 use crate::{DetailKind, FindingClass, Outcome, ReadError, Severity};
 

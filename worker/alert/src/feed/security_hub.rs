@@ -21,7 +21,7 @@ pub(super) use types::native_type;
 
 use super::check_name::non_placeholder;
 use super::{Draft, Node};
-use crate::envelope::describe;
+use crate::error::describe;
 use crate::severity::scales::DEFAULT;
 use crate::severity::{severity_from_product, severity_or_default};
 use crate::{FeedState, ReadError, Severity};

@@ -2,6 +2,7 @@
 //!
 //! Only the form is defined here. The module `check` decides whether names exist and expressions are valid.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use nightshift_alert::feed::BUILT_IN;
@@ -13,7 +14,7 @@ use nightshift_engine::finding::FindingStance;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::patterns;
+use super::patterns::{self, MatchedPattern};
 
 /// Maximum number of calls of one step.
 pub(super) const MAX_CALLS: usize = 20;
@@ -176,6 +177,15 @@ impl PlaybookMatch {
     /// because it is free text of the feed. An operation counts most.
     #[must_use]
     pub fn best_fit(&self, alert: &Alert) -> Option<MatchFit<'_>> {
+        self.best_fit_with(alert, &OnceCell::new())
+    }
+
+    /// Returns the same with patterns that several playbooks share. The first one that needs them matches them.
+    pub(super) fn best_fit_with(
+        &self,
+        alert: &Alert,
+        shown: &OnceCell<Vec<MatchedPattern>>,
+    ) -> Option<MatchFit<'_>> {
         let same = |list: &[SpannedText], value: &str| {
             let mut all = list.iter().map(Spanned::get_ref);
             list.is_empty() || all.any(|one| one.eq_ignore_ascii_case(value))
@@ -215,12 +225,12 @@ impl PlaybookMatch {
             .map(|found| fit(MatchedBy::Operation, found));
         let by_name = best(MatchedBy::Type, &self.types, &alert.kind)
             .or_else(|| best(MatchedBy::Title, &self.titles, &alert.title));
-        let shown = match self.shows.is_empty() {
-            true => Vec::new(),
-            false => patterns::matched(alert),
+        let shown: &[MatchedPattern] = match self.shows.is_empty() {
+            true => &[],
+            false => shown.get_or_init(|| patterns::matched(alert)),
         };
         shown
-            .into_iter()
+            .iter()
             .filter_map(|one| best(MatchedBy::Shown, &self.shows, one.technique))
             .chain(by_operation)
             .chain(by_name)

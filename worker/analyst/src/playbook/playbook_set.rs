@@ -1,5 +1,6 @@
 //! A set of playbooks: the compiled-in ones, and those of a directory.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -241,8 +242,9 @@ impl PlaybookSet {
         asked: impl Fn(&Playbook) -> bool,
     ) -> Option<(&Arc<Playbook>, MatchFit<'_>)> {
         let mut best: Option<(&Arc<Playbook>, MatchFit<'_>)> = None;
+        let shown = OnceCell::new();
         for playbook in self.others.iter().filter(|one| asked(one)) {
-            if let Some(fit) = playbook.matches.best_fit(alert)
+            if let Some(fit) = playbook.matches.best_fit_with(alert, &shown)
                 && best.is_none_or(|(_, closest)| fit.is_closer_than(&closest))
             {
                 best = Some((playbook, fit));

@@ -6,7 +6,7 @@ use nightshift_alert::Alert;
 use nightshift_engine::exoneration::Exoneration;
 use nightshift_engine::ledger_row::LedgerRow;
 use nightshift_engine::port::Toolbox;
-use nightshift_engine::tool::CallContext;
+use nightshift_engine::tool::{CallContext, ToolCall};
 use nightshift_engine::verdict_policy::build_ledger;
 use nightshift_engine::verdict_policy::lookup::{MOST_LOOKUPS, register_calls};
 
@@ -34,41 +34,37 @@ async fn explain(app: &App, file: &str, json: JsonFlag) -> Result<(), Exit> {
         return Err(Exit::usage(format!("{file}: no alert in it")));
     }
     for alert in batch.alerts {
-        let rows = rows(app, Arc::new(alert)).await?;
+        let alert = Arc::new(alert);
+        let calls = register_calls(&alert, &app.tools.specs());
+        let is_within_limit = calls.len() <= MOST_LOOKUPS;
+        let rows = answer_rows(app, alert, calls).await;
         if json.json {
             print_json(&rows)?;
         } else {
-            show(&rows)?;
+            show(&rows, is_within_limit)?;
         }
     }
     Ok(())
 }
 
-/// Asks every register about every subject that must be covered.
-async fn rows(app: &App, alert: Arc<Alert>) -> Result<Vec<LedgerRow>, Exit> {
+/// Puts the questions to the registers and returns the ledger of the alert.
+async fn answer_rows(app: &App, alert: Arc<Alert>, calls: Vec<ToolCall>) -> Vec<LedgerRow> {
     let context = CallContext {
         case_id: String::new(),
         alert: Arc::clone(&alert),
         now: app.clock.now(),
     };
     let mut records: Vec<Exoneration> = Vec::new();
-    let calls = register_calls(&alert, &app.tools.specs());
-    if calls.len() > MOST_LOOKUPS {
-        let many = calls.len();
-        print_stderr(&format!(
-            "this alert needs {many} look-ups and a case makes at most {MOST_LOOKUPS}: its verdict is not benign"
-        ));
-    }
     for call in calls {
         match app.tools.call(&call, &context).await {
             Ok(output) => records.extend(output.exonerations),
             Err(error) => print_stderr(&format!("{}: {error}", call.tool)),
         }
     }
-    Ok(build_ledger(&records, &alert))
+    build_ledger(&records, &alert)
 }
 
-fn show(rows: &[LedgerRow]) -> Result<(), Exit> {
+fn show(rows: &[LedgerRow], is_within_limit: bool) -> Result<(), Exit> {
     let required = rows.iter().filter(|row| row.required);
     let told: Vec<[String; 3]> = required
         .map(|row| {
@@ -98,8 +94,11 @@ fn show(rows: &[LedgerRow]) -> Result<(), Exit> {
     let is_covered = rows
         .iter()
         .all(|row| !row.required || row.covered_by.is_some());
-    print(match is_covered {
-        true => "All of it is covered; triage also asks the audit logs.",
-        false => "Not all of it is covered: no verdict is benign.",
+    print(&match is_covered {
+        _ if !is_within_limit => format!(
+            "The alert needs more than the {MOST_LOOKUPS} look-ups that a case makes: no verdict is benign."
+        ),
+        true => "All of it is covered; triage also asks the audit logs.".to_owned(),
+        false => "Not all of it is covered: no verdict is benign.".to_owned(),
     })
 }

@@ -1,4 +1,4 @@
-//! What leaves the house in a span: texts are redacted, bounded and on one line, and each name stands once.
+//! Cleans spans before they are exported: texts are redacted, bounded and on one line, and each attribute occurs once.
 
 use std::collections::HashSet;
 
@@ -7,9 +7,11 @@ use opentelemetry::trace::Status;
 use opentelemetry::{Array, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::SpanData;
 
-/// Most bytes of what was asked and answered, in one attribute.
+use crate::clean_line::clean_line;
+
+/// Most bytes of a prompt, output, argument or result in one attribute.
 const MOST_CONTENT_BYTES: usize = 32_000;
-/// Attributes that hold it, as the GenAI conventions name them.
+/// Attributes with prompts, outputs, arguments and results, by the GenAI conventions.
 const CONTENTS: [&str; 5] = [
     "gen_ai.system_instructions",
     "gen_ai.input.messages",
@@ -17,22 +19,22 @@ const CONTENTS: [&str; 5] = [
     "gen_ai.tool.call.arguments",
     "gen_ai.tool.call.result",
 ];
-/// Ids that look random, and are no secrets: this program made them, or a provider for its answer.
+/// Ids that look random and are not secret: this program or a provider generated them.
 const IDS: [&str; 4] = [
     "case.id",
     "gen_ai.conversation.id",
     "gen_ai.tool.call.id",
     "gen_ai.response.id",
 ];
-/// Most characters of one.
+/// Most characters of such an id.
 const MOST_OF_ID: usize = 200;
-/// Attributes of which the conventions want a list, and there is one value.
+/// Attributes that the conventions define as a list and that have one value here.
 const LISTS: [&str; 1] = ["gen_ai.response.finish_reasons"];
 
-/// Cleans the texts of a span, and marks it as failed where it has an `error.type`.
+/// Cleans the texts of a span, and marks the span as failed if it has an `error.type`.
 pub(super) fn clean_span(span: &mut SpanData) {
     span.name = clean(&span.name).into();
-    // What is recorded again counts.
+    // Of several values of an attribute, the last one counts.
     let mut names = HashSet::new();
     span.attributes.reverse();
     span.attributes.retain(|one| names.insert(one.key.clone()));
@@ -43,7 +45,7 @@ pub(super) fn clean_span(span: &mut SpanData) {
     if names.iter().any(|name| name.as_str() == "error.type") {
         span.status = Status::error("");
     }
-    // The clock may have been set back meanwhile.
+    // The clock may have been set back since the start.
     span.end_time = span.end_time.max(span.start_time);
 }
 
@@ -64,12 +66,12 @@ fn clean_attribute(attribute: &mut KeyValue) {
     };
 }
 
-/// A text as it may stand in an attribute.
+/// Returns a text that is safe in an attribute.
 fn clean(text: &str) -> String {
-    crate::logs::clean_field(text, false)
+    clean_line(text, false)
 }
 
-/// What was asked or answered: redacted when it came in, and once more on its way out.
+/// Returns a prompt or an answer, redacted once more before it is exported.
 fn content(text: &str) -> String {
     let head = text.get(..text.floor_char_boundary(MOST_CONTENT_BYTES));
     let (visible, _) = strip_hidden(head.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The spans that wait for the collector: bounded in number and bytes. Whoever adds one never waits.
+//! The spans that wait for the collector. They are bounded in number and bytes, and adding one never blocks.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -7,10 +7,10 @@ use opentelemetry_sdk::trace::SpanData;
 
 /// Most bytes of waiting spans.
 const MOST_BYTES: usize = 16 << 20;
-/// Bytes of a span beside its texts: ids, times, a few numbers.
+/// Bytes of a span without its texts: ids, times, a few numbers.
 const SPAN_BYTES: usize = 128;
 
-/// Counts what waits, and what was lost.
+/// Counts the spans that wait and those that were lost.
 #[derive(Debug)]
 pub(super) struct Backlog {
     most_spans: usize,
@@ -29,7 +29,7 @@ impl Backlog {
         }
     }
 
-    /// Returns whether there is room for a span; one that finds none is counted as lost.
+    /// Returns whether there is room for a span. If there is none, the span counts as lost.
     pub(super) fn admit(&self, span: &SpanData) -> bool {
         let bytes = bytes_of(span);
         let waiting_bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl Backlog {
         self.lost.swap(0, Ordering::Relaxed)
     }
 
-    /// Logs at the end how many spans nobody will see: those lost, and those that still wait.
+    /// Logs at the end how many spans were not exported: those lost and those that still wait.
     pub(super) fn log_unexported(&self) {
         let spans = self.take_lost() + count(self.spans.load(Ordering::Relaxed));
         if spans > 0 {
@@ -71,7 +71,7 @@ impl Backlog {
     }
 }
 
-/// Returns about how many bytes a span takes.
+/// Estimates the bytes of a span.
 pub(super) fn bytes_of(span: &SpanData) -> usize {
     let attributes = span.attributes.iter().map(|one| {
         let value = match &one.value {

@@ -1,4 +1,4 @@
-//! The collector: `opentelemetry-otlp` on the HTTP client that everything else uses
+//! Exports to the collector by `opentelemetry-otlp`, with the HTTP client of the rest of the program
 //! (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
 
 use std::fmt;
@@ -23,19 +23,19 @@ use tokio_util::sync::CancellationToken;
 use super::export::{LastProblem, PATIENCE};
 use crate::config::{SecretReader, TracesConfig, secret_reader, variable};
 
-/// Time to get a connection, TLS included.
+/// Time limit of a connection, with TLS.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time for a whole post.
+/// Time limit of a request.
 const WHOLE: Duration = Duration::from_secs(10);
-/// Most of an answer that is read.
+/// Most bytes that are read of an answer.
 const MOST_BYTES: usize = 64 << 10;
-/// Variables that say how long a batch is tried.
+/// Variables with the time limit of a batch.
 const TIMEOUTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
     "OTEL_EXPORTER_OTLP_TIMEOUT",
 ];
 
-/// Where spans go.
+/// The address and settings of a collector.
 pub(super) struct Collector {
     client: Client,
     url: Url,
@@ -46,15 +46,15 @@ pub(super) struct Collector {
 /// The exporter of a collector.
 pub(super) struct CollectorExport {
     pub(super) exporter: SpanExporter,
-    /// What this program is: `OTEL_RESOURCE_ATTRIBUTES`, its name and its version.
+    /// The resource: `OTEL_RESOURCE_ATTRIBUTES`, name and version of this program.
     pub(super) resource: Resource,
     pub(super) problem: LastProblem,
-    /// Cancelled, it has a batch tried once more at most.
+    /// When cancelled, a batch is tried at most once more.
     pub(super) hurry: CancellationToken,
 }
 
 impl Collector {
-    /// Returns the collector of this configuration; relative paths are taken from `base`.
+    /// Returns the collector of this configuration. Relative paths start at `base`.
     pub(super) fn new(config: &TracesConfig, base: &Path) -> Result<Self, String> {
         let url = config.url()?;
         let header = |(name, value): (&String, &KeyRef)| {
@@ -109,12 +109,12 @@ impl Collector {
         self.headers().map(|_| ())
     }
 
-    /// Returns the machine that is posted to.
+    /// Returns the host of the collector.
     pub(super) fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Reads the configured headers with their values as they are now.
+    /// Reads the configured headers with their current values.
     fn headers(&self) -> Result<HeaderMap, String> {
         let read = |(name, secret): &(HeaderName, SecretReader)| {
             let value = secret().and_then(|secret| {
@@ -132,7 +132,7 @@ impl Collector {
     /// Sends a request of the library. The configured headers override those that it took from `OTEL_*` variables.
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
         let mut request = reqwest::Request::try_from(request).map_err(|error| lost(&error))?;
-        // A file that is just being replaced is there the next time.
+        // A file that is being replaced exists at the next attempt.
         for (name, value) in &self.headers()? {
             request.headers_mut().insert(name, value.clone());
         }
@@ -190,7 +190,7 @@ impl HttpClient for Poster {
         });
         match sent {
             Ok(response) if response.status().is_success() => Ok(response),
-            // The library tries no other status again.
+            // The library retries no other status.
             _ if self.hurry.is_cancelled() => {
                 let mut last = Response::new(Bytes::new());
                 *last.status_mut() = StatusCode::BAD_REQUEST;
@@ -211,7 +211,7 @@ fn client(config: &TracesConfig, url: &Url) -> Result<Client, String> {
         .connect_timeout(CONNECT)
         .timeout(WHOLE);
     if url.host_str().is_some_and(is_loopback) {
-        // What is meant for this machine is no business of the environment's proxy.
+        // Requests to this machine bypass the proxy of the environment.
         builder = builder.no_proxy();
     }
     let path = &config.ca_file;
@@ -229,7 +229,7 @@ fn client(config: &TracesConfig, url: &Url) -> Result<Client, String> {
         .map_err(|error| format!("[traces]: no HTTP client can be made: {error}"))
 }
 
-/// Describes an error of the client without its address, which may be a secret.
+/// Describes an error of the client without the address, which may contain a secret.
 fn lost(error: &reqwest::Error) -> String {
     let mut what = match () {
         () if error.is_timeout() => "it did not answer in time".to_owned(),

@@ -1,4 +1,4 @@
-//! The check of the doctor: whether the collector takes spans, asked with an export that holds none.
+//! Checks for the doctor whether the collector accepts an export, with an empty one.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use opentelemetry_sdk::trace::SpanExporter as _;
 use super::collector::Collector;
 use crate::config::TracesConfig;
 
-/// What is lost where spans are not taken.
+/// The consequence of a collector that does not accept spans.
 const WHY: &str = "no trace of a case can be seen; triage goes on without";
 
-/// Looks at the collector of this configuration.
+/// Checks the collector of this configuration.
 pub(crate) async fn examine(config: TracesConfig, base: &Path) -> HealthReport {
     let mut checkup = HealthReport::default();
     let collector = match Collector::new(&config, base) {
@@ -44,7 +44,7 @@ pub(crate) async fn examine(config: TracesConfig, base: &Path) -> HealthReport {
     checkup
 }
 
-/// Exports no span, once.
+/// Sends an empty export once.
 async fn export_nothing(collector: Collector) -> Result<(), String> {
     let mut export = collector.export()?;
     export.hurry.cancel();

@@ -1,4 +1,4 @@
-//! Exports batches through `opentelemetry-otlp` and logs once a minute what is lost.
+//! Exports batches through `opentelemetry-otlp` and logs losses once a minute.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, bytes_of, count};
 
-/// How long one batch is tried.
+/// Time limit of one batch with its retries.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// Shortest time between two lines about the same trouble.
+/// Shortest time between two log lines about the same problem.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Why the collector did not take the last batch. The exporter of the library does not say it.
+/// The reason why the collector refused the last batch. The exporter of the library does not return it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct LastProblem(Arc<Mutex<String>>);
 
@@ -32,13 +32,13 @@ impl LastProblem {
     }
 }
 
-/// Counts what an exporter exports.
+/// Counts the spans that an exporter exports.
 #[derive(Debug)]
 pub(super) struct CountingExporter<E> {
     pub(super) inner: E,
     pub(super) problem: LastProblem,
     pub(super) backlog: Arc<Backlog>,
-    /// Cancelled when the last batch is done with.
+    /// Cancelled when the last batch has ended.
     pub(super) ended: CancellationToken,
     pub(super) lines: Mutex<Lines>,
 }
@@ -97,7 +97,7 @@ impl<E> CountingExporter<E> {
     }
 }
 
-/// Decides what is logged, so that it is a line a minute at most.
+/// Limits log lines to one a minute.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     last: Option<Instant>,
@@ -105,13 +105,13 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Notes that something is wrong, and returns whether to log it now.
+    /// Records a failure, and returns whether to log it now.
     fn trouble(&mut self, now: Instant) -> bool {
         self.is_trouble = true;
         self.is_due(now)
     }
 
-    /// Notes that spans were taken, and returns whether to log it now.
+    /// Records a success, and returns whether to log it now.
     fn success(&mut self, has_lost: bool, now: Instant) -> bool {
         let is_logged = (self.is_trouble || has_lost) && self.is_due(now);
         self.is_trouble &= !is_logged;
@@ -158,7 +158,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Takes no spans.
+    /// Refuses all spans.
     #[derive(Debug)]
     struct UnreachableExporter;
 
@@ -176,7 +176,7 @@ pub(super) mod tests {
             problem: LastProblem::default(),
             backlog: Arc::clone(&backlog),
             ended: CancellationToken::new(),
-            // Losses that are logged are no longer counted.
+            // Losses that were logged are no longer counted.
             lines: Mutex::new(Lines {
                 last: Some(Instant::now()),
                 is_trouble: false,
@@ -186,7 +186,7 @@ pub(super) mod tests {
         assert!(batch.iter().all(|span| backlog.admit(span)));
         exporter.export(batch).await.unwrap_err();
         assert_eq!(backlog.take_lost(), 3);
-        // No span waits any more.
+        // No span is waiting now.
         assert_eq!(format!("{backlog:?}"), format!("{:?}", Backlog::new(100)));
     }
 

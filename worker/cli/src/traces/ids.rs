@@ -1,4 +1,4 @@
-//! Ids and sampling of spans, which all workers decide alike.
+//! Ids and sampling of spans. All workers decide them in the same way.
 
 use std::sync::PoisonError;
 
@@ -12,7 +12,7 @@ use opentelemetry_sdk::trace::{
 
 use super::Current;
 
-/// Takes the ids of a span from the current context where its maker put them there; other ids are random.
+/// Takes the ids of a span from the current context if they are set there. Other ids are random.
 #[derive(Debug, Default)]
 pub(super) struct CaseIds {
     random: RandomIdGenerator,

@@ -1,4 +1,4 @@
-//! One collector and the batch processor before it; and the router that sends spans to the current one.
+//! A batch processor with its collector, and the router that sends spans to the current one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,9 +18,9 @@ use super::collector::CollectorExport;
 use super::export::{CountingExporter, Lines};
 use crate::config::variable;
 
-/// Most spans that wait, where `OTEL_BSP_MAX_QUEUE_SIZE` does not say.
+/// Most waiting spans without `OTEL_BSP_MAX_QUEUE_SIZE`.
 const MOST_SPANS: usize = 4_096;
-/// How long a post waits for more spans, where `OTEL_BSP_SCHEDULE_DELAY` does not say.
+/// Time that a batch waits for more spans without `OTEL_BSP_SCHEDULE_DELAY`.
 const GATHER: Duration = Duration::from_secs(1);
 
 /// Exports spans to one collector.
@@ -29,7 +29,7 @@ pub(super) struct Pipeline {
     processor: BatchSpanProcessor,
     backlog: Arc<Backlog>,
     ratio: f64,
-    /// Cancelled when nothing is to be tried again.
+    /// Cancelled when no batch must be retried.
     hurry: CancellationToken,
     ended: CancellationToken,
 }
@@ -69,17 +69,17 @@ impl Pipeline {
         self.ratio
     }
 
-    /// Has the thread of the processor export what waits, and then end. It is not waited for.
+    /// Tells the thread of the processor to export the waiting spans and end. Does not wait for it.
     pub(super) fn finish(&self) {
         self.processor.shutdown_with_timeout(Duration::ZERO).ok();
     }
 
-    /// Has each batch tried once more at most.
+    /// Limits each batch to one more attempt.
     pub(super) fn hurry(&self) {
         self.hurry.cancel();
     }
 
-    /// Waits for the end, but not for long, and logs what is lost then.
+    /// Waits for the end until a deadline, and logs the spans that are lost then.
     pub(super) async fn wait_until(&self, deadline: Instant) {
         let ended = self.ended.cancelled();
         if tokio::time::timeout_at(deadline, ended).await.is_err() {
@@ -111,7 +111,7 @@ impl SpanProcessor for SpanRouter {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
     fn on_end(&self, span: SpanData) {
-        // Held until the span is added: a pipeline that is replaced gets none after its last.
+        // The lock is held until the span is added, so that a replaced pipeline gets no span after its last.
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipeline) = current.as_ref() {
             pipeline.add(span);

@@ -19,7 +19,7 @@ pub(crate) const REGISTERS: [&str; 5] = [
     "authorised_scanners",
     "watchlist",
 ];
-/// Most look-ups that a case makes for its ledger, those of its plan included.
+/// Most questions that a case puts to registers, those of its plan included.
 pub const MOST_LOOKUPS: usize = 256;
 
 /// Returns the calls to make now. The list is empty when nothing is left to ask, or when nothing can clear the alert
@@ -168,7 +168,7 @@ fn open_log_calls(state: &CaseState, ledger: &Ledger<'_>, tools: &[ToolSpec]) ->
 /// Adds a call that was not made yet, while there is room.
 fn push_new_call(state: &CaseState, calls: &mut Vec<ToolCall>, call: ToolCall) {
     let is_new = !state.evidence_by_call.contains_key(&call.identity()) && !calls.contains(&call);
-    if is_new && calls.len() + state.evidence.len() < MOST_LOOKUPS {
+    if is_new && calls.len() + state.register_answers() < MOST_LOOKUPS {
         calls.push(call);
     }
 }
@@ -191,7 +191,7 @@ pub(super) fn lookup_problem(
 fn register_problem(state: &CaseState, spec: &ToolSpec, subject: &Subject) -> Option<String> {
     let (name, value) = (&spec.name, &subject.value);
     let Some(answer) = state.answers_about(name, value).next() else {
-        if state.evidence.len() >= MOST_LOOKUPS {
+        if state.register_answers() >= MOST_LOOKUPS {
             return Some(format!(
                 "{name} was not asked about {value}: a case makes at most {MOST_LOOKUPS} look-ups"
             ));

@@ -83,11 +83,22 @@ pub(super) fn canonical_address(text: &str) -> Option<String> {
 
 /// Returns the text at a pointer, or `None` when the value is no text.
 pub(super) fn text_at(record: &Value, pointer: &str) -> Option<String> {
-    match record.pointer(pointer)? {
+    match value_at(record, pointer)? {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
+}
+
+/// Returns the value at a pointer without escapes. `Value::pointer` unescapes each part into a new string, which takes
+/// a third of the time of a search.
+fn value_at<'a>(record: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut parts = pointer.split('/').skip(1);
+    parts.try_fold(record, |value, part| match value {
+        Value::Object(map) => map.get(part),
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
 }
 
 /// Collects all texts at and below a value.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::envelope::describe;
+use crate::error::describe;
 use crate::feed::{Draft, Node};
 use crate::key::sha256;
 use crate::{

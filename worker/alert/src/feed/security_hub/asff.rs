@@ -4,7 +4,7 @@ use super::super::guardduty::{caller_account, finding_of_arn, read_action};
 use super::super::{Draft, Node};
 use super::class::finding_class;
 use super::{evidence, kind, location, network, resource, severity, vulnerability};
-use crate::envelope::describe;
+use crate::error::describe;
 use crate::{Outcome, ReadError};
 
 pub(super) fn read_asff(node: Node<'_>, id: &str, product: &str) -> Result<Draft, ReadError> {
