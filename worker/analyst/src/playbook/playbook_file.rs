@@ -170,6 +170,11 @@ impl MatchFit<'_> {
     pub(super) fn is_closer_than(&self, other: &Self) -> bool {
         (self.rank, self.spelled) > (other.rank, other.spelled)
     }
+
+    /// Returns whether no technique that an alert shows can be a closer match.
+    pub(super) fn outranks_techniques(&self, alert: &Alert) -> bool {
+        self.rank > MatchedBy::Shown.rank(BUILT_IN.contains(&alert.feed.as_str()))
+    }
 }
 
 impl PlaybookMatch {
@@ -177,14 +182,15 @@ impl PlaybookMatch {
     /// because it is free text of the feed. An operation counts most.
     #[must_use]
     pub fn best_fit(&self, alert: &Alert) -> Option<MatchFit<'_>> {
-        self.best_fit_with(alert, &OnceCell::new())
+        self.best_fit_with(alert, Some(&OnceCell::new()))
     }
 
-    /// Returns the same with patterns that several playbooks share. The first one that needs them matches them.
+    /// Returns the same with patterns that several playbooks share, which the first one that needs them matches.
+    /// Without them, techniques are ignored.
     pub(super) fn best_fit_with(
         &self,
         alert: &Alert,
-        shown: &OnceCell<Vec<MatchedPattern>>,
+        shown: Option<&OnceCell<Vec<MatchedPattern>>>,
     ) -> Option<MatchFit<'_>> {
         let same = |list: &[SpannedText], value: &str| {
             let mut all = list.iter().map(Spanned::get_ref);
@@ -225,9 +231,9 @@ impl PlaybookMatch {
             .map(|found| fit(MatchedBy::Operation, found));
         let by_name = best(MatchedBy::Type, &self.types, &alert.kind)
             .or_else(|| best(MatchedBy::Title, &self.titles, &alert.title));
-        let shown: &[MatchedPattern] = match self.shows.is_empty() {
-            true => &[],
-            false => shown.get_or_init(|| patterns::matched(alert)),
+        let shown: &[MatchedPattern] = match shown {
+            Some(shown) if !self.shows.is_empty() => shown.get_or_init(|| patterns::matched(alert)),
+            _ => &[],
         };
         shown
             .iter()

@@ -10,6 +10,7 @@ use nightshift_engine::question::{PlanAnswer, PlanQuestion};
 
 use super::catalogue::catalogue;
 use super::check::{Level, Problem, parse_and_check};
+use super::patterns::MatchedPattern;
 use super::plan::make_plan;
 use super::playbook_file::{MatchFit, Playbook};
 
@@ -241,10 +242,23 @@ impl PlaybookSet {
         alert: &Alert,
         asked: impl Fn(&Playbook) -> bool,
     ) -> Option<(&Arc<Playbook>, MatchFit<'_>)> {
+        // Matching the patterns of techniques takes long, and seldom decides for feeds with known types.
+        let named = self.closest_with(alert, &asked, None);
+        match named {
+            Some((_, fit)) if fit.outranks_techniques(alert) => named,
+            _ => self.closest_with(alert, &asked, Some(&OnceCell::new())),
+        }
+    }
+
+    fn closest_with(
+        &self,
+        alert: &Alert,
+        asked: impl Fn(&Playbook) -> bool,
+        shown: Option<&OnceCell<Vec<MatchedPattern>>>,
+    ) -> Option<(&Arc<Playbook>, MatchFit<'_>)> {
         let mut best: Option<(&Arc<Playbook>, MatchFit<'_>)> = None;
-        let shown = OnceCell::new();
         for playbook in self.others.iter().filter(|one| asked(one)) {
-            if let Some(fit) = playbook.matches.best_fit_with(alert, &shown)
+            if let Some(fit) = playbook.matches.best_fit_with(alert, shown)
                 && best.is_none_or(|(_, closest)| fit.is_closer_than(&closest))
             {
                 best = Some((playbook, fit));
