@@ -1,4 +1,4 @@
-//! Tells public addresses from addresses of private networks.
+//! Distinguishes public addresses from addresses of private networks.
 
 use std::net::IpAddr;
 

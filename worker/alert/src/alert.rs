@@ -1,4 +1,4 @@
-//! The normalised alert, which the other crates read instead of a vendor's JSON.
+//! Defines the normalised alert, which the other crates read instead of a vendor's JSON.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::{
     IndicatorKind, IndicatorRole, JsonText, Outcome, Principal, Severity, TraceContext, short_name,
 };
 
-/// The feed of Nightshift's own canaries. No parser makes it, and no configured feed may have this name. Only an
-/// alert signed with our key becomes a canary.
+/// The feed of Nightshift's own canaries. No parser makes it, and no configured feed may have this name. Only an alert
+/// that is signed with the configured key becomes a canary.
 pub const CANARY_FEED: &str = "canary";
 
 /// One normalised finding.
@@ -62,26 +62,27 @@ pub struct Alert {
     pub resources: Vec<Resource>,
     /// Typed values, sorted and without duplicates.
     pub indicators: Vec<Indicator>,
-    /// Kinds of the alert's principals, where the feed reports them. Sorted. A user and a role may share a name.
+    /// Kinds of the alert's principals, where the feed reports them. The list is sorted. A user and a role may share a
+    /// name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub principals: Vec<Principal>,
     /// Addresses that the feed reports, in fields of their own, for the resource itself, such as a machine's
-    /// interfaces. Sorted. Free text never adds one.
+    /// interfaces. The list is sorted. Free text never adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
-    /// Combinations of principal, key and address that the platform wrote together. Sorted.
+    /// Combinations of principal, key and address that the platform wrote together. The list is sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<Caller>,
     /// Direction of the connection, where the product reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// JSON pointers of fields that name an actor but cannot be read as a value. Sorted.
+    /// JSON pointers of fields that name an actor but cannot be read as a value. The list is sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
-    /// Whether a limit dropped values that name an actor or target.
+    /// True if a limit dropped values that name an actor or target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen: bool,
-    /// Other typed facts that the product reports: ports, networks, threat lists, command lines. Sorted.
+    /// Other typed facts that the product reports: ports, networks, threat lists, command lines. The list is sorted.
     #[serde(default)]
     pub details: Vec<Detail>,
     /// The product's own remediation advice.
@@ -161,7 +162,7 @@ impl Alert {
         self.state.sample
     }
 
-    /// Whether nobody told what its severity means, which is then only assumed.
+    /// Returns whether the severity is only assumed, because the feed's value has no known meaning.
     #[must_use]
     pub fn is_severity_assumed(&self) -> bool {
         let mut flags = self.flags.iter();
@@ -275,9 +276,9 @@ pub struct EventTimes {
     pub first_seen: Option<DateTime<Utc>>,
     /// Last event.
     pub last_seen: Option<DateTime<Utc>>,
-    /// When the feed made the finding.
+    /// The time when the feed made the finding.
     pub created: Option<DateTime<Utc>>,
-    /// When the feed last changed it.
+    /// The time when the feed last changed the finding.
     pub updated: Option<DateTime<Utc>>,
 }
 

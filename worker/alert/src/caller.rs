@@ -1,7 +1,7 @@
-//! Callers: a principal, an access key and an address that the platform wrote together.
+//! Defines callers: a principal, an access key and an address that the platform wrote together.
 //!
-//! Indicators hold each value alone. A record about a principal covers its temporary key and its address only where
-//! the platform says that they belong to the same call.
+//! Indicators hold each value alone. A record about a principal covers its temporary key and its address only where the
+//! platform says that they belong to the same call.
 
 use serde::{Deserialize, Serialize};
 

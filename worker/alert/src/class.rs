@@ -1,5 +1,5 @@
-//! The class of a finding. Threats are triaged. Findings without an actor are stored and counted unless a route asks
-//! for them.
+//! Defines the class of a finding. Threats are triaged. Findings without an actor are stored and counted unless a route
+//! asks for them.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum FindingClass {
-    /// A detection of activity. Toxic combinations count as threats, because they are triaged as such.
+    /// A detection of activity. Toxic combinations count as threats, because they are triaged like threats.
     #[default]
     Threat,
     /// A control or check of a configuration.

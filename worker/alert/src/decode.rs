@@ -37,7 +37,7 @@ pub struct DecodedDocument {
 /// Reads one JSON document.
 ///
 /// # Errors
-/// [`ReadError::Empty`] and [`ReadError::NotJson`].
+/// Returns [`ReadError::Empty`] and [`ReadError::NotJson`].
 pub fn decode(bytes: &[u8]) -> Result<DecodedDocument, ReadError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes

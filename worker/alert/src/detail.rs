@@ -1,8 +1,8 @@
-//! Details of an alert: typed facts that are not indicators, such as ports, threat lists, error codes and command
-//! lines.
+//! Defines details of an alert: typed facts that are not indicators, such as ports, threat lists, error codes and
+//! command lines.
 //!
-//! A detail has a kind from a closed set, a value, and optionally the indicator or resource that it describes.
-//! Reports list details as facts. Playbooks match on them and fill actions in. No tool looks one up.
+//! A detail has a kind from a closed set, a value, and optionally the indicator or resource that it describes. Reports
+//! list details as facts. Playbooks match on them and fill actions in. No tool looks one up.
 
 use std::fmt;
 
@@ -95,7 +95,7 @@ detail_kinds! {
     Signature = "signature",
     /// Command line of the process.
     CommandLine = "command_line",
-    /// What a command line carries in base64, decoded.
+    /// The decoded base64 content of a command line.
     DecodedCommand = "decoded_command",
     /// User of the machine that a process ran as.
     ProcessUser = "process_user",
@@ -135,7 +135,7 @@ detail_kinds! {
     Package = "package",
     /// Version that fixes a vulnerability.
     FixedVersion = "fixed_version",
-    /// Whether and how something can be reached or exploited.
+    /// The exposure of something to the outside, and the means to exploit it.
     Exposure = "exposure",
     /// Model, agent or guardrail of an artificial intelligence service, and what it did.
     AiModel = "ai_model",
@@ -145,8 +145,8 @@ detail_kinds! {
     RelatedFinding = "related_finding",
     /// A signal or trait of the finding that has no other place.
     Trait = "trait",
-    /// What the feed says in the alert's favour ("maintenance window"). It clears nothing; a register could confirm
-    /// it.
+    /// A statement of the feed in the alert's favour ("maintenance window"). It clears nothing; a register could
+    /// confirm it.
     Claim = "claim",
 }
 

@@ -54,11 +54,10 @@ pub(crate) struct UnwrapFailure {
 pub(crate) struct UnwrappedMessage {
     pub(crate) items: Vec<Result<Payload, Box<UnwrapFailure>>>,
     pub(crate) envelopes: Vec<&'static str>,
-    /// Whether the document is or holds a list. The parts of a list succeed or fail separately.
+    /// True if the document is or holds a list. The parts of a list succeed or fail separately.
     pub(crate) is_list: bool,
 }
 
-/// Content of an envelope.
 enum EnvelopeContent<'a> {
     /// JSON under this key.
     Inline(&'static str),

@@ -1,4 +1,4 @@
-//! Errors of reading a message, or one finding in it.
+//! Defines errors of reading a message, or one finding in it.
 //!
 //! Each error has a location (feed, JSON pointer), the expected and the found shape, and a remedy. Errors are logged
 //! and shown, so they name shapes and keys and never quote outside content at length.
@@ -46,9 +46,9 @@ pub enum ReadError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What was expected there.
+        /// The expected content of the place.
         expected: &'static str,
-        /// What was found there.
+        /// The content that was found.
         found: String,
     },
 
@@ -76,9 +76,9 @@ pub enum ReadError {
         feed: String,
         /// JSON pointer of the field.
         path: String,
-        /// What was expected there.
+        /// The expected content of the place.
         expected: String,
-        /// What was found there.
+        /// The content that was found.
         found: String,
     },
 
@@ -89,9 +89,9 @@ pub enum ReadError {
         envelope: &'static str,
         /// JSON pointer of its content.
         path: String,
-        /// What was expected there.
+        /// The expected content of the place.
         expected: &'static str,
-        /// What was found there.
+        /// The content that was found.
         found: String,
     },
 

@@ -1,7 +1,7 @@
-//! Typed values that a parser took from an alert or a tool result.
+//! Defines typed values that a parser took from an alert or a tool result.
 //!
-//! Only a parser makes an indicator. The engine's argument checks let a tool look up indicators of the case and
-//! nothing else. Values are stored undefanged and canonical: lower-case domains and hashes, compressed IPv6.
+//! Only a parser makes an indicator. The engine's argument checks let a tool look up indicators of the case and nothing
+//! else. Values are stored undefanged and canonical: lower-case domains and hashes, compressed IPv6.
 
 use std::fmt;
 

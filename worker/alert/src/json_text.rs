@@ -1,4 +1,4 @@
-//! Compact JSON that is kept while a case is open.
+//! Defines compact JSON that is kept while a case is open.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,7 @@
-//! Identity and content of an alert.
+//! Computes the identity and the content hash of an alert.
 //!
-//! The key identifies the finding. The content hash changes when anything but counters and times changes. Both are
-//! the same for all wrappings of one finding.
+//! The key identifies the finding. The content hash changes when anything but counters and times changes. Both are the
+//! same for all wrappings of one finding.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct AlertKey {
 }
 
 impl fmt::Display for AlertKey {
-    /// Formats as `product/account/id`; `-` stands for a missing account.
+    /// Formats as `product/account/id`; `-` means a missing account.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let account = if self.account.is_empty() {
             "-"

@@ -1,4 +1,4 @@
-//! Security alerts as feeds deliver them, normalised.
+//! Defines security alerts as feeds deliver them, in normalised form.
 //!
 //! A message becomes alerts in three steps: `envelope` unwraps transports' envelopes, [`feed`] recognises the product
 //! and reads its fields, and [`mod@text`] cleans every string. The crate is pure: it has no clock and no network, and

@@ -1,8 +1,8 @@
 //! Reads the bytes of a message into normalised alerts.
 //!
-//! The steps are decode, unwrap, recognise and read. One bad finding never costs its neighbours: in a list or in
-//! lines, unreadable parts are returned beside the alerts, with their bytes. Only a message with a single finding
-//! fails as a whole.
+//! The steps are decode, unwrap, recognise and read. One bad finding never affects its neighbours: in a list or in
+//! lines, unreadable parts are returned beside the alerts, with their bytes. Only a message with a single finding fails
+//! as a whole.
 
 use std::collections::BTreeMap;
 
@@ -219,8 +219,8 @@ impl MessageReader<'_> {
     }
 }
 
-/// Returns the fields of a CloudEvent in binary mode, which are attributes of its message, or `None` where it is
-/// none.
+/// Returns the fields of a CloudEvent in binary mode, which are attributes of its message, or `None` for other
+/// messages.
 fn binary_event(attributes: &BTreeMap<String, String>) -> Option<Value> {
     let fields: serde_json::Map<String, Value> = attributes
         .iter()

@@ -1,4 +1,4 @@
-//! Outcome of the action that an alert reports.
+//! Defines the outcome of the action that an alert reports.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Facts about an AWS principal beside its name.
+//! Defines facts about an AWS principal beside its name.
 //!
 //! GuardDuty, and products that forward its findings, name users and roles by bare names, which may be equal.
 //! Containing the wrong one has no effect or stops another principal. The kind is kept beside the indicator, so that
@@ -106,7 +106,6 @@ pub(crate) fn role_name_in_arn(arn: &str) -> Option<&str> {
     path.rsplit('/').next().filter(|name| !name.is_empty())
 }
 
-/// Returns the account in an ARN.
 pub(crate) fn account_in_arn(arn: &str) -> Option<&str> {
     arn.strip_prefix("arn:")?.split(':').nth(3)
 }

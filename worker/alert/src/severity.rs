@@ -1,4 +1,4 @@
-//! Severity of an alert: five ordered levels, the same for all feeds.
+//! Defines the severity of an alert: five ordered levels, the same for all feeds.
 
 pub mod scales;
 

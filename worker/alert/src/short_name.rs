@@ -1,4 +1,4 @@
-//! The name within an id: an ARN, a resource path, a URI, an image, a host with its port.
+//! Finds the name within an id: an ARN, a resource path, a URI, an image, a host with its port.
 
 /// Qualifiers that follow the name in an ARN and mean any version.
 const QUALIFIERS: [&str; 2] = [":*", ":$LATEST"];

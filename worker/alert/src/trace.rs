@@ -1,8 +1,9 @@
-//! Trace contexts: the sender's context of a message, and the trace of a case.
+//! Defines trace contexts: the sender's context of a message, and the trace of a case.
 //!
-//! A message's context is untrusted: it is bounded and counts only when it is well formed. A case has one trace,
-//! which every worker computes by itself: that of its message, or one made of the case's id. Ids and contexts
-//! are those of the OpenTelemetry API. This module records nothing. Sources: <https://www.w3.org/TR/trace-context/> (level 1), AWS X-Ray's tracing header.
+//! A message's context is untrusted: it is bounded and counts only when it is well formed. A case has one trace, which
+//! every worker computes by itself: that of its message, or one made of the case's id. Ids and contexts are those of
+//! the OpenTelemetry API. This module records nothing. The sources are <https://www.w3.org/TR/trace-context/> (level 1)
+//! and AWS X-Ray's tracing header.
 
 mod parse;
 
@@ -13,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 pub use opentelemetry::trace::{SpanId, TraceId};
 
-/// A span in a trace of another service, as it is propagated.
+/// A span in a trace of another service, in the form in which it is propagated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Headers", into = "Headers")]
 pub struct TraceContext(SpanContext);
@@ -103,7 +104,7 @@ pub struct SpanIds {
     pub span_id: SpanId,
 }
 
-/// The trace of one triage of a case. Every worker computes the same one.
+/// The trace of one triage of a case. Every worker computes the same trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseTrace {
     /// The trace id: that of the message, or a new one.

@@ -1,4 +1,4 @@
-//! Names in vendors' documentation: finding types, categories, controls, resource types, classes and fields.
+//! Tests names in vendors' documentation: finding types, categories, controls, resource types, classes and fields.
 //!
 //! Each file of `tests/fixtures/types/` names its source in the lines that begin with `#`.
 

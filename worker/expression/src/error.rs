@@ -1,4 +1,4 @@
-//! Errors of expressions and templates.
+//! Defines errors of expressions and templates.
 
 use crate::text::collapse_whitespace;
 

@@ -1,4 +1,4 @@
-//! Compiled expressions and templates: strict undefined values, a fuel limit, no file access.
+//! Compiles expressions and templates, with strict undefined values, a fuel limit and no file access.
 //!
 //! Each text is compiled once in the life of the process. Texts come from playbooks and configuration alone, so there
 //! are few. A full cache is emptied.
@@ -91,7 +91,8 @@ impl Language {
         })
     }
 
-    /// Renders a template. Holds no lock meanwhile, because functions that a template calls render other templates.
+    /// Renders a template. The function holds no lock meanwhile, because functions that a template calls render other
+    /// templates.
     pub(crate) fn render(&self, template: &str, context: Value) -> Result<String, Error> {
         let templates = self
             .templates
@@ -117,7 +118,7 @@ impl Language {
     }
 }
 
-/// Returns the cached value of a text. Makes and caches it first if needed.
+/// Returns the cached value of a text. If there is none, the value is made and cached first.
 fn cached<T: Clone>(
     cache: &Mutex<HashMap<String, T>>,
     text: &str,
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// When rendering held a lock, two concurrent cases waited for each other for ever.
+    /// Checks that rendering holds no lock. With a lock, two concurrent cases waited for each other indefinitely.
     #[test]
     fn template_is_rendered_without_a_lock() {
         let outer = "{{ value }} in the template of one case";

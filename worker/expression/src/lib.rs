@@ -1,4 +1,4 @@
-//! The expression language of playbooks and tools.
+//! Implements the expression language of playbooks and tools.
 //!
 //! Expressions and templates are minijinja's, with strict undefined values, a fuel limit and no file access.
 //! [`language`] compiles and caches them. [`scope`] holds the variables and evaluates. The caller supplies the

@@ -1,7 +1,7 @@
-//! Variables, and the evaluation of expressions and templates over them.
+//! Holds variables, and evaluates expressions and templates over them.
 //!
-//! A value is rendered once only, so template syntax in the text of an alert is never evaluated. Every error names
-//! the expression, and nothing panics.
+//! A value is rendered once only, so template syntax in the text of an alert is never evaluated. Every error names the
+//! expression, and nothing panics.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! Text that is rendered for people.
+//! Shortens text that is rendered for people.
 
 /// Maximum length of a rendered line, in characters.
 const MAX_LINE_CHARS: usize = 600;

@@ -1,9 +1,9 @@
-//! The columns that all registers share: what a row is about, where and when it holds, who approved it, what it
-//! covers.
+//! Reads the columns that all registers share: the subject of a row, its scope and window, its approver, and the values
+//! that it covers.
 //!
 //! A row clears its subject only if somebody approved it, it names finding types, it has an end, it is in force, and
 //! its kind fits that of the value. Such a row makes an exoneration. The engine's policy, not this module, decides
-//! whether the exoneration applies to the alert (account, place, time, type, what else acted).
+//! whether the exoneration applies to the alert (account, place, time, type, other actors).
 
 mod extent;
 mod warnings;
@@ -50,14 +50,14 @@ pub(crate) const COLUMNS: &[&str] = &[
     "hashes",
 ];
 
-/// How the rows of one register are read.
+/// The rules by which the rows of one register are read.
 #[derive(Debug)]
 pub(crate) struct ApprovalSchema {
     /// The kind of exoneration that the rows make.
     pub(crate) exoneration: &'static str,
-    /// Kinds that a bare name stands for when the row has no kind.
+    /// Kinds that a bare name may mean when the row has no kind.
     pub(crate) bare_name_kinds: &'static [IndicatorKind],
-    /// Kinds that a name with a dot, which could be a domain, stands for.
+    /// Kinds that a name with a dot, which could be a domain, may mean.
     pub(crate) dotted_name_kinds: &'static [IndicatorKind],
     /// Kinds of values that can be looked up in the register.
     pub(crate) supported_kinds: &'static [IndicatorKind],
@@ -99,7 +99,7 @@ pub(crate) struct ExonerationDetails<'a> {
     pub(crate) detection_wrong: bool,
 }
 
-/// How well a row matches a value of the same name.
+/// The strength with which a row matches a value of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MatchStrength {
     /// The name matches, but the kind is unknown: the row is shown and clears nothing.
@@ -113,7 +113,7 @@ impl Approval {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with a column. The row is then left out.
+    /// Returns the problem of a column. The row is then left out.
     pub(crate) fn from_fields(
         fields: &RowFields<'_>,
         form: &'static ApprovalSchema,
@@ -449,7 +449,8 @@ pub(crate) fn fits_principal(
     let of_form = named.and_then(|named| named.principal);
     let is_plain = named.is_some_and(|named| is_bare_name(&named.text));
     let is_named = of_row.or(of_form).is_some() || !is_plain;
-    // Only one platform has a root user, or users of clusters: feed or form must tell that it is one.
+    // Only one platform has a root user, or users of clusters: the feed or the form of the name must identify it as
+    // one.
     let is_of_one_platform = matches!(of_row, Some(PrincipalKind::Root | PrincipalKind::Other));
     let is_told = !subject.principals.is_empty() || subject.name.text.starts_with("system:");
     if is_of_one_platform && !is_told {

@@ -1,6 +1,6 @@
-//! The `status` column: whether the subject of a row, or the permission, is in force.
+//! Parses the `status` column: whether the subject of a row, or the permission, is in force.
 
-/// Words for what is in force.
+/// Words for a row that is in force.
 const IN_FORCE: &[&str] = &[
     "active",
     "approved",
@@ -43,7 +43,7 @@ const CHANGE_IN_FORCE: &[&str] = &[
     "closed",
 ];
 
-/// Words for what has ended.
+/// Words for a row that has ended.
 const ENDED: &[&str] = &[
     "terminated",
     "disabled",
@@ -67,7 +67,7 @@ const ENDED: &[&str] = &[
     "canceled",
 ];
 
-/// Words for what is undecided or replaced by another row.
+/// Words for a row that is undecided or replaced by another row.
 const NOT_IN_FORCE: &[&str] = &[
     "expired",
     "superseded",
@@ -111,7 +111,7 @@ pub(crate) enum StatusVocabulary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalStatus {
     InForce,
-    /// The subject no longer exists, whatever other rows say.
+    /// The subject no longer exists, even if other rows disagree.
     Ended,
     /// This row is not in force.
     NotInForce,

@@ -1,7 +1,7 @@
-//! Parsing of the arguments of a call.
+//! Parses the arguments of a call.
 //!
-//! The engine has already checked the arguments against the spec. This module gives each value a type. An indicator
-//! of the alert keeps the type from its parser. An indicator from a result is recognised by its shape.
+//! The engine has already checked the arguments against the spec. This module gives each value a type. An indicator of
+//! the alert keeps the type from its parser. An indicator from a result is recognised by its shape.
 
 use std::net::IpAddr;
 

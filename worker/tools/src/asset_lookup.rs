@@ -1,8 +1,8 @@
-//! The tool `asset_lookup`: machines, buckets, clusters, functions, databases and addresses of the organisation's
-//! register.
+//! Implements the tool `asset_lookup`: machines, buckets, clusters, functions, databases and addresses of the
+//! organisation's register.
 //!
-//! An approved row with an end clears an asset for the detections in `expected_findings`. Only an id or an address
-//! can be cleared. Names are not unique, so a row found by name is shown and clears nothing.
+//! An approved row with an end clears an asset for the detections in `expected_findings`. Only an id or an address can
+//! be cleared. Names are not unique, so a row found by name is shown and clears nothing.
 
 use std::sync::Arc;
 

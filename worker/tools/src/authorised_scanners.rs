@@ -1,4 +1,5 @@
-//! The tool `authorised_scanners`: penetration testers, vulnerability scanners and uptime checks that may scan.
+//! Implements the tool `authorised_scanners`: penetration testers, vulnerability scanners and uptime checks that may
+//! scan.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! The canonical form in which a value of an alert and an entry of a register are compared.
+//! Defines the canonical form in which a value of an alert and an entry of a register are compared.
 //!
 //! Clouds name one resource in several ways: a role by its bare name, its ARN with a path, or the ARN of a session; a
-//! service account by its address or a full resource name. [`CanonicalName`] splits such a name into parts. A part that the
-//! form does not contain is `None` and matches anything.
+//! service account by its address or a full resource name. [`CanonicalName`] splits such a name into parts. A part that
+//! the form does not contain is `None` and matches anything.
 
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole, PrincipalKind};
 
@@ -22,7 +22,7 @@ pub(crate) struct CanonicalName {
     pub(crate) text: String,
     /// The session name of an assumed role.
     pub(crate) session: Option<String>,
-    /// Whether the form identifies the kind for certain, as an ARN does.
+    /// True if the form identifies the kind for certain, as an ARN does.
     pub(crate) is_qualified: bool,
 }
 
@@ -105,8 +105,8 @@ fn without_prefix(text: &str) -> &str {
     member.filter(|rest| rest.contains('@')).unwrap_or(text)
 }
 
-/// Parses an ARN, <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>. Names of users and roles
-/// are unique in their account whatever their path. The caller chooses a session name, and the writer of an object
+/// Parses an ARN, <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>. Names of users and roles are
+/// unique in their account regardless of their path. The caller chooses a session name, and the writer of an object
 /// chooses its key. A name that anybody can choose therefore matches only itself.
 fn from_arn(arn: &str) -> Option<CanonicalName> {
     use IndicatorKind::{Arn, Bucket, Cluster, Container, Database, Function, Image, Instance};

@@ -1,7 +1,8 @@
-//! The tool `change_lookup`: planned and finished changes of a register, with what changes, when, and by whom.
+//! Implements the tool `change_lookup`: planned and finished changes of a register, each with its subject, time and
+//! actor.
 //!
-//! A change covers its subject and, if the row names an actor, what that actor does to the subject. A change with an
-//! actor clears nothing that somebody else did or whose actor is unknown.
+//! A change covers its subject and, if the row names an actor, the acts of that actor on the subject. A change with an
+//! actor clears no act of another or an unknown actor.
 
 use std::sync::Arc;
 
@@ -212,8 +213,8 @@ impl Change {
         exonerations
     }
 
-    /// Returns whether the value acts in the alert and is the subject of a change by somebody else. Such a change
-    /// does not cover what the subject does.
+    /// Returns whether the value acts in the alert and is the subject of a change by somebody else. Such a change does
+    /// not cover the acts of the subject.
     fn is_done_by_another(&self, subject: &Subject, alert: &Alert) -> bool {
         let acts = |one: &Indicator| one.kind == subject.kind && one.value == subject.value;
         !self.actors.is_empty()

@@ -1,7 +1,7 @@
-//! The `[[tool]]` tables of a configuration.
+//! Defines the `[[tool]]` tables of a configuration.
 //!
-//! `kind` picks the tool; its other keys are defined in the tool's module. Unknown keys and kinds are refused by
-//! name, since a misspelt key would silently switch off a setting.
+//! `kind` picks the tool; its other keys are defined in the tool's module. Unknown keys and kinds are refused by name,
+//! since a misspelt key would silently switch off a setting.
 
 use std::path::{Path, PathBuf};
 
@@ -107,7 +107,7 @@ pub enum ToolConfigError {
     InvalidValue {
         name: String,
         key: &'static str,
-        /// What is wrong and what would be allowed.
+        /// The problem and the allowed values.
         problem: String,
     },
 }

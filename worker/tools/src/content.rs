@@ -1,4 +1,4 @@
-//! The text of a register, list or log, from a file or embedded in the program.
+//! Reads the text of a register, list or log, from a file or embedded in the program.
 //!
 //! A file is read again when its modification time or length changes, so that a register can be corrected without a
 //! restart. Reading and checking a file block, so callers run them off the runtime. A check counts as fresh for one
@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize, Serializer};
 /// Largest register or list that is read, in bytes: 64 MiB.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How long a file counts as unchanged after a check.
+/// The time for which a file counts as unchanged after a check.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// Where text comes from.
+/// The origin of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(from = "PathBuf")]
 #[schemars(with = "PathBuf")]
@@ -42,7 +42,7 @@ impl From<PathBuf> for ContentSource {
 }
 
 impl Serialize for ContentSource {
-    /// Serializes a path as such, and embedded text as its name.
+    /// Serializes a path as a text, and embedded text as its name.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.name())
     }
@@ -151,7 +151,7 @@ pub(crate) struct CachedContent<T> {
 #[derive(Debug)]
 struct CacheEntry<T> {
     stamp: FileStamp,
-    /// When the file was last found unchanged.
+    /// The time when the file was last found unchanged.
     checked_at: Instant,
     value: Arc<T>,
 }
@@ -172,11 +172,11 @@ impl<T> CachedContent<T> {
         self.content.name()
     }
 
-    /// Returns the current value. Blocks.
+    /// Returns the current value. The call blocks.
     ///
     /// # Errors
     ///
-    /// Says why the content cannot be read.
+    /// Returns the reason why the content cannot be read.
     pub(crate) fn get(&self) -> Result<Arc<T>, String> {
         let stamp = self.content.stamp()?;
         let mut made = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,8 +194,8 @@ impl<T> CachedContent<T> {
         Ok(value)
     }
 
-    /// Returns the value if the file was checked within the last second. Does not block: returns `None` when there
-    /// was no check or another thread is reading.
+    /// Returns the value if the file was checked within the last second. The call does not block and returns `None`
+    /// when there was no check or another thread is reading.
     pub(crate) fn get_fresh(&self) -> Option<Arc<T>> {
         let made = self.entry.try_lock().ok()?;
         let made = made.as_ref()?;

@@ -1,4 +1,4 @@
-//! The tool `identity_lookup`: people, services and roles of the organisation's register.
+//! Implements the tool `identity_lookup`: people, services and roles of the organisation's register.
 //!
 //! An identity whose usual work triggers a detection can be cleared for it. If one of two rows about an identity says
 //! that it has ended, neither row clears it, even across registers: their keeper must say which row is right.

@@ -1,4 +1,5 @@
-//! The tool `indicator_facts`: address class and range, cloud range, parts of a domain or URL, kind of a digest.
+//! Implements the tool `indicator_facts`: address class and range, cloud range, parts of a domain or URL, kind of a
+//! digest.
 //!
 //! The tool never resolves or fetches anything and knows no reputation. Cloud ranges come only from files that the
 //! organisation downloads from the clouds.

@@ -1,9 +1,9 @@
-//! The toolbox: look-ups over files that the organisation keeps, without any account.
+//! Implements the toolbox: look-ups over files that the organisation keeps, without any account.
 //!
-//! Each tool has a file named by its kind; [`ConfiguredToolbox`] holds the tools of a configuration and implements the engine's
-//! `Toolbox`. The shared modules: `content` reads files again when they change, `register` reads tables, `approval`
-//! reads the meaning of a row (with `pattern`, `canonical`, `row_kind` and `status`), `guard` bounds and cleans every
-//! answer. Nothing here writes or uses a network.
+//! Each tool has a file named by its kind; [`ConfiguredToolbox`] holds the tools of a configuration and implements the
+//! engine's `Toolbox`. The shared modules: `content` reads files again when they change, `register` reads tables,
+//! `approval` reads the meaning of a row (with `pattern`, `canonical_name`, `row_kind` and `approval_status`),
+//! `output_guard` bounds and cleans every answer. Nothing here writes or uses a network.
 
 mod approval;
 mod approval_status;

@@ -1,4 +1,4 @@
-//! The tool `log_search`: search in CloudTrail, VPC flow logs, Cloud Audit Logs, and any log of JSON lines.
+//! Implements the tool `log_search`: search in CloudTrail, VPC flow logs, Cloud Audit Logs, and any log of JSON lines.
 //!
 //! Files are read as streams, with limits on files, bytes, rows and output, and the answer says what was not read. No
 //! match is an answer with a count. A log that is unreadable or has no record of its format is an error, so that a

@@ -1,4 +1,4 @@
-//! The last step of every answer: secrets and hidden characters are removed, and the size is bounded.
+//! Implements the last step of every answer: secrets and hidden characters are removed, and the size is bounded.
 //!
 //! Rows are dropped from the end until the answer fits, and the answer says so; no row is cut in the middle. The step
 //! runs behind every tool, so no tool can omit it. Each tool bounds by itself what it reads.
@@ -14,10 +14,10 @@ use serde_json::{Map, Value, json};
 /// Largest answer, in bytes of JSON: 64 KiB.
 pub(crate) const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// Most rows of one answer.
+/// Maximum number of rows of one answer.
 pub(crate) const MAX_ROWS: usize = 200;
 
-/// Most indicators taken from one answer.
+/// Maximum number of indicators taken from one answer.
 const MAX_INDICATORS: usize = 256;
 
 /// Longest string of an answer in bytes, with its depth and size. The bounds are below those of an alert, since a

@@ -1,7 +1,7 @@
-//! The tool `past_cases`: earlier cases of this installation that share the finding or a value.
+//! Implements the tool `past_cases`: earlier cases of this installation that share the finding or a value.
 //!
-//! Only typed fields pass from one case into another, never a sentence that somebody wrote (attack A20). A machine's
-//! earlier verdict is reported and clears nothing. For verdicts of people see `decided`.
+//! Only typed fields pass from one case into another, never a sentence of a person (attack A20). A machine's earlier
+//! verdict is reported and clears nothing. For verdicts of people see `person_verdict`.
 
 mod person_verdict;
 
@@ -23,7 +23,7 @@ use crate::tool::{Tool, spec, unavailable};
 
 const KIND: &str = "past_cases";
 
-/// Most values that are compared.
+/// Maximum number of values that are compared.
 const MAX_INDICATORS: usize = 64;
 
 /// Configuration of `past_cases`.
@@ -33,7 +33,7 @@ const MAX_INDICATORS: usize = 64;
 pub struct PastCasesConfig {
     /// The tool's name: `past_cases`, since every case begins with a call of this name.
     pub name: String,
-    /// How many days to look back.
+    /// The number of days to look back.
     #[serde(default = "default_days")]
     pub days: u32,
     /// Maximum number of cases, the newest first.

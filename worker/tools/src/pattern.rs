@@ -1,7 +1,8 @@
-//! What an entry of a register matches: addresses, a domain with its subdomains, a name, or a name with `*`.
+//! Defines the pattern that an entry of a register matches: addresses, a domain with its subdomains, a name, or a name
+//! with `*`.
 //!
-//! The whole value must match. In lists a domain also matches its subdomains. In registers, which can clear an alert,
-//! a domain matches only itself unless written as `*.example.com`. This module does not check the kind of the row.
+//! The whole value must match. In lists a domain also matches its subdomains. In registers, which can clear an alert, a
+//! domain matches only itself unless written as `*.example.com`. This module does not check the kind of the row.
 
 use std::net::IpAddr;
 
@@ -16,7 +17,7 @@ use crate::canonical_name::CanonicalName;
 const WIDEST_V4: u8 = 8;
 const WIDEST_V6: u8 = 32;
 
-/// Most networks that a range of addresses may be split into.
+/// Maximum number of networks that a range of addresses may be split into.
 const MAX_NETWORKS: usize = 64;
 
 /// One entry of a register.
@@ -42,7 +43,7 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the entry, for the person who keeps the register.
+    /// Returns the problem of the entry, for the person who keeps the register.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -84,7 +85,7 @@ impl Pattern {
         }
     }
 
-    /// Returns whether the entry matches this value, whatever its kind.
+    /// Returns whether the entry matches this value of any kind.
     pub(crate) fn matches(&self, subject: &Subject) -> bool {
         match self {
             Self::Addresses(networks) => subject
@@ -121,7 +122,7 @@ impl NamePattern {
     }
 }
 
-/// Parses an address as a network of one, or a network. Host bits are dropped, and IPv4 in IPv6 becomes IPv4.
+/// Parses a network, or an address as a network with one address. Host bits are dropped, and IPv4 in IPv6 becomes IPv4.
 pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Some(IpNet::from(ip.to_canonical()));
@@ -140,8 +141,7 @@ pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
     }
 }
 
-/// Parses an address, a network or a range (`203.0.113.4-203.0.113.9`) into networks. Returns `None` for anything
-/// else.
+/// Parses an address, a network or a range (`203.0.113.4-203.0.113.9`) into networks. Returns `None` for other texts.
 ///
 /// # Errors
 ///

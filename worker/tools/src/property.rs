@@ -1,11 +1,11 @@
-//! A property test that does not know the rules: a benign verdict means that everything was authorised.
+//! Implements a property test that does not know the rules: a benign verdict means that everything was authorised.
 //!
-//! A generator makes scenarios with a known truth and writes the finding of a feed, the registers and the audit log
-//! for each. The real reader, tools and engine then triage the finding with an analyst that asks nothing and answers
+//! A generator makes scenarios with a known truth and writes the finding of a feed, the registers and the audit log for
+//! each. The real reader, tools and engine then triage the finding with an analyst that asks nothing and answers
 //! "benign" to everything. The truth is decided while a scenario is generated, without any code of the policy.
 //!
-//! `NIGHTSHIFT_TEST_CASES=1000000` makes that many scenarios. A scenario that is judged wrongly is written to a
-//! folder `nightshift-property/SEED` of the temporary directory.
+//! `NIGHTSHIFT_TEST_CASES=1000000` makes that many scenarios. A scenario that is judged wrongly is written to a folder
+//! `nightshift-property/SEED` of the temporary directory.
 
 mod feeds;
 mod logs;

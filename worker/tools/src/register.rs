@@ -1,4 +1,4 @@
-//! Registers: tables that the organisation keeps, as CSV with a header line, a JSON array, or JSON lines.
+//! Reads registers: tables that the organisation keeps, as CSV with a header line, a JSON array, or JSON lines.
 //!
 //! A bad row is reported with its line and left out. A table that lacks a required column or has no usable row is an
 //! error. Unknown columns are kept and shown (`more`), unless they look like a misspelt known column.
@@ -16,7 +16,7 @@ use crate::content::{CachedContent, ContentSource};
 use crate::tool::{run_blocking, unavailable};
 pub(crate) use fields::{RegisterColumns, RowFields};
 
-/// Most records that are searched inline. Longer searches and all reading run on blocking threads.
+/// Maximum number of records that are searched inline. Longer searches and all reading run on blocking threads.
 const MAX_INLINE_RECORDS: usize = 2_000;
 
 /// A problem in a register, list or log.
@@ -24,7 +24,7 @@ const MAX_INLINE_RECORDS: usize = 2_000;
 pub struct Problem {
     /// Line, from 1; `None` for the whole file.
     pub line: Option<u64>,
-    /// What is wrong and how to correct it.
+    /// The problem and its correction.
     pub what: String,
 }
 
@@ -60,7 +60,7 @@ pub(crate) trait RegisterRecord: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the row, which is then left out.
+    /// Returns the problem of the row, which is then left out.
     fn from_fields(fields: &RowFields<'_>) -> Result<Self, String>;
 
     /// Returns warnings about a usable row that does not have the effect that its writer may expect.
@@ -111,7 +111,7 @@ impl<R: RegisterRecord> Register<R> {
         self.cached.name()
     }
 
-    /// Returns the current table. Blocks.
+    /// Returns the current table. The call blocks.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl<R: RegisterRecord> Register<R> {
     ///
     /// # Errors
     ///
-    /// Same as [`Register::get`].
+    /// Returns the same errors as [`Register::get`].
     pub(crate) async fn search(
         self: &Arc<Self>,
         search: impl FnOnce(&str, &Table<R>) -> ToolOutput + Send + 'static,
@@ -185,12 +185,12 @@ impl<R: RegisterRecord> RegisterGroup<R> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Searches a register. The search is given its name and the other registers that can be read. Unreadable ones
-    /// are reported by their own searches.
+    /// Searches a register. The search is given its name and the other registers that can be read. Unreadable ones are
+    /// reported by their own searches.
     ///
     /// # Errors
     ///
-    /// Same as [`Register::get`].
+    /// Returns the same errors as [`Register::get`].
     pub(crate) async fn search(
         &self,
         register: &Arc<Register<R>>,

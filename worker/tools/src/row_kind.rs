@@ -1,7 +1,8 @@
-//! The kind of resource that a row of a register is about.
+//! Determines the kind of resource that a row of a register is about.
 //!
-//! Names recur across kinds: a container may have the name of a machine, a user that of a role. So a row matches only
-//! values of its kind. The kind comes from the `kind` cell or the form of the subject, else from the register.
+//! Names recur across kinds: a container may have the name of a machine, and a user the name of a role. So a row
+//! matches only values of its kind. The kind comes from the `kind` cell or the form of the subject, else from the
+//! register.
 
 use nightshift_alert::{IndicatorKind, PrincipalKind};
 
@@ -169,7 +170,6 @@ const KIND_SYNONYMS: &[KindSynonyms] = &[
     ),
 ];
 
-/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
     /// The cell is empty: the form of the subject decides, else the register.

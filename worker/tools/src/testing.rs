@@ -1,4 +1,4 @@
-//! Shared test helpers of the tools: an alert, a context, a call.
+//! Provides shared test helpers of the tools: an alert, a context, a call.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
-//! Times in registers and arguments, and the range that a search covers.
+//! Parses times in registers and arguments, and computes the range that a search covers.
 //!
-//! A register may contain `2026-03-02T02:41:12Z` or only `2026-03-02`. A date alone starts at 00:00 UTC, and as an
-//! end it lasts until the next midnight.
+//! A register may contain `2026-03-02T02:41:12Z` or only `2026-03-02`. A date alone starts at 00:00 UTC, and as an end
+//! it lasts until the next midnight.
 
 use chrono::{DateTime, Duration, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 use nightshift_alert::Alert;
 
-/// How far before the alert's first event a search may reach.
+/// The number of days before the alert's first event that a search may reach back.
 const MAX_LOOKBACK_DAYS: i64 = 30;
 
 /// Default reach of a search before and after the alert's events.

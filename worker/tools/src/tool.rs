@@ -1,4 +1,4 @@
-//! The trait of all tools of this crate, and helpers to write their specs.
+//! Provides the trait of all tools of this crate, and helpers to write their specs.
 
 use async_trait::async_trait;
 use nightshift_engine::tool::{
@@ -18,7 +18,7 @@ pub(crate) trait Tool: Send + Sync {
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError>;
 
-    /// Reports the state of the files that the tool reads. Blocks.
+    /// Reports the state of the files that the tool reads. The call blocks.
     fn reports(&self) -> Vec<RegisterReport>;
 }
 

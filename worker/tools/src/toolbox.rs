@@ -1,4 +1,4 @@
-//! The tools of a configuration, as the engine's `Toolbox`.
+//! Provides the tools of a configuration, as the engine's `Toolbox`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -83,13 +83,13 @@ impl ConfiguredToolbox {
         }
     }
 
-    /// Reads every register, list and log, and reports their problems. Blocks.
+    /// Reads every register, list and log, and reports their problems. The call blocks.
     #[must_use]
     pub fn check_registers(&self) -> Vec<RegisterReport> {
         self.tools.iter().flat_map(|tool| tool.reports()).collect()
     }
 
-    /// Runs the same checks for the doctor. Blocks.
+    /// Runs the same checks for the doctor. The call blocks.
     #[must_use]
     pub fn probe(&self) -> HealthReport {
         let mut checkup = HealthReport::default();

@@ -1,8 +1,9 @@
-//! The tool `watchlist`: lists of known values, such as bad addresses, mining pools, sinkholes or own networks.
+//! Implements the tool `watchlist`: lists of known values, such as bad addresses, mining pools, sinkholes or own
+//! networks.
 //!
-//! A match says only that a list contains the value; one word of the configuration says what that means. A match
-//! never clears an alert: an `allowed` entry has no window and no approval. Domains match with all their subdomains,
-//! addresses by network.
+//! A match says only that a list contains the value; one word of the configuration gives the meaning of the list. A
+//! match never clears an alert: an `allowed` entry has no window and no approval. Domains match with all their
+//! subdomains, addresses by network.
 
 mod entries;
 mod entry_values;
@@ -41,7 +42,7 @@ const KIND: &str = "watchlist";
 /// The built-in list.
 const MINING_POOLS: &str = include_str!("watchlist/mining_pools.txt");
 
-/// Most matches that are listed.
+/// Maximum number of matches that are listed.
 const MAX_MATCHES: usize = 50;
 
 /// Configuration of `watchlist`.
@@ -54,7 +55,7 @@ pub struct WatchlistConfig {
     /// The lists.
     #[serde(default)]
     pub lists: Vec<WatchlistFile>,
-    /// Whether the built-in list `mining-pools` is searched too.
+    /// True if the built-in list `mining-pools` is searched too.
     #[serde(default = "default_true")]
     pub mining_pools: bool,
 }
@@ -116,7 +117,7 @@ struct LoadedList {
     name: String,
     meaning: String,
     entries: CachedContent<WatchlistEntries>,
-    /// Whether this is a list of threats that the organisation keeps.
+    /// True if this is a list of threats that the organisation keeps.
     is_threat_list: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The slow path: a small JSON reader that replaces and prunes where `serde_json` refuses.
+//! Implements the slow path: a small JSON reader that replaces and prunes where `serde_json` refuses.
 //!
 //! The reader is lenient about contents only, never about structure. A missing comma or a truncated document stays an
 //! error, because its meaning is unknown. An escape that JSON does not have (`\x22`, which nginx writes for quotes in

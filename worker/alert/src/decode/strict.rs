@@ -1,4 +1,4 @@
-//! The fast path: `serde_json` with detection of duplicate keys.
+//! Implements the fast path: `serde_json` with detection of duplicate keys.
 //!
 //! `serde_json::Value` silently keeps the last of two equal keys. This decoder keeps it too, but flags the key.
 
@@ -31,7 +31,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<DecodedDocument> {
 #[derive(Default)]
 struct DecodeState {
     flags: Vec<ContentFlag>,
-    /// Whether a NUL was seen. The lenient path removes and flags it.
+    /// True if a NUL was seen. The lenient path removes and flags it.
     has_nul: bool,
 }
 

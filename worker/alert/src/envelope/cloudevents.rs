@@ -1,4 +1,4 @@
-//! CloudEvents 1.0 in structured mode: the finding is `data`, or base64 in `data_base64`.
+//! Unwraps CloudEvents 1.0 in structured mode: the finding is `data`, or base64 in `data_base64`.
 //!
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md>
 

@@ -1,4 +1,4 @@
-//! Amazon EventBridge: the finding is `detail`, the event type `detail-type`.
+//! Unwraps Amazon EventBridge: the finding is `detail`, the event type `detail-type`.
 //!
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html>
 

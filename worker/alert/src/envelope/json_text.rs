@@ -1,4 +1,4 @@
-//! JSON that was encoded twice: a string that holds a document.
+//! Decodes JSON that was encoded twice: a string that holds a document.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Several findings in one message: a JSON array, `Findings` of GuardDuty and Security Hub, SCC's list results, a
+//! Finds several findings in one message: a JSON array, `Findings` of GuardDuty and Security Hub, SCC's list results, a
 //! list that a configured feed names, and the lists of other products.
 
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Pointers of the extended client for SQS and SNS, whose payload is in S3. Sources follow pointers into listed
-//! buckets. A pointer that arrives here was not followed, and is an error.
+//! Recognises pointers of the extended client for SQS and SNS, whose payload is in S3. Sources follow pointers into
+//! listed buckets. A pointer that arrives here was not followed, and is an error.
 //!
 //! <https://github.com/awslabs/payload-offloading-java-common-lib-for-aws>
 

@@ -1,4 +1,4 @@
-//! Google Cloud Pub/Sub push: the finding is base64 in `message.data`.
+//! Unwraps Google Cloud Pub/Sub push: the finding is base64 in `message.data`.
 //!
 //! <https://cloud.google.com/pubsub/docs/push#receive_push>
 

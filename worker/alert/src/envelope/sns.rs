@@ -1,4 +1,4 @@
-//! Amazon SNS over HTTP or SQS without raw delivery: the message is a string in `Message`.
+//! Unwraps Amazon SNS over HTTP or SQS without raw delivery: the message is a string in `Message`.
 //!
 //! <https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>. A request to confirm a subscription
 //! is an error here. Its `SubscribeURL` is never followed.

@@ -1,4 +1,4 @@
-//! Wrappers of a finding: its envelopes, and the objects that held its lists.
+//! Defines wrappers of a finding: its envelopes, and the objects that held its lists.
 
 use std::sync::Arc;
 

@@ -126,8 +126,8 @@ fn principal(alert: &Alert, name: &str) -> String {
     }
 }
 
-/// Returns the object of the action: the first resource, else machine, else target, that is not an acting identity
-/// and whose kind contains this word. `-` stands for any kind.
+/// Returns the object of the action: the first resource, else machine, else target, that is not an acting identity and
+/// whose kind contains this word. `-` matches any kind.
 pub(super) fn object(alert: &Alert, word: &str) -> Option<String> {
     let fits = |kind: &str| {
         let kind = kind.to_ascii_lowercase().replace(['_', ' ', '-'], "");

@@ -1,4 +1,4 @@
-//! Display names of products.
+//! Determines display names of products.
 
 use serde_json::Value;
 

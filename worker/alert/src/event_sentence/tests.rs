@@ -1,4 +1,4 @@
-//! Sentences as the reader on call sees them.
+//! Tests sentences as the reader on call sees them.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
-//! Names of checks: the control, rule or detector that made a finding, the same in every account and at every run.
+//! Finds names of checks: the control, rule or detector that made a finding, the same in every account and at every
+//! run.
 //!
-//! A type groups storms, mutes, routes and playbooks. Products append the id of a finding, an account or a run to
-//! names of checks. With this suffix each finding would have a type of its own.
+//! A type groups storms, mutes, routes and playbooks. Products append the id of a finding, an account or a run to names
+//! of checks. With this suffix each finding would have a type of its own.
 
 /// Placeholders that products write instead of a value.
 const PLACEHOLDERS: [&str; 16] = [

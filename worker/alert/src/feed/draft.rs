@@ -1,4 +1,4 @@
-//! A draft of an alert: the values that a feed read, before they are cleaned, bounded and hashed.
+//! Defines a draft of an alert: the values that a feed read, before they are cleaned, bounded and hashed.
 //!
 //! All feeds fill in a draft, so that [`finish`] treats every alert alike. Typed values are validated when they are
 //! added. Invalid values stay in the raw JSON only.
@@ -52,7 +52,7 @@ pub(crate) struct Draft {
     pub(crate) description: String,
     pub(crate) severity: Severity,
     pub(crate) severity_sent: String,
-    /// Whether the severity is a word or number of unknown meaning.
+    /// True if the severity is a word or number of unknown meaning.
     pub(crate) unknown_severity: bool,
     pub(crate) provider: CloudProvider,
     pub(crate) account: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) struct Draft {
     /// Addresses of the resource that the alert concerns.
     addresses: BTreeSet<String>,
     callers: BTreeSet<Caller>,
-    /// Identities among the resources, of which nothing tells whether they acted.
+    /// Identities among the resources that may or may not be actors.
     identities: BTreeSet<String>,
     /// Credentials that the finding names beside the call that used them.
     credentials: Vec<CallRecord>,
@@ -88,7 +88,7 @@ pub(crate) struct Draft {
     unreadable: BTreeSet<String>,
     /// Unread fields whose pointers are not yet looked up.
     unread_fields: Vec<UnreadField>,
-    /// Whether a limit dropped values that name an actor or target.
+    /// True if a limit dropped values that name an actor or target.
     pub(crate) is_actor_dropped: bool,
     details: BTreeSet<Detail>,
     has_overflow: bool,
@@ -321,7 +321,7 @@ impl Draft {
         });
     }
 
-    /// Adds an address or a domain, whichever the node holds. A port after it is ignored.
+    /// Adds an address or a domain, depending on the node. A port after it is ignored.
     pub(crate) fn add_host(&mut self, role: IndicatorRole, node: Node<'_>) {
         let text = node.str().unwrap_or_default();
         match text.rsplit_once(':') {
@@ -433,7 +433,7 @@ impl Draft {
     }
 }
 
-/// The name of a principal as its indicator has it.
+/// Returns the name of a principal in the form that its indicator has.
 fn canonical_name(name: &str) -> Option<String> {
     Indicator::parse(IndicatorKind::Principal, name, IndicatorRole::Related).map(|one| one.value)
 }

@@ -1,8 +1,8 @@
-//! Generic feeds of the configuration, which map fields by JSON pointers into the finding.
+//! Reads generic feeds of the configuration, which map fields by JSON pointers into the finding.
 //!
-//! The feed is recognised when `matches` points to a value. Of [`FIELDS`], `id` and `type` are required. A pointer to
-//! a list gives each of its elements. In a pointer `*` stands for each element of a list, and `[type=User]` for each
-//! whose `type` is `User`. A pointer behind `envelope:` leads into the wrappers of the finding.
+//! The feed is recognised when `matches` points to a value. Of [`FIELDS`], `id` and `type` are required. A pointer to a
+//! list gives each of its elements. In a pointer `*` selects each element of a list, and `[type=User]` for each whose
+//! `type` is `User`. A pointer behind `envelope:` leads into the wrappers of the finding.
 
 mod fields;
 mod severity;
@@ -301,8 +301,8 @@ impl GenericFeed {
         }
     }
 
-    /// Returns whether a private address acts on a public one. The machine is then the resource and the public
-    /// address the far end, whichever way the feed names them.
+    /// Returns whether a private address acts on a public one. The machine is then the resource and the public address
+    /// the far end, regardless of the names in the feed.
     fn is_outbound(&self, value: &Value, wrappers: &Wrappers) -> bool {
         let all_are = |field: &str, are_public: bool| {
             let mut found = self.nodes(value, wrappers, field).peekable();
@@ -381,8 +381,8 @@ fn resolve<'a>(pointer: &str, value: &'a Value, wrappers: &'a Wrappers) -> Vec<&
     }
 }
 
-/// Returns the values at a pointer. A segment `*` stands for each element of a list, `[type=User]` for each with that
-/// member. `null` is no value.
+/// Returns the values at a pointer. A segment `*` selects each element of a list, and `[type=User]` each element with
+/// that member. `null` is no value.
 fn resolve_in<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
     if let Some(found) = value.pointer(pointer) {
         return if found.is_null() {

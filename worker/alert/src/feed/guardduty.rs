@@ -1,7 +1,7 @@
-//! Amazon GuardDuty findings, as EventBridge (`camelCase`), the API (`PascalCase`) and exports write them.
+//! Reads Amazon GuardDuty findings, as EventBridge (`camelCase`), the API (`PascalCase`) and exports write them.
 //!
-//! Fields: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Finding.html>. Copies in Security Hub are
-//! converted to this shape and read here too, so that both give one alert.
+//! The fields are in <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Finding.html>. Copies in Security
+//! Hub are converted to this shape and read here too, so that both give one alert.
 
 mod action;
 pub(super) mod affected;

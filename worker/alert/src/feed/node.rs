@@ -66,7 +66,7 @@ impl<'a> Node<'a> {
         self.0.is_some_and(Value::is_object)
     }
 
-    /// Returns the elements of a list; an object or a scalar counts as a list of one.
+    /// Returns the elements of a list; an object or a scalar counts as a list with one element.
     pub(crate) fn items(self) -> impl Iterator<Item = Self> + use<'a> {
         let items: &'a [Value] = match self.0 {
             Some(Value::Array(items)) => items,

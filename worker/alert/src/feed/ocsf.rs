@@ -1,4 +1,4 @@
-//! OCSF: findings (classes 2001 to 2008), and events of other categories that their product marks as alerts.
+//! Reads OCSF: findings (classes 2001 to 2008), and events of other categories that their product marks as alerts.
 //!
 //! <https://schema.ocsf.io/1.8.0/categories/findings>. Security Hub's newer findings have this shape too. Those of
 //! GuardDuty take GuardDuty's key, all others the key that they have in ASFF.

@@ -1,4 +1,4 @@
-//! Indicator kinds of resources, by the type names of clouds and products.
+//! Determines indicator kinds of resources, by the type names of clouds and products.
 
 use crate::IndicatorKind::{self, Bucket, Cluster, Container, Database, Function, Image};
 use crate::IndicatorKind::{Instance, Principal};

@@ -1,8 +1,8 @@
-//! Google Security Command Center findings: notifications of API v1 and v2, list results, and bare findings.
+//! Reads Google Security Command Center findings: notifications of API v1 and v2, list results, and bare findings.
 //!
-//! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings>. The key
-//! is the finding's own id and the project of its resource. Both stay the same while the name and parent differ: v2
-//! puts `/locations/…` into the name, and a listing by project names another parent. Google Security Operations has
+//! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings>. The key is
+//! the finding's own id and the project of its resource. Both stay the same while the name and parent differ: v2 puts
+//! `/locations/…` into the name, and a listing by project names another parent. Google Security Operations has
 //! `findings` for `finding`, snake case, and `sourceProperties` beside them:
 //! <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
 

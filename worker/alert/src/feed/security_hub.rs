@@ -1,4 +1,4 @@
-//! AWS Security Hub findings (ASFF), which take the key of the product inside.
+//! Reads AWS Security Hub findings (ASFF), which take the key of the product inside.
 //!
 //! <https://docs.aws.amazon.com/securityhub/latest/userguide/securityhub-findings-format-syntax.html>. A GuardDuty
 //! finding is converted back to GuardDuty's own shape and read by that feed, so that the finding has one key and one

@@ -104,7 +104,7 @@ fn is_linkable(text: &str, range: &Range<usize>) -> bool {
     let name = text.get(range.clone()).unwrap_or_default();
     let head = text.get(..range.start).unwrap_or_default();
     let tail = text.get(range.end..).unwrap_or_default();
-    // In `host_name` and `libc.so.6` the name goes on, and no program links its beginning.
+    // In `host_name` and `libc.so.6` the name continues, and no program links its beginning.
     let goes_on = tail.starts_with(|c: char| c.is_alphanumeric() || c == '_')
         || tail
             .strip_prefix('.')

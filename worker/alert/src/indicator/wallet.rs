@@ -1,7 +1,7 @@
-//! Addresses of cryptocurrency wallets, which look random but are not secrets.
+//! Recognises addresses of cryptocurrency wallets, which look random but are not secrets.
 //!
-//! Bitcoin's legacy form is verified by its checksum (base58check), because a random key may look like one. The
-//! others are recognised by prefix, length and alphabet.
+//! Bitcoin's legacy form is verified by its checksum (base58check), because a random key may look like one. The others
+//! are recognised by prefix, length and alphabet.
 
 use std::sync::LazyLock;
 

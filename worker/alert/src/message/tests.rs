@@ -1,4 +1,4 @@
-//! Messages as feeds send them. Sample files: `tests/fixtures/alerts/`.
+//! Tests messages as feeds send them. The sample files are in `tests/fixtures/alerts/`.
 
 mod addresses;
 mod aliases;

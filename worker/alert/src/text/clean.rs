@@ -194,7 +194,7 @@ impl CleaningPass<'_> {
         }
     }
 
-    /// Cleans the value of a key by what the key says about it.
+    /// Cleans the value of a key by the meaning of the key.
     fn clean_entry(&mut self, key: &str, value: &mut Value, beside: &ObjectHints) {
         let name = if is_secret_key(key) {
             Some(key)

@@ -127,7 +127,8 @@ mod tests {
         }
     }
 
-    /// `Default_Ignorable_Code_Point` of Unicode 16 (DerivedCoreProperties.txt), and blanks that display as nothing.
+    /// Checks `Default_Ignorable_Code_Point` of Unicode 16 (DerivedCoreProperties.txt), and blanks that display as
+    /// nothing.
     #[test]
     fn a14_all_that_unicode_lets_be_ignored_goes() {
         for range in [

@@ -88,8 +88,8 @@ pub fn has_instructions(text: &str) -> bool {
     matches_phrase(&seen) || has_encoded_instructions(&seen) || has_concealed_text(text)
 }
 
-/// Returns whether the text carries an invisible one: letters as tag characters (except region flags, which begin
-/// with a black flag), or bytes as a run of zero-width characters.
+/// Returns whether the text carries an invisible text: letters as tag characters (except region flags, which begin with
+/// a black flag), or bytes as a run of zero-width characters.
 fn has_concealed_text(text: &str) -> bool {
     if text.is_ascii() {
         return false;

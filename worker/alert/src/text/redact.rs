@@ -250,7 +250,7 @@ fn is_secret_variable(key: &str) -> bool {
 /// Prefixes of expressions that refer to a secret.
 const EXPRESSIONS: [&str; 3] = ["${", "$(", "{{"];
 
-/// Returns whether a value in a secret's position is not one: our own marks, placeholders, ids, ports.
+/// Returns whether a value in a secret's position is not one: Nightshift's own marks, placeholders, ids, ports.
 fn is_harmless(value: &str) -> bool {
     let plain = value.trim_matches(['"', '\'', '\\']);
     plain.starts_with("[redacted:")

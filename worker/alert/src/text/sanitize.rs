@@ -13,7 +13,7 @@ use crate::IndicatorKind;
 /// Bytes of a text that are examined for each character that may be shown. The bound makes a megabyte cheap. Text
 /// hidden behind blanks beyond it is lost.
 const BYTES_PER_CHAR: usize = 16;
-/// Maximum length of a grapheme, in code points. Letters with a thousand accents overprint other lines.
+/// Maximum length of a grapheme, in code points. A letter with a thousand accents would overprint other lines.
 const MAX_GRAPHEME_CHARS: usize = 6;
 /// Schemes that may stay: defanged ones, and object names that no program opens on a click.
 const HARMLESS_SCHEMES: [&str; 8] = ["hxxp", "hxxps", "fxp", "fxps", "fxxp", "fxxps", "s3", "gs"];
@@ -129,7 +129,7 @@ fn neutralize(text: &str) -> String {
     out
 }
 
-/// Returns whether these are the names that notify everybody in a chat, whatever precedes the `@`.
+/// Returns whether these are the names that notify everybody in a chat, with any character before the `@`.
 fn mentions_everybody(name: &str) -> bool {
     let end = name
         .find(|c: char| !c.is_ascii_alphabetic())

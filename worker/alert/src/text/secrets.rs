@@ -1,4 +1,4 @@
-//! Patterns of secrets, by kind.
+//! Defines patterns of secrets, by kind.
 //!
 //! The formats come from vendors' pages and the patterns that public secret scanners share. In a pattern with groups,
 //! the group that matched is redacted, or nothing if it is called `none`. Without groups the whole match is redacted.
@@ -35,7 +35,7 @@ const TOKENS: &[SecretPattern] = &[
         r"age-secret-key-1",
         r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,64}",
     ),
-    // Clouds.
+    // Keys of clouds.
     (
         "aws_secret_key",
         r"key[\x22\x27\s]{0,4}[=:\s]",
@@ -170,7 +170,7 @@ const TOKENS: &[SecretPattern] = &[
     ),
     ("circleci_token", r"ccipat_", r"\bCCIPAT_[A-Za-z0-9_]{20,}"),
     ("buildkite_token", r"bkua_", r"\bbkua_[a-z0-9]{40}"),
-    // Models.
+    // Keys of model providers.
     ("openrouter_key", r"sk-or-", r"\bsk-or-v1-[a-f0-9]{64}"),
     ("anthropic_key", r"sk-ant-", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
     (
@@ -234,7 +234,7 @@ const TOKENS: &[SecretPattern] = &[
         r"pagerduty",
         r#"(?i)pagerduty.{0,24}?(?:token|key)["'\s:=]{1,6}(?P<secret>[A-Za-z0-9+_-]{20,32})"#,
     ),
-    // Money and commerce.
+    // Keys of payment and commerce services.
     (
         "stripe_key",
         r"(?:sk|rk|whsec)_",
@@ -260,7 +260,7 @@ const TOKENS: &[SecretPattern] = &[
         r"eaa[a-z0-9]{8}",
         r"\bEAA(?:CEdEose0cBA|[A-Za-z0-9]{60,})[A-Za-z0-9]*",
     ),
-    // Operations.
+    // Keys of services for operations.
     (
         "datadog_key",
         r"(?:datadog|dd)[_-]?ap[ip]",
@@ -337,7 +337,7 @@ const TOKENS: &[SecretPattern] = &[
         r"\bfig[dor]_[A-Za-z0-9_-]{36,}",
     ),
     ("postman_key", r"pmak-", r"\bPMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
-    // Anywhere.
+    // Secrets of no particular vendor.
     (
         "jwt",
         r"eyj",

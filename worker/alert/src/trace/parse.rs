@@ -91,7 +91,7 @@ fn span_id(text: &str) -> Option<SpanId> {
     (number != 0).then(|| SpanId::from(number))
 }
 
-/// Whether a state is short, plain text without empty values. `TraceState` checks the keys.
+/// Returns whether a state is short, plain text without empty values. `TraceState` checks the keys.
 fn is_state(state: &str) -> bool {
     let has_value = |member: &str| {
         let pair = member.split_once('=');

@@ -1,4 +1,4 @@
-//! The lists of a row that say what the row covers beside its subject.
+//! Reads the lists of a row that name the values which the row covers besides its subject.
 
 use ipnet::IpNet;
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
@@ -11,7 +11,7 @@ use crate::register::RowFields;
 ///
 /// # Errors
 ///
-/// Says what is wrong with a list. The row is then left out.
+/// Returns the problem of a list. The row is then left out.
 pub(super) fn parse_extent(
     fields: &RowFields<'_>,
 ) -> Result<(RecordExtent, Vec<IpNet>, Vec<IpNet>), String> {

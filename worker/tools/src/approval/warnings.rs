@@ -1,4 +1,4 @@
-//! Warnings about usable rows that do not have the effect that their keeper may expect.
+//! Reports warnings about usable rows that do not have the effect that their keeper may expect.
 
 use nightshift_alert::IndicatorKind;
 
@@ -161,7 +161,7 @@ impl Approval {
         doubts
     }
 
-    /// What a row does not cover, though it may look so.
+    /// Returns warnings about values that a row seems to cover and does not.
     fn covers_less(&self) -> Vec<String> {
         let is_of = |exoneration: &str| self.schema.exoneration == exoneration;
         let mut doubts = Vec::new();

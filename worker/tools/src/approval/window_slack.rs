@@ -1,4 +1,4 @@
-//! The minutes by which an event may lie outside the window of a row.
+//! Defines the minutes by which an event may lie outside the window of a row.
 
 use nightshift_engine::exoneration::MAX_SLACK_MINS;
 use nightshift_engine::tool::ToolOutput;

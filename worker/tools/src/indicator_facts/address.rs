@@ -1,9 +1,9 @@
-//! The class of an address, by the special-purpose registries of IANA (RFC 6890 and its updates) and the multicast
-//! blocks.
+//! Determines the class of an address, by the special-purpose registries of IANA (RFC 6890 and its updates) and the
+//! multicast blocks.
 //!
 //! <https://www.iana.org/assignments/iana-ipv4-special-registry>,
-//! <https://www.iana.org/assignments/iana-ipv6-special-registry>. Blocks that these registries call globally
-//! reachable (AS112, AMT, NAT64) count as public here.
+//! <https://www.iana.org/assignments/iana-ipv6-special-registry>. Blocks that these registries call globally reachable
+//! (AS112, AMT, NAT64) count as public here.
 
 use std::net::IpAddr;
 

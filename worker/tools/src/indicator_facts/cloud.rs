@@ -1,8 +1,9 @@
-//! The cloud that an address belongs to, by the files that the clouds publish.
+//! Finds the cloud that an address belongs to, by the files that the clouds publish.
 //!
-//! AWS: <https://ip-ranges.amazonaws.com/ip-ranges.json> (`prefixes[].ip_prefix`, `ipv6_prefixes[].ipv6_prefix`,
-//! `service`, `region`). Google: <https://www.gstatic.com/ipranges/cloud.json> (`prefixes[].ipv4Prefix` or
-//! `ipv6Prefix`, `service`, `scope`). No range is compiled in, since the ranges change every week.
+//! The file of AWS is <https://ip-ranges.amazonaws.com/ip-ranges.json> (`prefixes[].ip_prefix`,
+//! `ipv6_prefixes[].ipv6_prefix`, `service`, `region`). The file of Google is
+//! <https://www.gstatic.com/ipranges/cloud.json> (`prefixes[].ipv4Prefix` or `ipv6Prefix`, `service`, `scope`). No
+//! range is compiled in, since the ranges change every week.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! The parts of a domain, by the Public Suffix List, and whether its labels look random.
+//! Determines the parts of a domain, by the Public Suffix List, and whether its labels look random.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
-//! AWS CloudTrail records.
+//! Reads AWS CloudTrail records.
 //!
-//! Fields: <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>.
-//! The platform writes the time, the event, the identity, the address, the region and the error code; the caller chooses
+//! The fields are in
+//! <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>. The
+//! platform writes the time, the event, the identity, the address, the region and the error code; the caller chooses
 //! user agent, request parameters and, within the identity, the session name.
 
 use serde_json::Value;

@@ -1,5 +1,4 @@
-//! Decompression of log files: gzip, Zstandard, bzip2 and zip, recognised by their first bytes whatever the file
-//! name.
+//! Decompresses log files: gzip, Zstandard, bzip2 and zip, recognised by their first bytes and not by the file name.
 //!
 //! Nothing is written to disk or held as a whole. The reader bounds how many decompressed bytes are read, so a small
 //! file with huge contents costs no more than a large one.
@@ -13,7 +12,7 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use zip::ZipArchive;
 
-/// Most files of one zip archive that are read.
+/// Maximum number of files of one zip archive that are read.
 const MAX_MEMBERS: usize = 2_000;
 
 /// First bytes of unsupported formats, and their names.

@@ -1,4 +1,4 @@
-//! Envelopes around log records: EventBridge, CloudWatch Logs, Kinesis and Firehose, Pub/Sub, SNS and SQS, search
+//! Opens envelopes around log records: EventBridge, CloudWatch Logs, Kinesis and Firehose, Pub/Sub, SNS and SQS, search
 //! engines.
 //!
 //! Only values that are no records themselves are opened, and only where a carrier puts its payload. Other parts of a
@@ -12,8 +12,8 @@ use flate2::read::MultiGzDecoder;
 use nightshift_alert::decode;
 use serde_json::Value;
 
-/// Where carriers put one record or a list of records: as a value, as JSON in a string, or as Base64, possibly
-/// compressed.
+/// The keys under which carriers put one record or a list of records: as a value, as JSON in a string, or as Base64,
+/// possibly compressed.
 const PAYLOAD_KEYS: [&str; 14] = [
     "detail",
     "_source",
@@ -34,13 +34,12 @@ const PAYLOAD_KEYS: [&str; 14] = [
 /// Lists that are split into items while they are read, beside those of the format.
 pub(super) const LIST_KEYS: [&str; 5] = ["Records", "records", "logEvents", "events", "entries"];
 
-/// Most envelopes around one record.
+/// Maximum number of envelopes around one record.
 const MAX_DEPTH: usize = 6;
 
-/// Most bytes of a decompressed payload.
+/// Maximum number of bytes of a decompressed payload.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The payloads of an envelope.
 #[derive(Debug, Default)]
 pub(super) struct EnvelopePayloads {
     /// The values, including those within nested envelopes.

@@ -1,7 +1,7 @@
-//! The files that belong to a log.
+//! Finds the files that belong to a log.
 //!
 //! A folder means all log files below it, including rotated ones. A glob is matched against the whole path, and every
-//! match is read whatever its extension. Symbolic links below the path are not followed, so that a log never leads
+//! match is read regardless of its extension. Symbolic links below the path are not followed, so that a log never leads
 //! outside of its folder. Unread files of a folder are reported, except companions of logs.
 
 use std::fs;
@@ -13,7 +13,7 @@ use globset::GlobBuilder;
 
 use crate::content::read_error;
 
-/// Most files of one search.
+/// Maximum number of files of one search.
 const MAX_FILES: usize = 2_000;
 
 /// Deepest folder below the configured one.
@@ -155,7 +155,7 @@ fn is_glob(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
 }
 
-/// What a file in a folder is, by its name.
+/// The kind of a file in a folder, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileKind {
     Log,
@@ -216,7 +216,7 @@ struct FolderWalk<'a> {
     unsupported: Vec<PathBuf>,
     /// Links to files that would otherwise be read.
     links: Vec<PathBuf>,
-    /// Whether some folders were too deep.
+    /// True if some folders were too deep.
     is_too_deep: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The conditions of a search. A record matches when all of them hold.
+//! Defines the conditions of a search. A record matches when all of them hold.
 
 use std::net::IpAddr;
 
@@ -28,7 +28,7 @@ type ActionGlob = WildMatchPattern<'*', '\0'>;
 #[derive(Debug, Default)]
 pub(super) struct LogFilters {
     pub(super) indicators: Vec<(&'static str, Subject)>,
-    /// Whether the format has no fixed field for the caller. A record without such a field is then matched by its
+    /// True if the format has no fixed field for the caller. A record without such a field is then matched by its
     /// texts.
     pub(super) searches_texts: bool,
     pub(super) action: Option<(String, ActionGlob)>,

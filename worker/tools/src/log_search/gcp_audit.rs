@@ -1,8 +1,8 @@
-//! Cloud Audit Logs: `LogEntry` with an `AuditLog` as `protoPayload`.
+//! Reads Cloud Audit Logs: `LogEntry` with an `AuditLog` as `protoPayload`.
 //!
-//! Fields: <https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry>,
-//! <https://cloud.google.com/logging/docs/reference/audit/auditlog/rest/Shared.Types/AuditLog>. The caller chooses the user
-//! agent, the request and the names in it.
+//! The fields are in <https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry> and
+//! <https://cloud.google.com/logging/docs/reference/audit/auditlog/rest/Shared.Types/AuditLog>. The caller chooses the
+//! user agent, the request and the names in it.
 
 use serde_json::Value;
 

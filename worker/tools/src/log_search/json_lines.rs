@@ -1,4 +1,4 @@
-//! Any log of JSON objects, with fields at common names or at the JSON pointers of the configuration.
+//! Reads any log of JSON objects, with fields at common names or at the JSON pointers of the configuration.
 //!
 //! Nothing in such a log is trusted, since its writer is unknown.
 

@@ -1,4 +1,4 @@
-//! Splitting of JSON that is not one record per line, by brackets and quotes alone.
+//! Splits JSON that is not one record per line, by brackets and quotes alone.
 //!
 //! Callers write parts of a log, so an unreadable record must not lose another one. Each record is therefore parsed
 //! only after it was cut out, and only one is held at a time.
@@ -36,7 +36,7 @@ struct JsonSplitter<'a, R> {
     list_keys: &'a [&'a str],
     take: ValueVisitor<'a>,
     outcome: ReadOutcome,
-    /// Whether the file ends within a value.
+    /// True if the file ends within a value.
     is_truncated: bool,
 }
 

@@ -1,11 +1,11 @@
-//! A log record in the form that all formats share.
+//! Defines a log record in the form that all formats share.
 
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-/// Most texts of one record that are searched. A CloudTrail record of 256 KB, the largest, has fewer.
+/// Maximum number of texts of one record that are searched. A CloudTrail record of 256 KB, the largest, has fewer.
 const MAX_MENTIONS: usize = 16_384;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,9 +24,9 @@ pub(super) struct LogRecord {
     /// Other texts of the record that may name a value.
     pub(super) mentions: Vec<String>,
     pub(super) is_failure: bool,
-    /// Whether the record reports that the log lacks others of its time.
+    /// True if the record reports that the log lacks others of its time.
     pub(super) reports_gap: bool,
-    /// Whether the platform says that the call changes nothing.
+    /// True if the platform says that the call changes nothing.
     pub(super) is_read_only: bool,
     pub(super) bytes: Option<u64>,
     /// Columns that only this format has, or that it fills differently.

@@ -1,4 +1,4 @@
-//! The answer of a search: what was searched, what was found, and what the result does not show.
+//! Builds the answer of a search: the searched logs, the rows found, and the limits of the result.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use super::row_selection::{self, CandidateRow};
 use super::scan::{ScanResult, ScanSummary};
 use crate::output_guard;
 
-/// Most values listed in one count of the summary.
+/// Maximum number of values listed in one count of the summary.
 const MAX_COUNTED: usize = 20;
 
-/// Most bytes of rows; the rest of an answer fits into the remainder.
+/// Maximum number of bytes of rows; the rest of an answer fits into the remainder.
 const MAX_ROW_BYTES: usize = output_guard::MAX_OUTPUT_BYTES * 3 / 4;
 
-/// Most problems listed in an answer.
+/// Maximum number of problems listed in an answer.
 const MAX_PROBLEMS: usize = 10;
 
 pub(super) fn build_output(

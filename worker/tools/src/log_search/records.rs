@@ -1,7 +1,7 @@
-//! Splitting of a log file into records.
+//! Splits a log file into records.
 //!
-//! Files of one object per line are read by the line, so that a broken line loses only itself. A file that is one
-//! array or one object with a list (`{"Records": […]}`) is read by `stream`. Records are decoded as leniently as
+//! Files of one object per line are read by the line, so that a broken line loses only itself. A file that is one array
+//! or one object with a list (`{"Records": […]}`) is read by `json_splitter`. Records are decoded as leniently as
 //! alerts: callers write parts of them, and a strict parser would lose the whole record.
 
 use std::io::{self, BufRead, Read};
@@ -17,12 +17,12 @@ pub(super) const MAX_RECORD_BYTES: usize = 1024 * 1024;
 /// Receives the records and returns whether to continue.
 pub(super) type ValueVisitor<'a> = &'a mut dyn FnMut(Value) -> bool;
 
-/// How reading a file ended.
+/// The result of reading a file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReadOutcome {
     /// Lines or values that could not be read.
     pub(super) malformed: u64,
-    /// Whether the receiver stopped.
+    /// True if the receiver stopped.
     pub(super) stopped: bool,
 }
 

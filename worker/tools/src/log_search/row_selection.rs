@@ -1,8 +1,8 @@
-//! The choice of rows when more match than an answer may hold.
+//! Chooses rows when more match than an answer may hold.
 //!
-//! Ordinary calls around the events would otherwise hide the call that matters: a stolen key used from another
-//! address, or the one mutating call among a thousand reads. So up to half of the rows are the first of each kind;
-//! the rows nearest to the events fill the rest.
+//! Ordinary calls around the events would otherwise hide the call that matters: a stolen key used from another address,
+//! or the one mutating call among a thousand reads. So up to half of the rows are the first of each kind; the rows
+//! nearest to the events fill the rest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::log_record::LogRecord;
 
-/// Most distinct audit events that are remembered.
+/// Maximum number of distinct audit events that are remembered.
 const MAX_AUDIT_EVENTS: usize = 5_000;
 
 /// A row with its distance in seconds from the events.
 pub(super) type CandidateRow = (u64, LogRecord);
 
-/// How much a row says, the most first: may have changed something, only read, failed.
+/// The class of a call, the most informative first: it may have changed something, it only read, or it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum CallClass {
     Mutating,
@@ -43,9 +43,9 @@ enum GroupKey<'a> {
     AuditEvent(AuditEventKey<&'a str>),
 }
 
-/// Who did what from where, at which service, and the outcome in the log's own words. For logs of any application the
-/// resource is included, since `get` says nothing without it. A platform's log names each object read, so including
-/// the resource would make every read distinct.
+/// The key of an audit event: who did what from where, at which service, with the outcome in the log's own words. For
+/// logs of any application the key includes the resource, since `get` says nothing without it. A platform's log names
+/// each object read, so including the resource would make every read distinct.
 type AuditEventKey<T> = (T, [Option<T>; 5], CallClass);
 
 fn audit_event_key(entry: &LogRecord) -> Option<AuditEventKey<&str>> {
@@ -143,7 +143,7 @@ const fn group_rank(group: &GroupKey<'_>) -> u8 {
 #[derive(Debug, Default)]
 pub(super) struct AuditEventSet {
     seen: HashSet<AuditEventKey<String>>,
-    /// Whether some events could not be distinguished or were forgotten.
+    /// True if some events could not be distinguished or were forgotten.
     is_incomplete: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One pass over the files of a log: counts, filters, and keeps the rows that say most.
+//! Makes one pass over the files of a log: counts, filters, and keeps the rows that say most.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
@@ -22,10 +22,11 @@ use crate::tool::unavailable;
 /// Size of the read buffer, in which the first line is also looked for.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// How long before the searched time a file may have been last written to and still be read, since clocks differ.
+/// The time before the searched time at which a file may have been last written to and still be read, since clocks
+/// differ.
 const CLOCK_SKEW: TimeDelta = TimeDelta::days(1);
 
-/// Most distinct values that a summary counts; the others are counted together.
+/// Maximum number of distinct values that a summary counts; the others are counted together.
 const MAX_DISTINCT: usize = 5_000;
 
 /// The result of a pass.
@@ -47,7 +48,7 @@ pub(super) struct ScanResult {
     pub(super) earliest: Option<DateTime<Utc>>,
     /// The last time in the log that is not after the search. A record of next year does not make a log complete.
     pub(super) latest: Option<DateTime<Utc>>,
-    /// When the search runs.
+    /// The time when the search runs.
     pub(super) now: Option<DateTime<Utc>>,
     /// Records with a time in the future.
     pub(super) in_future: u64,
@@ -60,7 +61,7 @@ pub(super) struct ScanResult {
     pub(super) stopped_after_bytes: Option<u64>,
     /// Records within the searched time that report records lost by the platform.
     pub(super) gap_reports: u64,
-    /// Whether a flow log was searched for an instance and its records name none.
+    /// True if a flow log was searched for an instance and its records name none.
     pub(super) lacks_instance: bool,
 }
 
@@ -127,7 +128,7 @@ fn widen_span(
     *last = Some(last.map_or(at, |last| last.max(at)));
 }
 
-/// Reads the log and keeps the records that `search` matches. Ends early when `stop` is set.
+/// Reads the log and keeps the records that `search` matches. The scan ends early when `stop` is set.
 ///
 /// # Errors
 ///
@@ -161,7 +162,7 @@ pub(super) fn run(
 ///
 /// # Errors
 ///
-/// Same as [`run`].
+/// Returns the same errors as [`run`].
 pub(super) fn check(config: &LogSearchConfig) -> Result<(usize, Vec<String>), String> {
     let mut seen = ScanResult::default();
     let (mut is_named, mut unread_name) = (false, None);
@@ -296,7 +297,7 @@ fn scan_file(
     goes_on
 }
 
-/// How records of a JSON format are distinguished from other contents of its files.
+/// The properties that distinguish records of a JSON format from other contents of its files.
 struct JsonRecordFormat {
     parse: fn(&LogSearchConfig, &Value) -> Option<LogRecord>,
     list_keys: &'static [&'static str],

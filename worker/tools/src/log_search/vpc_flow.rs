@@ -1,7 +1,8 @@
-//! VPC flow log records as text.
+//! Reads VPC flow log records as text.
 //!
-//! Fields: <https://docs.aws.amazon.com/vpc/latest/userguide/flow-log-records.html>. Without a header line the fields
-//! are those of version 2. A record is about an interface, so a search by instance needs `instance-id` in the header.
+//! The fields are in <https://docs.aws.amazon.com/vpc/latest/userguide/flow-log-records.html>. Without a header line
+//! the fields are those of version 2. A record is about an interface, so a search by instance needs `instance-id` in
+//! the header.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Exonerations by verdicts of people: exactly the judged subjects, of the same type and account, with no higher
+//! Makes exonerations by verdicts of people: exactly the judged subjects, of the same type and account, with no higher
 //! severity, for 90 days or until a person calls one of them malicious.
 //!
 //! Verdicts of a machine are ignored here. The engine checks these exonerations like any other record.
@@ -42,7 +42,7 @@ pub(super) fn exonerations(decision: &PersonDecision, alert: &Alert) -> Vec<Exon
             .iter()
             .filter(|one| one.role != IndicatorRole::Related)
     };
-    // An additional subject makes this another activity. A session key stands only for its owner.
+    // An additional subject makes this another activity. A session key identifies only its owner.
     let is_new = |one: &Indicator| !was_judged(&one) && !is_session_key(one);
     let acts = alert.with_role(IndicatorRole::Actor).next().is_some();
     if acts == decision.actors.is_empty() || subjects().any(is_new) {

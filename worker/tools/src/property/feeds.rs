@@ -1,4 +1,4 @@
-//! The findings of scenarios in the formats and spellings of their feeds.
+//! Writes the findings of scenarios in the formats and spellings of their feeds.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::ReadOptions;
@@ -491,7 +491,7 @@ fn scc(world: &mut Scenario) -> Value {
 }
 
 fn generic(world: &mut Scenario) -> Value {
-    // A feed writes one value as such and several as a list.
+    // A feed writes one value without a list and several values as a list.
     let list = |mut values: Vec<Value>| match values.len() {
         1 => values.remove(0),
         _ => Value::Array(values),

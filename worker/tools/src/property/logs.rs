@@ -1,4 +1,5 @@
-//! Audit logs of scenarios, complete or damaged. The hidden part of a damaged log contains an unauthorised call.
+//! Generates audit logs of scenarios, complete or damaged. The hidden part of a damaged log contains an unauthorised
+//! call.
 
 use std::fs;
 use std::io::Write;

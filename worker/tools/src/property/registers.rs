@@ -1,4 +1,4 @@
-//! Registers of a scenario: rows that allow an activity, near misses, and the files that contain them.
+//! Generates registers of a scenario: rows that allow an activity, near misses, and the files that contain them.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -161,7 +161,7 @@ impl Scenario {
                 row.insert("subject", other);
                 row.remove("aliases");
             }
-            // A register in which the name belongs to something else.
+            // A register in which the name belongs to another kind of subject.
             5 => {
                 let other = if register == "identities" {
                     "assets"

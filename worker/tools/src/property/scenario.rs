@@ -1,4 +1,4 @@
-//! Scenarios: who did what from where, and what of it was authorised.
+//! Generates scenarios, which state who did what from where, and which acts were authorised.
 //!
 //! Every correct part of a scenario can go wrong instead. A fault means that a benign verdict is wrong. A gap is an
 //! authorised part that is not recorded properly, after which no verdict is expected.
@@ -117,7 +117,7 @@ pub(super) const KINDS: [(&str, &str, bool); 5] = [
 ];
 /// Lengths of findings in minutes.
 const LENGTHS: [i64; 8] = [0, 5, 20, 60, 180, 60 * 30, 60 * 24 * 5, 60 * 24 * 12];
-/// Most subjects of a finding, not counting those of its last actor.
+/// Maximum number of subjects of a finding, not counting those of its last actor.
 const MOST_SUBJECTS: usize = 40;
 
 impl Scenario {
@@ -400,7 +400,7 @@ impl Scenario {
         }
     }
 
-    /// Adds a machine that acts by itself, with what it contacts and runs.
+    /// Adds a machine that acts by itself, with its contacts and programs.
     fn machine(&mut self) {
         let (name, region) = (self.resource.clone(), self.region.unwrap_or("eu-west-1"));
         let arn = format!("arn:aws:ec2:{region}:{}:instance/{name}", self.account);

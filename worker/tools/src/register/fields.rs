@@ -1,14 +1,13 @@
-//! The cells of one row by column, with conversions to the types of columns.
+//! Reads the cells of one row by column, with conversions to the types of columns.
 //!
-//! CSV knows only text; JSON also has lists, numbers and booleans. Both read alike here. In CSV a list is written
-//! with `;` or as JSON. Shared columns have one name here, whatever the register calls them.
+//! CSV knows only text; JSON also has lists, numbers and booleans. Both read alike here. In CSV a list is written with
+//! `;` or as JSON. Shared columns have one name here, regardless of their name in the register.
 
 use chrono::{DateTime, Datelike, Utc};
 use serde_json::{Map, Value};
 
 use crate::timestamp::{self, DayBoundary};
 
-/// The columns of a register.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RegisterColumns {
     /// Columns of this register only.

@@ -1,4 +1,4 @@
-//! Parsing of a register's text into records with their lines.
+//! Parses a register's text into records with their lines.
 
 use csv::StringRecord;
 use serde_json::value::RawValue;
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::{Problem, RegisterColumns, RegisterRecord, RowFields, Table};
 use crate::content::ContentSource;
 
-/// Most rows that are used.
+/// Maximum number of rows that are used.
 const MAX_ROWS: usize = 500_000;
 
-/// Most problems that are listed.
+/// Maximum number of problems that are listed.
 const MAX_PROBLEMS: usize = 200;
 
 type NumberedRow = (u64, Map<String, Value>);
@@ -21,7 +21,7 @@ struct RawRows {
     rows: Vec<NumberedRow>,
     left_out: usize,
     problems: Vec<Problem>,
-    /// Whether commas separate list items, because `;` separates the cells.
+    /// True if commas separate list items, because `;` separates the cells.
     comma_lists: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The entries of one list, found by hash: a list of a million lines answers as fast as one of ten.
+//! Reads the entries of one list, found by hash: a list of a million lines answers as fast as one of ten.
 //!
 //! Text lists have one entry per line with an optional note after `#` or `;`, or the format of hosts files. CSV lists
 //! have a header with a column `indicator` (or `entry`, `value`, `ioc`), and optionally `note` and `meaning`.
@@ -15,7 +15,7 @@ use crate::content::ContentSource;
 use crate::pattern::parse_network;
 use crate::register::Problem;
 
-/// Most problems that are listed.
+/// Maximum number of problems that are listed.
 const MAX_PROBLEMS: usize = 200;
 
 /// Names of the column that holds the entry.
@@ -156,7 +156,7 @@ impl WatchlistEntries {
         }
     }
 
-    /// Reports a line and leaves it out.
+    /// Reports a bad line and skips it.
     fn leave_out(&mut self, line: u64, what: String) {
         self.left_out += 1;
         if self.problems.len() < MAX_PROBLEMS {

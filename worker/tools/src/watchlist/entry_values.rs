@@ -1,7 +1,7 @@
-//! The values of a list entry: networks, or names as look-ups ask for them.
+//! Parses the values of a list entry: networks, or names as look-ups ask for them.
 //!
-//! Published lists contain ports, ranges, and two values in one entry. A value that no look-up could find is an
-//! error: in a list of bad values it would look like a miss.
+//! Published lists contain ports, ranges, and two values in one entry. A value that no look-up could find is an error:
+//! in a list of bad values it would look like a miss.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -24,7 +24,7 @@ pub(super) enum EntryValue {
 ///
 /// # Errors
 ///
-/// Says what is wrong, as the rest of a sentence about the entry.
+/// Returns the problem, as the rest of a sentence about the entry.
 pub(super) fn parse_values(text: &str) -> Result<Vec<EntryValue>, &'static str> {
     let plain = refang(text);
     if let Some(nets) = parse_address_range(&plain) {
@@ -66,8 +66,8 @@ fn parse_indicator(kind: IndicatorKind, text: &str) -> Option<String> {
     Indicator::parse(kind, text, IndicatorRole::Related).map(|indicator| indicator.value)
 }
 
-/// Parses an address with or without a port, a network, or a range `first-last`. Returns `None` for text that only
-/// begins like one.
+/// Parses an address with or without a port, a network, or a range `first-last`. Returns `None` for a text that only
+/// begins like an address.
 fn parse_address_range(text: &str) -> Option<Vec<IpNet>> {
     let socket = || text.parse::<SocketAddr>().ok();
     if let Some(net) = parse_network(text).or_else(|| parse_network(&socket()?.ip().to_string())) {

@@ -1,4 +1,4 @@
-//! Further names beside the name of an actor: spellings of the same name, or another actor.
+//! Adds further names beside the name of an actor: spellings of the same name, or another actor.
 //!
 //! A generated id (a number, a UUID, a SID, a unique id of AWS) belongs to the actor named beside it. Any other name
 //! that is not a spelling of the known one is another actor: a record of the one does not cover the other.
@@ -18,8 +18,8 @@ const AWS_IDS: [&str; 8] = [
     "AIDA", "AROA", "AGPA", "AIPA", "ANPA", "ASCA", "AKIA", "ASIA",
 ];
 
-/// OCSF account types, by `type_id`, that belong to a person: LDAP, Windows, IAM user and role, Entra ID, macOS,
-/// Apple, Linux. <https://schema.ocsf.io/1.6.0/objects/account>
+/// OCSF account types, by `type_id`, of accounts that belong to a person: LDAP, Windows, IAM user and role, Entra ID,
+/// macOS, Apple, Linux. <https://schema.ocsf.io/1.6.0/objects/account>
 const PERSONAL_ACCOUNT_TYPES: [u64; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
 
 impl Draft {
@@ -173,7 +173,6 @@ fn is_same_name(one: &str, other: &str, ours: Option<&str>) -> bool {
     is_same_domain && same_account && !one.letters.is_empty() && one.letters == other.letters
 }
 
-/// The parts of a name.
 struct NameParts<'a> {
     account: Option<&'a str>,
     /// The domain of a mail address.

@@ -18,8 +18,8 @@ const MAX_CALLERS: usize = 256;
 const NAMES: [&str; 3] = ["email_addr", "full_name", "uid_alt"];
 
 impl Draft {
-    /// Adds the owner of the credentials, with the unique id and AWS's type word, and returns the names. A principal
-    /// of another account is named with its account, so that it is not confused with one of ours.
+    /// Adds the owner of the credentials, with the unique id and AWS's type word, and returns the names. A principal of
+    /// another account is named with its account, so that it is not confused with one of the alert's account.
     pub(crate) fn add_caller(
         &mut self,
         account: Option<&str>,
@@ -46,7 +46,7 @@ impl Draft {
         added.into_iter().chain(person).collect()
     }
 
-    /// Adds whose credentials were used, where only their unique id is told, and the person behind them.
+    /// Adds the owner of credentials of which only the unique id is known, and the person behind that owner.
     pub(crate) fn add_unnamed_caller(&mut self, id: Node<'_>, word: Node<'_>) -> Vec<String> {
         let mut names = self.add(IndicatorKind::Principal, IndicatorRole::Actor, id);
         for name in &names {
@@ -63,12 +63,13 @@ impl Draft {
         self.add_text(IndicatorKind::Principal, IndicatorRole::Actor, name)
     }
 
-    /// Adds an identity among the resources of which nothing tells whether it acted.
+    /// Adds an identity among the resources that may or may not be the actor.
     pub(crate) fn add_identity(&mut self, name: &str) {
         self.identities.extend(canonical_name(name));
     }
 
-    /// Makes the identities among the resources who acted, where a call or a connection is told and nobody who made it.
+    /// Makes the identities among the resources actors, if the finding has an actor and none of its actors is a
+    /// principal.
     pub(super) fn settle_identities(&mut self) {
         let identities = std::mem::take(&mut self.identities);
         let is_actor =
@@ -90,7 +91,7 @@ impl Draft {
             self.indicators.remove(&target);
             self.add_text(IndicatorKind::Principal, IndicatorRole::Actor, name);
         }
-        // Of several nothing tells who called from where.
+        // With several identities the finding does not say who called from where.
         let record = CallRecord {
             principals: identities.into_iter().collect(),
             access_keys: Vec::new(),
@@ -142,8 +143,8 @@ impl Draft {
     ///
     /// The ARN of the session issuer gives the account of the identity. Without it the account of the user counts,
     /// which is where the user was active and need not own it:
-    /// <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Account.html>. A user who was active elsewhere
-    /// is not assumed to be ours.
+    /// <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Account.html>. A user who was active elsewhere is
+    /// not assumed to belong to the alert's account.
     pub(crate) fn add_actor(&mut self, actor: Node<'_>) -> Vec<String> {
         let user = actor.at("user");
         let (name, id, word) = (user.at("name"), user.at("uid"), user.at("type"));

@@ -1,7 +1,7 @@
 //! Reads fields that name an actor or a far end leniently, without losing any.
 //!
 //! Products write an object or a list where others write text, a port behind an address, or a name instead of an
-//! address. A field without a readable value is kept as unread: it means an unknown actor, not that there is none.
+//! address. A field without a readable value is kept as unread: it means an unknown actor, not the absence of an actor.
 
 use std::net::IpAddr;
 

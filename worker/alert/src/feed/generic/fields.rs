@@ -1,4 +1,4 @@
-//! The fields that a `[[feed]]` can set, and the words for its flags.
+//! Defines the fields that a `[[feed]]` can set, and the words for its flags.
 
 use crate::Outcome;
 use crate::feed::Node;

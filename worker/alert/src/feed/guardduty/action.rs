@@ -1,7 +1,7 @@
-//! `service.action`: the action, its actor, far end and outcome.
+//! Reads `service.action`: the action, its actor, far end and outcome.
 //!
-//! A caller or scanner is an actor. The far end of a connection that the resource opened is a remote. Field names:
-//! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Action.html>.
+//! A caller or scanner is an actor. The far end of a connection that the resource opened is a remote. The field names
+//! are in <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Action.html>.
 
 use super::network::{
     add_other_account, addresses, canonical, read_connection, read_far_end, read_local_end,
@@ -74,8 +74,9 @@ fn direction(service: Node<'_>) -> Option<Direction> {
     told.or_else(|| Direction::from_resource_role(service.at("resourceRole").str()?))
 }
 
-/// Returns the account of the caller, where it is not the alert's. For credentials used outside their machine, and
-/// for callers with an address alone, GuardDuty writes the owner of the address there; those credentials are ours.
+/// Returns the account of the caller, where it is not the alert's. For credentials used outside their machine, and for
+/// callers with an address alone, GuardDuty writes the owner of the address there; those credentials belong to the
+/// alert's account.
 ///
 /// <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RemoteAccountDetails.html>
 pub(in crate::feed) fn caller_account(draft: &Draft, service: Node<'_>) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Targets of an API call: `affectedResources`, else the resource that GuardDuty's title names.
+//! Reads targets of an API call: `affectedResources`, else the resource that GuardDuty's title names.
 //!
 //! A finding about credentials has the access key as its resource, but its target is another resource.
 

@@ -1,4 +1,4 @@
-//! GuardDuty events on EventBridge that hold no finding: results of scanned objects, states of protection plans.
+//! Reads GuardDuty events on EventBridge that hold no finding: results of scanned objects, states of protection plans.
 //!
 //! Account, region and time are in the event, not in its `detail`, so the event is read as a whole.
 //! <https://docs.aws.amazon.com/guardduty/latest/ug/monitor-with-eventbridge-s3-malware-protection.html>

@@ -1,4 +1,4 @@
-//! The grounds of a GuardDuty finding: threat lists, unusual behaviour, and `additionalInfo`.
+//! Reads the grounds of a GuardDuty finding: threat lists, unusual behaviour, and `additionalInfo`.
 //!
 //! `additionalInfo` is JSON in a string under `value`; Security Hub has its members as fields too. The members differ
 //! by finding type, and no page documents all of them:
@@ -117,7 +117,8 @@ pub(in crate::feed) fn read_info(draft: &mut Draft, info: Node<'_>, far_end: Opt
     }
 }
 
-/// Reads unusual behaviour by who showed it: `{"account": {"apis": {"observations": {"text": ["ListUsers"]}}}}`.
+/// Reads unusual behaviour by the entity that showed it: `{"account": {"apis": {"observations": {"text":
+/// ["ListUsers"]}}}}`.
 fn read_unusual_behavior(draft: &mut Draft, behavior: Node<'_>) {
     let features = behavior
         .members()

@@ -1,4 +1,4 @@
-//! Logins to databases: `rdsLoginAttemptAction` and `resource.rdsDbUserDetails`.
+//! Reads logins to databases: `rdsLoginAttemptAction` and `resource.rdsDbUserDetails`.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/ug/findings-rds-protection.html>
 
@@ -104,8 +104,8 @@ fn add_login(draft: &mut Draft, principals: Vec<String>, addresses: Vec<String>)
     });
 }
 
-/// Returns whether a database login finding reports a success, e.g.
-/// `CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce`.
+/// Returns whether a database login finding reports a success, as
+/// `CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce` does.
 fn is_successful_login(kind: &str) -> bool {
     kind.contains(".Successful")
 }

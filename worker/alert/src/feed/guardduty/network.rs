@@ -1,4 +1,4 @@
-//! Ends of connections and calls: addresses with location and owner, ports, protocol, direction.
+//! Reads ends of connections and calls: addresses with location and owner, ports, protocol, direction.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RemoteIpDetails.html>
 

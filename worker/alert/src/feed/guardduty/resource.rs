@@ -1,6 +1,6 @@
-//! `resource`: the resources of the finding, by resource type.
+//! Reads `resource`: the resources of the finding, by resource type.
 //!
-//! The resource is the target. The owner of the credentials is the actor. Field names:
+//! The resource is the target. The owner of the credentials is the actor. The field names are in
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Resource.html>.
 
 mod cluster;

@@ -1,4 +1,4 @@
-//! `service.runtimeDetails`: the process of a runtime finding, whose `service.action` is `{}`.
+//! Reads `service.runtimeDetails`: the process of a runtime finding, whose `service.action` is `{}`.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RuntimeDetails.html>
 
@@ -36,7 +36,7 @@ const TRAITS: [(&str, &str); 7] = [
     ("fileOperation", "file operation"),
 ];
 
-/// Paths of files that the process changed, whatever the operation.
+/// Paths of files that the process changed, by any operation.
 const WRITTEN_PATHS: [&str; 2] = ["releaseAgentPath", "shellHistoryFilePath"];
 
 pub(super) fn read_runtime(draft: &mut Draft, service: Node<'_>) {
@@ -106,8 +106,8 @@ fn process(draft: &mut Draft, process: Node<'_>) {
         IndicatorRole::Related,
         process.at("executableSha256"),
     );
-    // An operating system user, not one of the account. The role is related, because the feed does not say that this
-    // user acted.
+    // The user is one of the operating system, not of the account. The role is related, because the feed does not say
+    // that this user acted.
     draft.add(
         IndicatorKind::Principal,
         IndicatorRole::Related,

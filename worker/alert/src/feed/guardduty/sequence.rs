@@ -1,4 +1,4 @@
-//! `service.detection.sequence`: several signals that GuardDuty correlated (`AttackSequence:*`).
+//! Reads `service.detection.sequence`: several signals that GuardDuty correlated (`AttackSequence:*`).
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Sequence.html>
 

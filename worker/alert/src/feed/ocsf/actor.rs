@@ -1,4 +1,4 @@
-//! Actors, and users that are targets.
+//! Reads actors, and users that are targets.
 
 use std::collections::BTreeMap;
 

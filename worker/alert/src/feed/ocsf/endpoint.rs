@@ -1,4 +1,4 @@
-//! Ends of a connection: who opened it, the far end, and details of both.
+//! Reads the ends of a connection: the end that opened it, the far end, and details of both.
 
 use super::super::{Draft, Node, addresses_of};
 use super::{class, descendants};
@@ -38,7 +38,7 @@ pub(super) struct EndpointSummary {
     pub(super) source_addresses: Vec<String>,
 }
 
-/// Reads both ends and the connection; `own` is the role of our end.
+/// Reads both ends and the connection; `own` is the role of the organisation's end.
 pub(super) fn read_endpoints(
     draft: &mut Draft,
     evidence: Node<'_>,
@@ -132,7 +132,7 @@ fn read_end(
         let names = ["name", "uid"].map(|key| endpoint.at(key));
         let found = draft.add_first(IndicatorKind::Instance, role, names);
         if found.is_empty() && role == IndicatorRole::Actor {
-            // A service of the cloud, or whatever else calls itself that.
+            // The value is a service of the cloud, or another caller that claims to be one.
             draft.add(IndicatorKind::Domain, role, endpoint.at("svc_name"));
         }
     }
@@ -193,15 +193,15 @@ pub(super) fn is_dns_query(evidence: Node<'_>) -> bool {
     is_asked && evidence.path("query/hostname").exists()
 }
 
-/// Returns whether an end is a machine of ours: an instance, or a private address.
+/// Returns whether an end is a machine of the organisation: an instance, or a private address.
 pub(super) fn is_own_endpoint(endpoint: Node<'_>) -> bool {
     let addresses = addresses_of(endpoint.at("ip"));
     let is_private = !addresses.is_empty() && !addresses.into_iter().any(is_public);
     endpoint.at("instance_uid").exists() || is_private
 }
 
-/// Returns the direction of a connection as seen from our end, in GuardDuty's words: by its number, else by its
-/// optional caption.
+/// Returns the direction of a connection as seen from the organisation's end, in GuardDuty's words: by its number, else
+/// by its optional caption.
 ///
 /// <https://schema.ocsf.io/1.3.0/objects/network_connection_info>
 pub(super) fn direction(evidence: Node<'_>) -> Option<String> {

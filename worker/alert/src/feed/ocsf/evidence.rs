@@ -1,4 +1,4 @@
-//! Evidences of a finding. Some products write the same fields into the finding itself.
+//! Reads the evidences of a finding. Some products write the same fields into the finding itself.
 //!
 //! <https://schema.ocsf.io/1.8.0/objects/evidences>
 
@@ -53,7 +53,7 @@ const DETAILS: [(&str, DetailKind); 16] = [
 
 pub(super) fn read_evidences(draft: &mut Draft, node: Node<'_>) {
     kind::add_control(draft, node);
-    // Without resources the finding is about our end of the connection.
+    // Without resources the finding is about the organisation's end of the connection.
     let own = match draft.resources.is_empty() {
         true => IndicatorRole::Target,
         false => IndicatorRole::Related,
@@ -160,8 +160,8 @@ fn read_api_call(draft: &mut Draft, api: Node<'_>) {
     }
 }
 
-/// Adds requested names, addresses and HTTP requests. A name that a client requests from one of our own hosts is no
-/// far end.
+/// Adds requested names, addresses and HTTP requests. A name that a client requests from a host of the organisation is
+/// no far end.
 fn read_requests(draft: &mut Draft, evidence: Node<'_>, far: IndicatorRole) {
     draft.add(
         IndicatorKind::Domain,

@@ -43,7 +43,6 @@ fn is_sequence(kind: &str) -> bool {
     kind.starts_with("AttackSequence:")
 }
 
-/// Returns the action.
 fn action(kind: &str, evidence: Node<'_>) -> Option<String> {
     if is_sequence(kind) {
         return Some("ATTACK_SEQUENCE".to_owned());

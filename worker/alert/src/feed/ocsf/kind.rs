@@ -1,4 +1,4 @@
-//! The type of an alert, which groups similar findings of a product.
+//! Determines the type of an alert, which groups similar findings of a product.
 
 use super::super::check_name::check_name;
 use super::super::security_hub::native_type;
@@ -14,9 +14,9 @@ const CONTROLS: [&str; 3] = [
     "compliance/checks/name",
 ];
 
-/// Returns the type: GuardDuty's own type, the control or check of a check, or the id of a vulnerability. Otherwise
-/// it is the rule's name or a type more specific than a category. The title comes late, because it may contain names
-/// of the affected.
+/// Returns the type: GuardDuty's own type, the control or check of a check, or the id of a vulnerability. Otherwise it
+/// is the rule's name or a type more specific than a category. The title comes late, because it may contain names of
+/// affected people or machines.
 pub(super) fn finding_type(
     node: Node<'_>,
     info: Node<'_>,

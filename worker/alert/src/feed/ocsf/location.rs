@@ -1,4 +1,4 @@
-//! Cloud, account, region and resources of a finding.
+//! Reads cloud, account, region and resources of a finding.
 
 use super::super::cloud::{cloud_named, cloud_of};
 use super::super::{Draft, Node};

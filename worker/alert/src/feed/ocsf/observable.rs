@@ -1,6 +1,6 @@
-//! Observables of a finding, with the roles that their names imply.
+//! Reads observables of a finding, with the roles that their names imply.
 //!
-//! Types: <https://schema.ocsf.io/1.8.0/objects/observable>.
+//! The types are in <https://schema.ocsf.io/1.8.0/objects/observable>.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Placeholders that products write where they have no value: `N/A`, `-`, `none`, `Unknown`, `Other`.
+//! Removes placeholders that products write where they have no value: `N/A`, `-`, `none`, `Unknown`, `Other`.
 
 use std::borrow::Cow;
 

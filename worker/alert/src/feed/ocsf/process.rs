@@ -1,4 +1,4 @@
-//! Processes, files, scripts, and persistence: services, jobs, registry keys.
+//! Reads processes, files, scripts, and persistence: services, jobs, registry keys.
 
 use super::super::{Draft, Node};
 use super::{class, descendants};
@@ -73,7 +73,7 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
         draft.add_detail_text(DetailKind::CommandLine, line, name.str());
         draft.add_from_text(line);
     }
-    // The operating system user of a process is only related, because the machine stands for its processes. Only the
+    // The operating system user of a process is only related, because the machine represents its processes. Only the
     // process of an actor names an actor; see `actor::read`.
     let user = process.path("user/name");
     draft.add(IndicatorKind::Principal, IndicatorRole::Related, user);

@@ -1,4 +1,4 @@
-//! Resources of a finding, with their roles.
+//! Reads resources of a finding, with their roles.
 
 use std::collections::BTreeMap;
 

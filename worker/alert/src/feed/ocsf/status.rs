@@ -1,4 +1,4 @@
-//! State at the feed, severity and outcome.
+//! Reads state at the feed, severity and outcome.
 
 use super::super::{Draft, Node};
 use super::{class, descendants, evidence};
@@ -109,10 +109,10 @@ fn scale(node: Node<'_>, product: &str) -> Option<Severity> {
     }
 }
 
-/// Reads the state. `status_id` of findings: 3 suppressed, 4 resolved, 5 archived, 6 deleted. Of incidents 3 is on
-/// hold, which stays open, and 5 closed. Activity 3 closes. The older Security Finding (class 2001) has this in
-/// `state_id`, and its status is an outcome: <https://schema.ocsf.io/1.0.0/classes/security_finding>. The status of
-/// an event of another category is not a state.
+/// Reads the state. For findings, `status_id` 3 means suppressed, 4 resolved, 5 archived and 6 deleted. For incidents,
+/// 3 means on hold, which stays open, and 5 closed. Activity 3 closes a finding. The older Security Finding (class
+/// 2001) has this in `state_id`, and its status is an outcome: <https://schema.ocsf.io/1.0.0/classes/security_finding>.
+/// The status of an event of another category is not a state.
 fn state(draft: &mut Draft, node: Node<'_>) {
     // GuardDuty writes its own titles. Titles of other products quote mail subjects and file names.
     let titled = draft.product == "guardduty" && draft.title.starts_with("[SAMPLE]");

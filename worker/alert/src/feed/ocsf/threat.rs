@@ -1,4 +1,4 @@
-//! Threat data: malware, vulnerabilities and threat intelligence.
+//! Reads threat data: malware, vulnerabilities and threat intelligence.
 
 use super::super::{Draft, Node};
 use super::{descendants, process};

@@ -1,4 +1,4 @@
-//! Actors, their calls and the outcomes.
+//! Reads actors, their calls and the outcomes.
 
 use serde_json::Value;
 
@@ -80,12 +80,12 @@ pub(super) fn read_access(draft: &mut Draft, access: Node<'_>) {
 /// Fields of a record that name an account.
 const NAMES: [&str; 3] = ["principalEmail", "userName", "principalSubject"];
 
-/// Prefixes of the events by which Google reports what happened to an account.
+/// Prefixes of the events by which Google reports an event of an account.
 ///
 /// <https://developers.google.com/workspace/admin/reports/v1/appendix/activity/login>
 const NOTICES: [&str; 3] = ["accountDisabled", "suspicious", "govAttackWarning"];
 
-/// Returns whether a record reports what happened to an account, so that the named account is not a caller.
+/// Returns whether a record reports an event of an account, in which the named account is not a caller.
 pub(super) fn is_notice(record: Node<'_>) -> bool {
     let method = record.at("methodName").str().unwrap_or_default();
     let name = method.rsplit('.').next().unwrap_or(method);

@@ -1,4 +1,4 @@
-//! Connections of a finding: clients, far ends and ports.
+//! Reads connections of a finding: clients, far ends and ports.
 
 use super::super::{Draft, Node, addresses_of};
 use super::fields::non_default;
@@ -70,7 +70,7 @@ impl Connection<'_> {
         if is_inbound {
             draft.add_address(own);
         } else if addresses_of(own).is_empty() {
-            // Whoever came and cannot be read is somebody all the same.
+            // An unreadable value still means that there is an actor.
             draft.add(IndicatorKind::Ip, IndicatorRole::Actor, own);
         } else {
             draft.add(IndicatorKind::Ip, IndicatorRole::Related, own);

@@ -1,4 +1,4 @@
-//! Entities of an SCC finding other than actors: processes, files, containers, databases, policies.
+//! Reads entities of an SCC finding other than actors: processes, files, containers, databases, policies.
 
 use super::super::{Draft, Node};
 use super::fields::{add_member, canonical_member, for_each_descendant, non_default};
@@ -182,7 +182,7 @@ fn database(draft: &mut Draft, database: Node<'_>) {
         principals,
         ..CallRecord::default()
     });
-    // A grantee holds the rights from now on, whoever gave them.
+    // A grantee holds the rights from now on, regardless of the giver.
     for grantee in database.at("grantees").items() {
         for name in draft.add(IndicatorKind::Principal, IndicatorRole::Actor, grantee) {
             draft.add_detail_text(DetailKind::Grantee, &name, None);
@@ -241,7 +241,7 @@ pub(super) fn add_data_end(draft: &mut Draft, role: IndicatorRole, name: Node<'_
     }
 }
 
-/// Makes the finding an outbound one, unless its data stays in its project, which is told by its id or its number.
+/// Makes the finding an outbound one, unless its data stays in its project, which is named by its id or its number.
 pub(super) fn data_leaves(draft: &mut Draft, to: Option<&str>) {
     let project = draft.project.iter().flat_map(|(number, id)| [number, id]);
     let mut names = draft.account.iter().chain(project);
@@ -250,14 +250,14 @@ pub(super) fn data_leaves(draft: &mut Draft, to: Option<&str>) {
     }
 }
 
-/// Adds the account of the far end, where it is not ours.
+/// Adds the account of the far end, unless it is the alert's own account.
 pub(super) fn add_other_account(draft: &mut Draft, other: &str, about: &str) {
     if is_other_account(draft.account.as_deref(), other) {
         draft.add_detail_text(DetailKind::OtherAccount, other, Some(about));
     }
 }
 
-/// Members of policies and groups of clusters that mean everybody. No record is about them.
+/// Members of policies and groups of clusters that mean everybody. No record can be about them.
 const EVERYBODY: [&str; 5] = [
     "allUsers",
     "allAuthenticatedUsers",

@@ -1,10 +1,10 @@
-//! Readings: how a value of a finding is added to the draft.
+//! Defines field mappings, which add a value of a finding to the draft.
 
 use super::super::{Draft, Node};
 use super::resource_name::ResourceName;
 use crate::{DetailKind, Indicator, IndicatorKind, IndicatorRole};
 
-/// The way in which a value is added.
+/// The rule by which a value is added.
 pub(super) enum FieldMapping {
     /// A typed value.
     Value(IndicatorKind, IndicatorRole),

@@ -1,4 +1,4 @@
-//! `kubernetes` of a finding: pods, nodes, roles, bindings and requests to the API server.
+//! Reads `kubernetes` of a finding: pods, nodes, roles, bindings and requests to the API server.
 //!
 //! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/Kubernetes>
 

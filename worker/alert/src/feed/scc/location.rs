@@ -1,4 +1,4 @@
-//! Cloud, account, region and resource of a finding.
+//! Reads cloud, account, region and resource of a finding.
 
 use std::collections::BTreeMap;
 
@@ -192,7 +192,7 @@ fn is_project_id(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Returns whether an account is not ours, where both are ids or both are numbers.
+/// Returns whether an account differs from the alert's own. Both must be ids, or both numbers.
 pub(super) fn is_other_account(ours: Option<&str>, other: &str) -> bool {
     ours.is_some_and(|ours| ours != other && is_number(ours) == is_number(other))
 }

@@ -1,4 +1,4 @@
-//! Simple fields of a finding, as rows of a table.
+//! Reads the simple fields of a finding, which are rows of a table.
 
 use super::super::{Draft, Node};
 use super::fields::FieldMapping::{self, Detail, Flag, Labelled, Member, Record, Resource, Value};
@@ -305,7 +305,7 @@ pub(super) fn read_records(draft: &mut Draft, finding: Node<'_>) {
             for_each_descendant(record, path, &mut |node| reading.apply(draft, node));
         }
     }
-    // A custom detector of a folder or project: `…/customModules/<id>`.
+    // A custom detector of a folder or project is called `…/customModules/<id>`.
     if let Some(module) = finding
         .at("moduleName")
         .str()

@@ -1,5 +1,5 @@
-//! Full resource names: `//compute.googleapis.com/projects/p/zones/z/instances/i`, and the names of AWS and Azure
-//! resources.
+//! Parses full resource names: `//compute.googleapis.com/projects/p/zones/z/instances/i`, and the names of AWS and
+//! Azure resources.
 //!
 //! <https://cloud.google.com/asset-inventory/docs/asset-names>
 
@@ -32,7 +32,7 @@ impl<'a> ResourceName<'a> {
         let host = full
             .strip_prefix("//")
             .and_then(|name| name.split_once('/'));
-        // After the host of another cloud comes that cloud's own name.
+        // The host of another cloud precedes that cloud's own name.
         let id = match host {
             Some((host, _)) if host.ends_with(".googleapis.com") => full,
             Some((host, _)) => full.get(host.len() + 2..).unwrap_or(full),
@@ -119,7 +119,7 @@ impl<'a> ResourceName<'a> {
     }
 }
 
-/// Service, collection and indicator kind; `*` stands for any collection.
+/// Service, collection and indicator kind; `*` matches any collection.
 type KindTable = &'static [(&'static str, &'static str, IndicatorKind)];
 
 const GOOGLE: KindTable = &[

@@ -1,8 +1,8 @@
-//! `sourceProperties`: the detectors' own fields, at any depth, under recurring names.
+//! Reads `sourceProperties`: the detectors' own fields, at any depth, under recurring names.
 //!
-//! Event Threat Detection puts a record named after the rule into `properties`, such as `sensitiveRoleGrant`, or
-//! fills `properties` itself. Container Threat Detection, Web Security Scanner and Security Health Analytics write
-//! flat fields. The names are listed in
+//! Event Threat Detection puts a record named after the rule into `properties`, such as `sensitiveRoleGrant`, or fills
+//! `properties` itself. Container Threat Detection, Web Security Scanner and Security Health Analytics write flat
+//! fields. The names are listed in
 //! <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
 
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ const FIELDS: &[(&str, FieldMapping)] = &[
     ("ssoState", Labelled(DetailKind::Trait, "single sign-on:")),
     ("domainName", Labelled(DetailKind::Trait, "domain")),
     ("delta", Record(perimeter)),
-    // Outcomes.
+    // Fields of outcomes.
     ("status", Record(read_status)),
     ("jobState", Record(read_job_state)),
     ("vpcViolation", Record(violation)),
@@ -87,7 +87,7 @@ const FIELDS: &[(&str, FieldMapping)] = &[
     ),
     ("targetCloudsqlInstanceResource", Record(remote_resource)),
     ("backupId", Labelled(DetailKind::Trait, "backup")),
-    // Network.
+    // Fields of the network.
     ("ipConnection", Record(read_flow)),
     ("indicatorContext", Record(indicator_context)),
     ("dnsContexts", Record(dns)),
@@ -186,7 +186,7 @@ const FIELDS: &[(&str, FieldMapping)] = &[
         Value(IndicatorKind::Wallet, IndicatorRole::Related),
     ),
     ("miningPool", FieldMapping::Host(IndicatorRole::Remote)),
-    // References.
+    // Fields of references.
     ("gcpResourceName", Resource(IndicatorRole::Related)),
     ("sourceLogId", Record(log_entry)),
     ("contextUris", Record(related_findings)),
@@ -211,7 +211,7 @@ static BY_NAME: LazyLock<HashMap<String, &FieldMapping>> = LazyLock::new(|| {
 const CALLERS: [&str; 3] = ["principalEmail", "principalSubject", "userEmail"];
 const CALLED_FROM: [&str; 2] = ["callerIp", "sourceIp"];
 
-/// The reading of those fields where Google reports what happened to an account.
+/// The reading of those fields in a report of Google about an event of an account.
 const NOTICE_MAPPING: FieldMapping = Member(IndicatorRole::Target);
 
 /// Adds the callers of one record.
@@ -471,7 +471,7 @@ fn indicator_context(draft: &mut Draft, node: Node<'_>) {
     );
 }
 
-/// Adds a DNS query. The client is a machine of ours.
+/// Adds a DNS query. The client is a machine of the organisation.
 fn dns(draft: &mut Draft, node: Node<'_>) {
     draft.add(
         IndicatorKind::Ip,

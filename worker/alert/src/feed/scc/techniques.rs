@@ -1,7 +1,8 @@
-//! SCC's names of ATT&CK techniques, with their ids.
+//! Lists SCC's names of ATT&CK techniques, with their ids.
 //!
-//! Names: <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings#technique>;
-//! ids: <https://attack.mitre.org/techniques/enterprise/>.
+//! The names are in
+//! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings#technique>;
+//! the ids in <https://attack.mitre.org/techniques/enterprise/>.
 
 use super::super::{Draft, Node};
 use crate::Technique;

@@ -1,4 +1,4 @@
-//! ASFF fields of any product.
+//! Reads ASFF fields of any product.
 
 use super::super::guardduty::{caller_account, finding_of_arn, read_action};
 use super::super::{Draft, Node};

@@ -1,4 +1,4 @@
-//! ASFF fields beside resources: threats, malware, threat lists, processes, patches, notes.
+//! Reads ASFF fields beside resources: threats, malware, threat lists, processes, patches, notes.
 //!
 //! Values are related, because their role is unknown. A far end on a threat list is an actor or a remote, by the
 //! direction of the finding.

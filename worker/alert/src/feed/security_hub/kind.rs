@@ -1,4 +1,4 @@
-//! The type of an alert, which groups similar findings of a product.
+//! Determines the type of an alert, which groups similar findings of a product.
 //!
 //! Thousands of checks share an ASFF type. So for a check the control or check counts first, and for a detection the
 //! type that is more specific than a category.
@@ -37,7 +37,7 @@ pub(super) fn types(node: Node<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Returns the type: of a check its control, of a vulnerability its id, otherwise the first specific type, else the
+/// Returns the type: the control of a check or the id of a vulnerability, otherwise the first specific type, else the
 /// generator.
 pub(super) fn finding_type(
     node: Node<'_>,
@@ -64,7 +64,7 @@ pub(super) fn finding_type(
 /// Adds the control with its standards and requirements.
 pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
     let Some(control) = control(node) else {
-        // The last part of a type names the check. The parts before it only say that it is one.
+        // The last part of a type names the check. The parts before it only say that the finding comes from a check.
         let path = draft
             .kind
             .split_once(CONFIGURATION_CHECKS)

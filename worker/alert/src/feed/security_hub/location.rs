@@ -1,7 +1,7 @@
-//! Cloud, account and region of the finding's resource.
+//! Reads cloud, account and region of the finding's resource.
 //!
-//! Security Hub gathers findings about other accounts and clouds. The owner of the main resource counts. The key
-//! keeps the account that the finding was made for.
+//! Security Hub gathers findings about other accounts and clouds. The owner of the main resource counts. The key keeps
+//! the account that the finding was made for.
 
 use super::super::check_name::non_placeholder;
 use super::super::cloud::{cloud_named, cloud_of};

@@ -1,4 +1,4 @@
-//! `Network`: the ends of a connection, with the roles that its direction gives them.
+//! Reads `Network`: the ends of a connection, with the roles that its direction gives them.
 //!
 //! An end that connected from outside is the actor. An end that the resource connected to is the far end.
 
@@ -7,7 +7,6 @@ use super::super::{Draft, Node};
 use super::path;
 use crate::{DetailKind, Direction, FindingClass, Indicator, IndicatorKind, IndicatorRole};
 
-/// One end of a connection.
 #[derive(Default)]
 pub(super) struct ConnectionEnd<'a> {
     pub(super) addresses: Vec<&'a str>,

@@ -1,4 +1,4 @@
-//! `NetworkPath`: the path from the outside to a resource, or from it, with its components.
+//! Reads `NetworkPath`, which is the path from the outside to a resource, or from it, with its components.
 //!
 //! <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_NetworkPathComponent.html>
 

@@ -37,7 +37,8 @@ fn insert(root: &mut Value, path: &str, value: Value) {
     }
 }
 
-/// Returns the steps of a segment. A list element is a step of its own: `threatNames.0_` is `threatNames` and `0_`.
+/// Returns the parts of a path segment. A list element is a part of its own: `threatNames.0_` is `threatNames` and
+/// `0_`.
 fn steps(segment: &str) -> impl Iterator<Item = &str> {
     let element = segment.rsplit_once('.');
     let (list, index) = match element.filter(|(list, end)| !list.is_empty() && index(end).is_some())

@@ -1,7 +1,7 @@
-//! `Resources`: the resources of the finding, by resource type.
+//! Reads `Resources`: the resources of the finding, by resource type.
 //!
-//! Any type gives a resource with its id. Details are read by the names of their members, whatever the type. Member
-//! names: <https://docs.aws.amazon.com/securityhub/latest/userguide/asff-resources.html>.
+//! Any type gives a resource with its id. Details are read by the names of their members, for any type. The member
+//! names are in <https://docs.aws.amazon.com/securityhub/latest/userguide/asff-resources.html>.
 
 use super::super::check_name::non_placeholder;
 use super::super::resource_kind::resource_kind;

@@ -1,6 +1,6 @@
-//! GuardDuty's finding types, from their names in ASFF.
+//! Derives GuardDuty's finding types from their names in ASFF.
 //!
-//! The names and their meanings: <https://docs.aws.amazon.com/guardduty/latest/ug/securityhub-integration.html>.
+//! The names and their meanings are in <https://docs.aws.amazon.com/guardduty/latest/ug/securityhub-integration.html>.
 
 /// Types whose ASFF names lack a part.
 const RENAMED: [(&str, &str); 3] = [

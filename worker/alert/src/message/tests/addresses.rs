@@ -1,4 +1,4 @@
-//! Addresses of the resource, as opposed to addresses of an attacker.
+//! Tests addresses of the resource, as opposed to addresses of an attacker.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Fields beside an actor's name that name another actor.
+//! Tests fields beside an actor's name that name another actor.
 
 use super::bases::{asff, guardduty, guardduty_service, ocsf, with_roles};
 use super::*;

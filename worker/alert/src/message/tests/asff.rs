@@ -1,4 +1,4 @@
-//! Findings of Security Hub (ASFF) from products other than GuardDuty.
+//! Tests findings of Security Hub (ASFF) from products other than GuardDuty.
 
 mod class;
 mod control;

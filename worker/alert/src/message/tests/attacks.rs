@@ -1,4 +1,4 @@
-//! Attempts of an attacker who writes into an alert, or sends one.
+//! Tests attempts of an attacker who writes into an alert, or sends one.
 
 use super::*;
 use crate::ContentFlag;

@@ -1,4 +1,4 @@
-//! Small findings of each feed, as bases for others.
+//! Provides small findings of each feed, as bases for others.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The identity behind a borrowed identity is an actor too.
+//! Tests that the identity behind a borrowed identity is an actor too.
 
 use super::bases::{guardduty, guardduty_service, ocsf, scc, with_roles};
 use super::*;

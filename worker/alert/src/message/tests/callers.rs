@@ -1,4 +1,4 @@
-//! Callers: principal, key and address, where the feed writes them together.
+//! Tests callers: principal, key and address, where the feed writes them together.
 
 use super::bases::{asff, guardduty, guardduty_service, ocsf, scc};
 use super::*;

@@ -1,4 +1,4 @@
-//! A finding of every documented type, built in its product's shape.
+//! Tests with a finding of every documented type, built in its product's shape.
 //!
 //! The expected resources, actors, class and severity are known by construction.
 
@@ -119,7 +119,7 @@ fn every_documented_type_is_read_as_it_is_built() {
     assert!(faults.is_empty(), "{}\n{}", faults.len(), faults.join("\n"));
 }
 
-/// One finding of each feed and kind of action, for reading as the person on call would.
+/// Renders one finding of each feed and kind of action, for a review from the view of the person on call.
 #[test]
 fn sentences_of_the_corpus_say_who_did_what() {
     let mut said = BTreeMap::new();
@@ -156,7 +156,8 @@ fn sentences_of_the_corpus_say_who_did_what() {
     "#);
 }
 
-/// The results of a user and of the address are both listed. A login that succeeded must not read as failed.
+/// Checks a finding that lists the results of a user and of the address. A login that succeeded must not read as
+/// failed.
 #[test]
 fn user_who_got_in_is_not_told_to_have_failed() {
     let brute_force = "CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce";

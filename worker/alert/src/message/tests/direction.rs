@@ -1,4 +1,4 @@
-//! The direction of a connection is the same in every wrapping.
+//! Tests that the direction of a connection is the same in every wrapping.
 
 use super::bases::{asff, guardduty_service, ocsf};
 use super::*;

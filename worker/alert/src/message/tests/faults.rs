@@ -1,4 +1,4 @@
-//! Unreadable parts do not affect the other parts.
+//! Tests that unreadable parts do not affect the other parts.
 
 use insta::assert_snapshot;
 

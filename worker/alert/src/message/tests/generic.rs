@@ -1,4 +1,4 @@
-//! Generic feeds: lists, envelopes, flags and severities.
+//! Tests generic feeds: lists, envelopes, flags and severities.
 
 use std::collections::BTreeMap;
 
@@ -148,7 +148,7 @@ fn lists_without_a_finding_are_left_closed() {
             "{error}"
         );
     }
-    // A finding of a built-in feed stays one finding, whatever lists an attacker adds.
+    // A finding of a built-in feed stays one finding, even when an attacker adds lists.
     let mut finding = parsed("guardduty-finding");
     finding["alerts"] = group()["alerts"].clone();
     let batch = read_message(finding.to_string().as_bytes(), &options).unwrap();

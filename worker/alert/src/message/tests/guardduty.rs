@@ -1,4 +1,4 @@
-//! GuardDuty: actors, resources, actions and outcomes, natively and through Security Hub.
+//! Tests GuardDuty: actors, resources, actions and outcomes, natively and through Security Hub.
 
 mod calls;
 mod clusters;

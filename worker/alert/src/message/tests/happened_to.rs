@@ -1,4 +1,4 @@
-//! A victim is not an actor, even when the finding names nobody else.
+//! Tests that a victim is not an actor, even when the finding names nobody else.
 
 use super::bases::{asff, ocsf, scc, with_roles};
 use super::*;

@@ -1,4 +1,4 @@
-//! Kinds of findings beyond the samples: actions, resource types, sequences, classes, and generic feeds.
+//! Tests kinds of findings beyond the samples: actions, resource types, sequences, classes, and generic feeds.
 
 use super::*;
 use crate::feed::GenericFeed;

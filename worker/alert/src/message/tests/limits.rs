@@ -1,4 +1,4 @@
-//! Limits of an alert: actors come first, and dropped values are recorded as unseen.
+//! Tests limits of an alert: actors come first, and dropped values are recorded as unseen.
 
 use super::bases::{guardduty, guardduty_service, ocsf, scc, with_roles};
 use super::*;

@@ -1,4 +1,4 @@
-//! Every part of a message becomes an alert or is rejected.
+//! Tests that every part of a message becomes an alert or is rejected.
 
 use super::bases::{asff, guardduty, ocsf, scc};
 use super::*;

@@ -1,4 +1,4 @@
-//! Findings in the formats since 2025 and in the older ones.
+//! Tests findings in the formats since 2025 and in the older ones.
 
 use insta::assert_snapshot;
 

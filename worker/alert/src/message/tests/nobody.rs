@@ -1,10 +1,10 @@
-//! Who acted and is told in another place than usual: none of these findings is about nobody.
+//! Tests findings that name the actor in an unusual place. Each of them must have an actor.
 
 use super::bases::{asff, guardduty, ocsf, scc, with_roles};
 use super::*;
 use crate::Direction;
 
-/// Actors and far ends, a line each, and the pointers of what could not be read.
+/// Returns the actors and far ends, a line each, and the pointers of fields that could not be read.
 fn told(finding: &Value) -> String {
     told_of(&one_of(finding))
 }
@@ -16,7 +16,7 @@ fn told_of(alert: &Alert) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A finding of another product about this identity, beside a call from an address.
+/// Returns a finding of another product about this identity, beside a call from an address.
 fn asff_about(kind: &str, id: &str, part: Value) -> Value {
     let mut resource = json!({"Type": kind, "Id": id, "Partition": "aws", "Region": "eu-west-1"});
     let members = resource.as_object_mut().unwrap();
@@ -125,7 +125,7 @@ fn x02_unique_id_without_a_name_is_who_acted() {
     }));
     let expected = "actor principal AIDAMALLORY0000000001";
     assert_eq!(told(&hub), expected);
-    // The same from another product: what stands for the key is no key, and somebody all the same.
+    // The same holds for another product. The placeholder of the key is no key, but the finding still has an actor.
     hub["ProductArn"] = json!("arn:aws:securityhub:eu-west-1:444455556666:product/example/ndr");
     assert_eq!(told(&hub), "unread /Resources/0/Id");
 }

@@ -1,4 +1,4 @@
-//! OCSF findings of products that gather incidents or watch machines.
+//! Tests OCSF findings of products that gather incidents or watch machines.
 
 mod activity;
 mod classes;
@@ -134,7 +134,7 @@ fn connection_endpoint_is_the_device_if_addresses_match() {
         roles(&one_of(&out)),
         "target 10.0.0.4; remote 198.51.100.9; related web-1.corp.example.com"
     );
-    // Another address, whatever its name.
+    // The address is not the device's, so the name of the device does not count.
     let mut named = detection();
     named["evidences"][0]["src_endpoint"]["hostname"] = json!("web-1.corp.example.com");
     assert!(roles(&one_of(&named)).contains("actor 198.51.100.9"));
@@ -144,7 +144,7 @@ fn connection_endpoint_is_the_device_if_addresses_match() {
     let mut nameless = named.clone();
     nameless["evidences"][0]["src_endpoint"] = json!({"hostname": "web-1.corp.example.com"});
     assert!(!roles(&one_of(&nameless)).contains("actor"));
-    // A user who signs in from their own device.
+    // The user signs in from their own device.
     let mut alone = detection();
     alone["evidences"] = json!([{"src_endpoint": {"ip": "10.0.0.4"}}]);
     assert!(roles(&one_of(&alone)).starts_with("actor 10.0.0.4; target 10.0.0.4"));

@@ -1,4 +1,4 @@
-//! Kinds of principals: a user and a role may share a name, and containing one does not contain the other.
+//! Tests kinds of principals: a user and a role may share a name, and containing one does not contain the other.
 
 use insta::assert_snapshot;
 
@@ -184,7 +184,7 @@ fn foreign_account_in_attack_sequence_is_not_own() {
     let arn = "arn:aws:sts::999988887777:assumed-role/payments/s1";
     for (account, session, who) in [
         (&other, Value::Null, arn),
-        // The user was active in our account and belongs to another one.
+        // The user was active in the alert's account and belongs to another one.
         (&ours, issued("999988887777"), arn),
         (&other, issued("444455556666"), "payments"),
         (&ours, Value::Null, "payments"),

@@ -1,4 +1,4 @@
-//! Any input gives an alert or an error, never a panic.
+//! Tests that any input gives an alert or an error, never a panic.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Security Command Center findings of all detectors.
+//! Tests Security Command Center findings of all detectors.
 
 mod actors;
 mod records;

@@ -1,4 +1,4 @@
-//! GuardDuty findings in Security Hub's ASFF.
+//! Tests GuardDuty findings in Security Hub's ASFF.
 
 use super::*;
 use crate::Severity;

@@ -1,4 +1,4 @@
-//! Severities of the built-in feeds: words and numbers are read alike.
+//! Tests severities of the built-in feeds: words and numbers are read alike.
 
 use super::bases::{asff, guardduty, ocsf, scc};
 use super::*;

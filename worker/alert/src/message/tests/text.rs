@@ -1,4 +1,4 @@
-//! JSON that was encoded twice, and pointers instead of payloads.
+//! Tests JSON that was encoded twice, and pointers instead of payloads.
 
 use super::*;
 

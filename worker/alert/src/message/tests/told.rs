@@ -1,4 +1,4 @@
-//! Display names of products, checks and resources.
+//! Tests display names of products, checks and resources.
 
 use super::bases::{asff, ocsf};
 use super::*;

@@ -1,4 +1,4 @@
-//! Trace contexts of messages, by transport.
+//! Tests trace contexts of messages, by transport.
 
 use super::*;
 use crate::TraceContext;

@@ -1,4 +1,4 @@
-//! Actors that do not parse are read leniently and never dropped.
+//! Tests that actors which do not parse are read leniently and never dropped.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! One finding has one key and one content in every wrapping.
+//! Tests that one finding has one key and one content in every wrapping.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -86,7 +86,8 @@ fn r1_pascal_and_camel_case_are_one_finding() {
     );
 }
 
-/// Content hashes are stored, so a change here makes a new revision of every open case.
+/// Compares content hashes with fixed values. The hashes are stored, so a change here makes a new revision of every
+/// open case.
 #[test]
 fn contents_are_as_they_are_stored() {
     let content = |name: &str| one(sample(name)).content.0;

@@ -1,4 +1,4 @@
-//! Known words, scales and products, each with its source.
+//! Lists known words, scales and products, each with its source.
 
 use super::SeverityScale;
 use crate::Severity;
@@ -109,8 +109,8 @@ const ELASTIC: SeverityScale = SeverityScale {
     words: &[],
 };
 
-/// <https://documentation.wazuh.com/current/user-manual/ruleset/rules/rules-classification.html>: levels to 3 have no
-/// security relevance or are successes; from 7 on the dashboard's bands.
+/// <https://documentation.wazuh.com/current/user-manual/ruleset/rules/rules-classification.html>: levels up to 3 have
+/// no security relevance or are successes, and from 7 on the scale follows the dashboard's bands.
 const WAZUH: SeverityScale = SeverityScale {
     name: "0-15",
     about: "levels of Wazuh and OSSEC: from 4 low, 7 medium, 12 high, 15 critical",

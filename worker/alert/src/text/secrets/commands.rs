@@ -1,4 +1,4 @@
-//! Patterns of secrets by the words before them: options of programs, and assignments to names of secrets.
+//! Defines patterns of secrets by the words before them: options of programs, and assignments to names of secrets.
 
 use super::SecretPattern;
 
@@ -31,9 +31,9 @@ macro_rules! word {
     };
 }
 
-/// An assigned value: in quotes (also escaped ones) all of it, else up to a character that ends a word in any
-/// language. A quote before the rest of a list or call closes the value. Within single quotes the match is shorter,
-/// because an apostrophe may intervene.
+/// An assigned value. In quotes (also escaped ones) the whole value matches, else the part before a character that ends
+/// a word in any language. A quote before the rest of a list or call closes the value. Within single quotes the match
+/// is shorter, because an apostrophe may intervene.
 macro_rules! assigned {
     () => {
         concat!(
@@ -85,7 +85,8 @@ pub(super) const SECRETS: &[SecretPattern] = &[
         r"sshpass",
         r"\bsshpass\s+-p\s*['\x22]?(?P<secret>[^\s'\x22]{3,})",
     ),
-    // `login -p` of docker and similar programs, the password separate or joined. `-p` of `docker run` is a port.
+    // `login -p` of docker and similar programs takes the password as a separate argument or joined. `-p` of `docker
+    // run` is a port.
     (
         "login_password",
         r"login\s",
@@ -190,13 +191,14 @@ pub(super) const SECRETS: &[SecretPattern] = &[
             word!()
         ),
     ),
-    // `net user NAME PASSWORD /add`, `net use SHARE /user:NAME PASSWORD`, `net use SHARE PASSWORD /user:NAME`.
+    // The forms are `net user NAME PASSWORD /add`, `net use SHARE /user:NAME PASSWORD` and `net use SHARE PASSWORD
+    // /user:NAME`.
     (
         "command_password",
         r"net1?(?:\.exe)?[\x22\x27]?\s+use",
         r#"(?i)\bnet1?(?:\.exe)?["']?\s+(?:user\s+["']?[^\s"'/]{1,64}["']?|use\s(?:[^\n|;&]{0,200}?\s)?/u(?:ser)?:[^\s]{1,128}|use\s+(?:(?:[a-z0-9]{1,4}:|\*)\s+)?["']?\\\\[^\s]{1,256})\s+(?P<secret>"[^"\n]{3,}"|[^\s"'/|&<>*][^\s"']{2,})(?:\s+/|\s*[\r\n"'|&]|$)"#,
     ),
-    // `-U NAME%PASSWORD` of Samba.
+    // Samba takes `-U NAME%PASSWORD`.
     (
         "command_password",
         r"smb(?:client|map|get)|rpcclient|winexe|pth-",
@@ -206,7 +208,7 @@ pub(super) const SECRETS: &[SecretPattern] = &[
             r#"(?:-U|--user)(?:=|\s*)["']?[^\s%"']{1,64}%(?P<secret>[^\s"']{3,})"#
         ),
     ),
-    // `DOMAIN/NAME:PASSWORD@HOST` of Impacket. An image's tag precedes `@sha256:`.
+    // Impacket writes `DOMAIN/NAME:PASSWORD@HOST`. An image's tag precedes `@sha256:`.
     (
         "command_password",
         r"\.py|impacket|secretsdump|(?:ps|wmi|smb|at|dcom)exec",

@@ -1,5 +1,4 @@
-//! Property tests that compare rows and values in all spellings: a row matches a value only when both mean one
-//! resource.
+//! Tests rows and values in all spellings: a row matches a value only when both mean one resource.
 
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole, Principal, PrincipalKind};
 use nightshift_engine::exoneration::Exoneration;

@@ -1,4 +1,4 @@
-//! Tests of which rows are shown when more match than fit.
+//! Tests which rows are shown when more match than fit.
 
 use super::*;
 

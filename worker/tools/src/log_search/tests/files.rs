@@ -1,4 +1,4 @@
-//! Tests of the files that a log may have: compressed, rotated, in envelopes, and useless ones.
+//! Tests the files that a log may have: compressed, rotated, in envelopes, and without records.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Tests of each format with records as the platform writes them.
+//! Tests each format with records as the platform writes them.
 
 use super::*;
 
@@ -149,9 +149,9 @@ async fn vpc_flow_reads_version_2_and_named_fields() {
 
 #[tokio::test]
 async fn a_flow_is_of_all_its_time_and_one_that_was_skipped_is_told() {
-    // From 02:05 to 02:15.
+    // The record lasts from 02:05 to 02:15.
     let flow = "2 4 eni-1 203.0.113.42 10.20.31.7 5 22 6 1 40 1772417100 1772417700 ACCEPT OK\n";
-    // From 02:20 to 02:30.
+    // The record lasts from 02:20 to 02:30.
     let skipped = "2 4 eni-1 - - - - - - - 1772418000 1772418600 - SKIPDATA\n";
     let tool = tool(LogFormat::VpcFlow, format!("{flow}{skipped}"));
     for (since, until, rows, is_partial) in [

@@ -1,4 +1,4 @@
-//! Clusters of EKS and ECS, their workloads and their users.
+//! Reads clusters of EKS and ECS, their workloads and their users.
 
 use std::collections::BTreeMap;
 

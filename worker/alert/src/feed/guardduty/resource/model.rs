@@ -1,4 +1,4 @@
-//! Models and guardrails of Bedrock.
+//! Reads models and guardrails of Bedrock.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_BedrockGuardrailDetails.html>
 

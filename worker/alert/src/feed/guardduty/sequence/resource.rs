@@ -1,4 +1,4 @@
-//! Resources of a sequence: `{uid, name, resourceType, data}`.
+//! Reads resources of a sequence: `{uid, name, resourceType, data}`.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_ResourceV2.html>
 
@@ -9,7 +9,7 @@ use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, IndicatorRole, short_name};
 
-/// Indicator kinds of names of resources, by type. Other resources are named by their ARN alone.
+/// Indicator kinds for names of resources, by type. Other resources are named by their ARN alone.
 const KINDS: [(&str, IndicatorKind); 8] = [
     ("S3_BUCKET", IndicatorKind::Bucket),
     ("EC2_INSTANCE", IndicatorKind::Instance),

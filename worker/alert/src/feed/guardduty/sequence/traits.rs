@@ -1,4 +1,4 @@
-//! Common properties of the signals of a sequence, by GuardDuty's `IndicatorType`.
+//! Reads common properties of the signals of a sequence, by GuardDuty's `IndicatorType`.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Indicator.html>
 

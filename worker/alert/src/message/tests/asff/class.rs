@@ -1,4 +1,4 @@
-//! Class and state of a finding.
+//! Tests class and state of a finding.
 
 use super::*;
 use crate::FindingClass::{self, Posture, SensitiveData, Threat, Vulnerability};

@@ -1,4 +1,4 @@
-//! Types that group similar findings.
+//! Tests types that group similar findings.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Threats, malware, threat lists, processes, patches, notes and advice.
+//! Tests threats, malware, threat lists, processes, patches, notes and advice.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Ends of connections with the roles that their direction gives them.
+//! Tests ends of connections with the roles that their direction gives them.
 
 use super::*;
 use crate::Outcome;

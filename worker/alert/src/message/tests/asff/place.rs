@@ -1,4 +1,4 @@
-//! Cloud, account and region of a finding's resource.
+//! Tests cloud, account and region of a finding's resource.
 
 use super::*;
 use crate::CloudProvider;

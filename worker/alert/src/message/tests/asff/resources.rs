@@ -1,4 +1,4 @@
-//! Resources of every type, with their details.
+//! Tests resources of every type, with their details.
 
 use super::*;
 

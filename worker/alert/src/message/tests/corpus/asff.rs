@@ -1,4 +1,4 @@
-//! Security Hub findings: a threat for each type of resource, and a failed check of each control.
+//! Builds Security Hub findings: a threat for each type of resource, and a failed check of each control.
 
 use super::*;
 use crate::vendor_names::{ASFF_RESOURCE_TYPES, SECURITY_HUB_CONTROLS, names};

@@ -1,4 +1,4 @@
-//! GuardDuty findings, whose resource and service follow from the type.
+//! Builds GuardDuty findings, whose resource and service follow from the type.
 
 use super::*;
 use crate::vendor_names::{GUARDDUTY_TYPES, names};

@@ -1,4 +1,4 @@
-//! Findings of every OCSF class.
+//! Builds findings of every OCSF class.
 
 use super::*;
 use crate::vendor_names::{OCSF_CLASSES, pairs};

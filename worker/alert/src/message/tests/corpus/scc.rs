@@ -1,4 +1,4 @@
-//! Security Command Center findings, whose resource follows from the category.
+//! Builds Security Command Center findings, whose resource follows from the category.
 
 use super::*;
 use crate::vendor_names::{SCC_CATEGORIES, pairs};

@@ -1,4 +1,4 @@
-//! API calls: targets, callers and outcomes.
+//! Tests API calls: targets, callers and outcomes.
 
 use super::*;
 use crate::Outcome;

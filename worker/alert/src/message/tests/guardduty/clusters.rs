@@ -1,4 +1,4 @@
-//! Clusters: the person behind a shared user, requests, and workloads.
+//! Tests clusters: the person behind a shared user, requests, and workloads.
 
 use super::*;
 use crate::{Outcome, PrincipalKind};

@@ -1,4 +1,4 @@
-//! Connections, port probes and DNS: both ends, ports, networks, threat lists.
+//! Tests connections, port probes and DNS: both ends, ports, networks, threat lists.
 
 use super::*;
 use crate::Outcome;

@@ -1,4 +1,4 @@
-//! Logins to databases.
+//! Tests logins to databases.
 
 use super::*;
 use crate::Outcome;

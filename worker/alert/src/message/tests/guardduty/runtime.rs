@@ -1,4 +1,4 @@
-//! Runtime findings: command lines, parents, users, files.
+//! Tests runtime findings: command lines, parents, users, files.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Malware scans: findings, and results that GuardDuty sends without a finding.
+//! Tests malware scans: findings, and results that GuardDuty sends without a finding.
 
 use super::*;
 use crate::{FindingClass, Severity};

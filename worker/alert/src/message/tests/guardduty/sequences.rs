@@ -1,4 +1,4 @@
-//! Attack sequences: calls, traits and endpoints of their signals.
+//! Tests attack sequences: calls, traits and endpoints of their signals.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Events of other categories that their product marks as alerts.
+//! Tests events of other categories that their product marks as alerts.
 
 use super::*;
 use crate::Outcome;

@@ -1,4 +1,4 @@
-//! Classes and types of findings.
+//! Tests classes and types of findings.
 
 use super::*;
 
@@ -77,7 +77,7 @@ fn placeholders_are_no_types_techniques_or_names() {
     finding["metadata"]["event_code"] = json!("-");
     finding["finding_info"]["title"] = json!("N/A");
     assert_eq!(one_of(&finding).kind, "Detection Finding");
-    // A user with an id is an actor, whatever the name field holds.
+    // A user with an id is an actor, regardless of the name field.
     finding["actor"]["user"]["uid"] = json!("u-7");
     assert!(has(
         &one_of(&finding),

@@ -1,4 +1,4 @@
-//! Fields of evidences, observables, malware and vulnerabilities.
+//! Tests fields of evidences, observables, malware and vulnerabilities.
 
 use super::*;
 use insta::assert_snapshot;

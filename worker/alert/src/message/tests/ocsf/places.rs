@@ -1,4 +1,4 @@
-//! Resources with their roles, and their cloud and account.
+//! Tests resources with their roles, and their cloud and account.
 
 use super::*;
 use insta::assert_snapshot;

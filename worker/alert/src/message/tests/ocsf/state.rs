@@ -1,4 +1,4 @@
-//! State, severity and outcome of findings.
+//! Tests state, severity and outcome of findings.
 
 use super::*;
 use crate::{DetailKind, Outcome};

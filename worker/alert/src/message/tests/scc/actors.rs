@@ -1,4 +1,4 @@
-//! Actors, targets and outcomes in every position that a detector uses.
+//! Tests actors, targets and outcomes in every position that a detector uses.
 
 use super::*;
 
@@ -75,7 +75,8 @@ fn who_read_data_acted_on_the_bucket() {
     ");
 }
 
-/// Event Threat Detection writes the principal into `properties`, or into a record named after the rule.
+/// Checks every rule of Event Threat Detection, which writes the principal into `properties`, or into a record named
+/// after the rule.
 #[test]
 fn every_rule_tells_who_acted() {
     for record in [

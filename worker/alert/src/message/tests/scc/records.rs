@@ -1,4 +1,4 @@
-//! The records of a finding, one by one.
+//! Tests the records of a finding, one by one.
 
 use super::*;
 

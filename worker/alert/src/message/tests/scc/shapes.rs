@@ -1,4 +1,4 @@
-//! Wrappings, locations, keys and enumerated words of a finding.
+//! Tests wrappings, locations, keys and enumerated words of a finding.
 
 use super::*;
 

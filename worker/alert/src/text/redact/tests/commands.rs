@@ -1,4 +1,4 @@
-//! Passwords in command lines, and similar text that is not a secret.
+//! Tests passwords in command lines, and similar text that is not a secret.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! An example of every kind of secret.
+//! Tests an example of every kind of secret.
 
 /// Returns random-looking letters and digits, so that formats are filled in without a real secret.
 pub(super) fn noise(length: usize) -> String {

@@ -1,4 +1,4 @@
-//! Vendors' names are not secrets: types, categories, controls, field names, resource ids.
+//! Tests that vendors' names are not secrets: types, categories, controls, field names, resource ids.
 
 use serde_json::json;
 
