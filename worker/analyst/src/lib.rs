@@ -1,4 +1,4 @@
-//! The analysts, which answer the engine's questions about an alert.
+//! Implements the analysts, which answer the engine's questions about an alert.
 //!
 //! [`playbook`] needs no model: TOML files plan the steps, and expressions over tool results make findings and a
 //! verdict. [`model`] asks a language model the same questions, through the port

@@ -1,11 +1,11 @@
-//! The model analyst: asks a language model the engine's five questions.
+//! The model analyst asks a language model the engine's five questions.
 //!
 //! Each question has a file for its content and its answer (`plan`, `turn`, `decide`, `reflect`, `conclude`). Prompts
-//! are made in `prompts`, `render`, `fence`, `excerpt`, `tools`, `desk`, `frame` and `blocks`; a step's conversation
-//! in `conversation`, `compaction` and `tokens`. Answers are parsed and repaired in `schema`, `wire`, `parse`,
-//! `repair` and `ask`, and `pseudonyms` hides values from the model. The analyst proposes and the engine decides.
-//! Nothing here names a vendor, does IO beyond the port [`nightshift_llm::chat::ChatModel`], or reads a file after
-//! the start.
+//! are made in `prompts`, `render`, `fence`, `excerpt`, `tools`, `prompt_cache`, `request_builder` and `alert_blocks`;
+//! a step's conversation is made in `conversation`, `compaction` and `tokens`. Answers are parsed and repaired in
+//! `schema`, `answer_json`, `parse`, `repair` and `ask`, and `pseudonyms` hides values from the model. The analyst
+//! proposes and the engine decides. Nothing here names a vendor, does IO beyond the port
+//! [`nightshift_llm::chat::ChatModel`], or reads a file after the start.
 
 mod alert_blocks;
 mod answer_json;

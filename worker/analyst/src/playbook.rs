@@ -1,11 +1,11 @@
-//! The playbook analyst: deterministic, free, and able to say why.
+//! Implements the playbook analyst, which is deterministic, costs nothing, and gives the reason of each verdict.
 //!
-//! A [`Playbook`] is a TOML file (see `docs/playbooks.md`). It says which alerts it is for, which steps to make,
+//! A [`Playbook`] is a TOML file (see `docs/playbooks.md`). The file says which alerts it is for, which steps to make,
 //! which findings follow from their results, and which verdict follows from the findings. Only [`PlaybookSet::load`]
 //! does IO: it reads a directory at start.
 //!
-//! `nightshift-expression` evaluates the expressions. `functions` offers functions over values alone. `facts` holds
-//! what an alert and the answers say, with the functions that read it. `language` registers both, and `scope` sets
+//! `nightshift-expression` evaluates the expressions. `functions` offers functions over values alone. `facts` holds the
+//! facts of an alert and of the answers, with the functions that read them. `language` registers both, and `scope` sets
 //! the variables. Each uses only those named before it.
 
 mod analyst;

@@ -1,4 +1,4 @@
-//! Checks of tool calls: the tool belongs to the profile, and every argument is of its kind.
+//! Checks tool calls: the tool belongs to the profile, and every argument is of its kind.
 //!
 //! Nothing is repaired here. A refused call is not made, and the analyst gets a typed error.
 

@@ -1,4 +1,4 @@
-//! Facts about rows of audit logs: whether a call changed something, failed or handed out credentials.
+//! Derives facts about rows of audit logs: whether a call changed something, failed or handed out credentials.
 
 use std::net::IpAddr;
 
@@ -56,7 +56,7 @@ const ROUTINE_ACTIONS: [&str; 22] = [
 /// caller in the log. <https://docs.aws.amazon.com/STS/latest/APIReference/API_Operations.html>
 const CREDENTIAL_ACTIONS: [&str; 3] = ["AssumeRole*", "GetFederationToken", "GetSessionToken"];
 
-/// Returns whether a call of this name changes something. `read_only` is what the platform says about the call.
+/// Returns whether a call of this name changes something. `read_only` is the platform's own statement about the call.
 #[must_use]
 pub fn is_mutating(action: &str, read_only: Option<bool>) -> bool {
     !read_only.unwrap_or_else(|| reads_by_name(action)) && !ROUTINE_ACTIONS.contains(&action)

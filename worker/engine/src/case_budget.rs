@@ -1,11 +1,11 @@
-//! The budget of one case whose requests run concurrently. No request may exceed a cap.
+//! Enforces the budget of one case whose requests run concurrently. No request may exceed a cap.
 //!
 //! A question is started with a reserve, its usual cost. The maximum cost of a request is known only once the request
 //! is written, so an analyst asks this budget before each request. A request waits until its maximum fits beside the
-//! other questions; a request that is alone goes out as long as the cap is not spent. A question in flight counts
-//! with its reserve or with the cost of its requests, whichever is greater. The journal charges no more than that, so
-//! a lost question never raises the sum. Time spent waiting does not count as request time. The sums live for one run
-//! of a case; a killed run starts again from its journal.
+//! other questions; a request that is alone goes out as long as the cap is not spent. A question in flight counts with
+//! its reserve or with the cost of its requests, whichever is greater. The journal charges no more than that, so a lost
+//! question never raises the sum. Time spent waiting does not count as request time. The sums live for one run of a
+//! case; a killed run starts again from its journal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +48,7 @@ struct QuestionSpend {
     spent: Cost,
     /// Maximum cost of the requests that run.
     running: Vec<(u64, Cost)>,
-    /// Whether the question must wait for others to end.
+    /// True if the question must wait for others to end.
     waits: bool,
 }
 
@@ -87,7 +87,7 @@ impl CaseBudget {
         }
     }
 
-    /// Returns whether a question with this reserve fits beside those in flight, whatever they come to cost.
+    /// Returns whether a question with this reserve fits beside those in flight, whatever these will cost.
     pub(crate) fn has_room(&self, reserve: Cost) -> bool {
         let mut together = self.shared.lock_totals().total_without(None);
         together += reserve;

@@ -1,6 +1,6 @@
-//! The action catalogue: the actions that a report may advise.
+//! Defines the action catalogue: the actions that a report may advise.
 //!
-//! Text, command, side effect and undo are templates that we ship or an operator writes. An analyst picks an id and
+//! Text, command, side effect and undo are templates of Nightshift or of an operator. An analyst picks an id and
 //! indicators. A value reaches a command only when the case knows it and a shell reads it as plain text.
 
 use std::sync::Arc;
@@ -40,14 +40,14 @@ pub const PLACEHOLDERS: [&str; 18] = [
     "remote_port",
 ];
 
-/// An action of the catalogue. `{name}` in text and command stands for a value: `account`, `region`, `resource`, or
+/// An action of the catalogue. `{name}` in text and command is replaced by a value: `account`, `region`, `resource`, or
 /// an indicator type such as `ip` or `instance`. `object` is the one stored object of the alert, `workload` a
-/// Kubernetes container, `task` the one ECS task. `user_name`, `role_name`, `sso_role`, `person` and
-/// `service_account` are a principal as commands of its cloud want it; `caller_name` is its name in CloudTrail.
-/// `long_term_key` is a key that a user holds. Once the alert is cleared, `product` is the maker of the finding and
-/// `scope` is what a suppression rule must name. `{security_group}`, `{local_port}` and `{remote_port}` are details
-/// of the alert. A text that needs an unknown value leaves the action out. After a bar follows what the reader fills
-/// in instead: `{local_port|$PORT}`. A literal brace is doubled.
+/// Kubernetes container, `task` the one ECS task. `user_name`, `role_name`, `sso_role`, `person` and `service_account`
+/// are a principal as commands of its cloud want it; `caller_name` is its name in CloudTrail. `long_term_key` is a key
+/// that a user holds. Once the alert is cleared, `product` is the product that made the finding and `scope` holds the
+/// values that a suppression rule must name. `{security_group}`, `{local_port}` and `{remote_port}` are details of the
+/// alert. A text that needs an unknown value leaves the action out. The text after a bar is a placeholder that the
+/// reader fills in instead: `{local_port|$PORT}`. A literal brace is doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
@@ -67,21 +67,21 @@ pub struct ActionTemplate {
     /// Side effect of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side_effect: Option<String>,
-    /// How to undo the action.
+    /// The way to undo the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// Whether the action is only for alerts that a record has cleared.
+    /// True if the action is only for alerts that a record has cleared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub when_cleared: bool,
 }
 
-/// Prefix of the ids of actions that block somebody. These actions never name a value of our own.
+/// Prefix of the ids of actions that block somebody. These actions never name a value of the organisation itself.
 const BLOCK_PREFIX: &str = "block-";
 
-/// What the registers and watch lists of a case say about an address or a name.
+/// The statement of a case's registers and watch lists about an address or a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reputation {
-    /// The value is our own, or allowed.
+    /// The value belongs to the organisation, or is allowed.
     Own,
     /// A watch list calls the value malicious.
     Malicious,
@@ -144,7 +144,7 @@ pub struct Action {
     /// Side effect of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side_effect: Option<String>,
-    /// How to undo the action.
+    /// The way to undo the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
 }
@@ -281,9 +281,9 @@ impl PlaceholderValues<'_> {
 
     /// Returns the chosen values that the case knows, else the alert's actors, far ends or targets, in that order.
     ///
-    /// A related address or name may be our own, so it is not named for blocking unless a watch list calls it
-    /// malicious. When a chosen value may not be named, no other value takes its place. Addresses from which an
-    /// access succeeded come first.
+    /// A related address or name may belong to the organisation, so it is not named for blocking unless a watch list
+    /// calls it malicious. When a chosen value may not be named, no other value takes its place. Addresses from which
+    /// an access succeeded come first.
     ///
     /// Blocking actions name a far end or an external actor, never a target and never a private address.
     fn candidates(&self, kind: IndicatorKind) -> Vec<&str> {
@@ -339,7 +339,8 @@ impl PlaceholderValues<'_> {
         known.any(|one| takes_part(one.role) || is_bad())
     }
 
-    /// Returns whether this role is the other side of the alert. An actor of an outward alert is one of ours.
+    /// Returns whether this role is the other side of the alert. The actor of an outward alert belongs to the
+    /// organisation.
     fn is_remote_side(&self, role: IndicatorRole) -> bool {
         match role {
             IndicatorRole::Remote => true,
@@ -368,10 +369,10 @@ fn values_of_kind<'a>(
         .collect()
 }
 
-/// Returns whether a value may stand in a shell command without quotes. It may hold no blank, quote or shell
-/// character. It may not begin like a flag (`-`), a file (`@`) or, in zsh, a program (`=`). It may not hold `://`:
-/// the AWS CLI replaces `file://` and web addresses by their content, and for gcloud a URL names a resource of any
-/// project.
+/// Returns whether a value may be put into a shell command without quotes. The value may hold no blank, quote or shell
+/// character. The value may not begin like a flag (`-`), a file (`@`) or, in zsh, a program (`=`). The value may not
+/// hold `://`: the AWS CLI replaces `file://` and web addresses by their content, and for gcloud a URL names a resource
+/// of any project.
 fn is_shell_safe(value: &str) -> bool {
     !value.is_empty()
         && !value.starts_with(['-', '@', '='])

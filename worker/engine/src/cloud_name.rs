@@ -1,9 +1,9 @@
-//! Parts of the names that clouds give: ARNs, service accounts, full resource names, host names of services.
+//! Parses parts of the names that clouds give: ARNs, service accounts, full resource names, host names of services.
 
 use nightshift_alert::{Alert, CloudProvider};
 
-/// Host suffixes of cloud services that call on behalf of a named principal. The platform writes the service's name
-/// in place of an address, and nobody else has a host directly below these.
+/// Host suffixes of cloud services that call on behalf of a named principal. The platform writes the service's name in
+/// place of an address, and no host of anybody else is directly below these.
 /// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>
 const SERVICES: [&str; 4] = [
     "amazonaws.com",

@@ -1,4 +1,4 @@
-//! Commands: what the driver does next.
+//! Defines the commands that the driver runs next.
 
 use crate::conclusion::Conclusion;
 use crate::event::CommandId;

@@ -1,4 +1,4 @@
-//! The conclusion of a case: an analyst proposes, code decides.
+//! Builds the conclusion of a case, which an analyst proposes and code decides.
 //!
 //! All functions here are pure over the state. Whether an analyst lies, obeys the attacker or gives no answer, the
 //! report has checked sentences and a proven verdict, and only code can lower its severity.

@@ -1,4 +1,4 @@
-//! Types of the conclusion: the analyst's proposal, and what code makes of it.
+//! Defines the types of the conclusion: the analyst's proposal, and the result that code makes from it.
 
 use nightshift_alert::{Severity, Technique};
 use serde::{Deserialize, Serialize};
@@ -182,11 +182,11 @@ impl Confidence {
 pub enum Urgency {
     /// Nobody needs to act.
     None,
-    /// Somebody should act tomorrow.
+    /// A person should act tomorrow.
     NextDay,
-    /// Somebody should act before the shift ends.
+    /// A person should act before the shift ends.
     ThisShift,
-    /// Somebody should act now.
+    /// A person should act now.
     Now,
 }
 
@@ -235,7 +235,7 @@ pub struct ConclusionDraft {
     /// Sources that the analyst would ask if they were configured, besides those in the plan; for coverage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_covered: Vec<String>,
-    /// What would decide an inconclusive case.
+    /// The facts that would decide an inconclusive case.
     #[serde(default)]
     pub would_decide: Vec<String>,
     /// Actions chosen from the catalogue.
@@ -270,9 +270,9 @@ pub struct Conclusion {
     pub meaning: String,
     /// Checked findings.
     pub findings: Vec<Finding>,
-    /// What was not seen.
+    /// The gaps in what was looked up.
     pub gaps: Vec<String>,
-    /// What would decide an inconclusive case.
+    /// The facts that would decide an inconclusive case.
     pub would_decide: Vec<String>,
     /// Advised actions, filled in from the catalogue.
     pub actions: Vec<Action>,
@@ -281,16 +281,16 @@ pub struct Conclusion {
     /// Subjects of the alert, each with the record that covers it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<LedgerRow>,
-    /// Whether records cover all subjects, and only a look-up that is not whole keeps the alert from being cleared.
+    /// True if records cover all subjects, and only a look-up that is not whole keeps the alert from being cleared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaits_lookup: bool,
     /// ATT&CK techniques.
     pub techniques: Vec<Technique>,
     /// Rules that overrode the analyst.
     pub overridden: Vec<VerdictOverride>,
-    /// Whether text in the data addresses the analyst.
+    /// True if text in the data addresses the analyst.
     pub manipulation: bool,
-    /// Whether a fallback analyst had to step in, or the report is the fallback one.
+    /// True if a fallback analyst had to step in, or the report is the fallback one.
     pub degraded: bool,
     /// Cap that ended the work before the plan was done.
     pub stopped_by: Option<BudgetCap>,
@@ -305,7 +305,7 @@ pub struct Conclusion {
 pub struct VerdictOverride {
     /// Name of the rule, as in metrics: `not_exonerated`, `severity_floor`, …
     pub rule: String,
-    /// What the rule did and why, for the report.
+    /// The effect of the rule and the reason, for the report.
     pub text: String,
     /// The reason alone, in half a sentence.
     #[serde(default)]

@@ -1,7 +1,7 @@
-//! The counterfactual: an alert and its evidence without anything that the actor could have written.
+//! Builds the counterfactual: an alert and its evidence without anything that the actor could have written.
 //!
-//! Values of the actor and everything under keys that a caller fills in are blanked. When a leaning towards benign
-//! then changes, it depended on the actor's own words.
+//! Values of the actor and everything under keys that a caller fills in are blanked. When a leaning towards benign then
+//! changes, it depended on the actor's own words.
 
 use std::collections::BTreeSet;
 
@@ -71,7 +71,7 @@ impl ActorValues {
         alert
     }
 
-    /// Returns evidence without the actor's words. Registers are left as they are, because no actor writes there.
+    /// Returns evidence without the actor's words. Answers of registers are not changed, because no actor writes there.
     pub(crate) fn blank_evidence(&self, evidence: &Evidence) -> Evidence {
         let mut evidence = evidence.clone();
         let mut body = evidence.body.value();

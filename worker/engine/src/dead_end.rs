@@ -1,7 +1,7 @@
-//! Dead ends: a value is abandoned after three sources without a hit.
+//! Finds dead ends: a value is abandoned after three sources without a hit.
 //!
-//! The first plan may ask any number of sources, because there may be no second chance. The rule stops only calls
-//! that a reflection or an adaptive analyst adds later.
+//! The first plan may ask any number of sources, because there may be no second chance. The rule stops only calls that
+//! a reflection or an adaptive analyst adds later.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! `decide(&state)`: the commands that can run now and are neither started in this epoch nor finished.
+//! Implements `decide(&state)`, which returns the commands that can run now and are neither started in this epoch nor
+//! finished.
 
 use std::collections::BTreeSet;
 
@@ -252,8 +253,8 @@ fn lookup_commands(state: &CaseState) -> Vec<Command> {
         .collect()
 }
 
-/// Returns whether the conclude question may be asked. The first attempt ignores the caps. A lost one is repeated
-/// only while they have room, or a worker that crashes on it each time would spend without end.
+/// Returns whether the conclude question may be asked. The first attempt ignores the caps. A lost one is repeated only
+/// while they have room, or a worker that crashes on it each time would spend indefinitely.
 fn may_conclude(state: &CaseState, id: &CommandId) -> bool {
     let has_room = || {
         state.setup.as_ref().is_some_and(|opened| {

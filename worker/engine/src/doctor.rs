@@ -1,4 +1,4 @@
-//! Results of the checks that `doctor` and the readiness page make.
+//! Defines results of the checks that `doctor` and the readiness page make.
 //!
 //! Each component checks what it knows (the store its database, a source its queue, a destination its server) and
 //! reports in these types. The program collects and prints the reports, so nothing in them may hold a secret. This
@@ -28,7 +28,7 @@ pub struct FailedCheck {
     pub what: String,
     /// Consequence of the problem.
     pub why: String,
-    /// How to fix the problem.
+    /// The way to fix the problem.
     pub mend: String,
 }
 
@@ -39,7 +39,7 @@ pub struct HealthReport {
     pub observations: Vec<String>,
     /// Failed checks.
     pub failed_checks: Vec<FailedCheck>,
-    /// Clocks of other machines: the name, and how far the clock is ahead of ours.
+    /// Clocks of other machines: the name of each, and the time by which it is ahead of this machine's clock.
     pub clock_skews: Vec<(String, TimeDelta)>,
 }
 
@@ -88,8 +88,8 @@ impl HealthReport {
         });
     }
 
-    /// Records another clock's time, read between two moments of ours. The skew is the difference from their
-    /// midpoint.
+    /// Records another clock's time, read between two moments of this machine's clock. The skew is the difference from
+    /// their midpoint.
     pub fn add_clock_skew(
         &mut self,
         whose: impl Into<String>,

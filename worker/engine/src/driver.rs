@@ -1,4 +1,4 @@
-//! The driver: runs commands concurrently, writes the journal and asks `decide` again. Only the driver and the case
+//! The driver runs commands concurrently, writes the journal and asks `decide` again. Only the driver and the case
 //! budget wait for anything.
 //!
 //! One transaction holds the outcomes that arrived and the commands that they start. No command runs before its start
@@ -57,7 +57,7 @@ pub enum CaseEnd {
     Concluded(Box<CaseState>),
     /// A person cancelled the case.
     Cancelled(Box<CaseState>),
-    /// The worker was told to stop; the case continues elsewhere or later.
+    /// The worker was asked to stop; the case continues elsewhere or later.
     Released(Box<CaseState>),
 }
 
@@ -83,7 +83,6 @@ struct CompletedCommand {
     reservation: Option<QuestionReservation>,
 }
 
-/// Result of a command.
 enum CommandResult {
     /// The command ended with an outcome that counts.
     Finished {
@@ -94,10 +93,10 @@ enum CommandResult {
         /// Questions of the rules that have no answer.
         unanswered: Vec<String>,
     },
-    /// The command came to nothing for a reason outside the case. It is withdrawn at this cost.
+    /// The command had no result for a reason outside the case. It is withdrawn at this cost.
     Withdrawn {
         cost: Cost,
-        /// Whether the command only got no turn at a model that is up.
+        /// True if the command only got no turn at a model that is up.
         in_line: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! Error messages with their causes, in one line.
+//! Formats error messages with their causes, in one line.
 
 use std::error::Error;
 

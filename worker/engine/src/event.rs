@@ -1,4 +1,4 @@
-//! Events of the journal. The state of a case is the fold of its events.
+//! Defines events of the journal. The state of a case is the fold of its events.
 
 use std::fmt;
 use std::sync::Arc;
@@ -223,7 +223,7 @@ pub enum EventBody {
         /// Model that answered, as `provider/name`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// Questions of the rules that must be answered before clearing, and are not. The field stands beside the
+        /// Questions of the rules that must be answered before clearing, and are not. The field is separate from the
         /// outcome, so that programs which do not know it can read the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unanswered: Vec<String>,
@@ -235,7 +235,7 @@ pub enum EventBody {
         /// Cost that the command incurred.
         #[serde(default, skip_serializing_if = "Cost::is_nothing")]
         cost: Cost,
-        /// Whether the command waited for its model until its time was over. The model is up and answers others.
+        /// True if the command waited for its model until its time was over. The model is up and answers others.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_line: bool,
     },
@@ -251,7 +251,7 @@ pub enum EventBody {
 }
 
 impl EventBody {
-    /// Kinds of events of this version, as they are written.
+    /// Stored words of the kinds of events of this version.
     pub const KINDS: &'static [&'static str] = &[
         "opened",
         "claimed",
@@ -263,7 +263,7 @@ impl EventBody {
         "concluded",
     ];
 
-    /// Returns the kind of the event, as it is written.
+    /// Returns the stored word of the event's kind.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {

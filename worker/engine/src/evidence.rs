@@ -1,4 +1,4 @@
-//! Evidence: the stored JSON of one tool call. `E0` is the alert.
+//! Defines evidence: the stored JSON of one tool call. `E0` is the alert.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::ContentFlag;
@@ -66,7 +66,7 @@ pub struct Evidence {
     pub body: JsonText,
     /// Number of rows, for tools that return rows.
     pub rows: Option<u64>,
-    /// Whether the answer was cut for its size.
+    /// True if the answer was cut for its size.
     pub truncated: bool,
     /// Error of a call without an answer.
     pub error: Option<ToolError>,

@@ -1,4 +1,4 @@
-//! `evidence_read`: shows more of evidence that a model saw only in part, without calling the tool again.
+//! `evidence_read` shows more of evidence that a model saw only in part, without calling the tool again.
 //!
 //! The answer comes from the case's own evidence. It creates no new evidence and costs only the turn. The analyst
 //! selects the part by the call's arguments.

@@ -1,4 +1,4 @@
-//! Exonerations: facts, made by code, that clear an alert.
+//! Defines exonerations: facts, made by code, that clear an alert.
 //!
 //! A register tool or a `benign_when` expression proposes an exoneration, and the verdict policy decides what it
 //! covers. No analyst can make one, because the answers of the port have no field for it.
@@ -28,7 +28,7 @@ pub struct Exoneration {
     pub from: Option<DateTime<Utc>>,
     /// End of validity; open when `None`.
     pub until: Option<DateTime<Utc>>,
-    /// Minutes by which an event may lie outside the validity, because clocks differ and people round. At most
+    /// Minutes by which an event may lie outside the validity, because clocks differ and people round. The maximum is
     /// [`MAX_SLACK_MINS`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slack_mins: u8,
@@ -41,12 +41,12 @@ pub struct Exoneration {
     pub reference: String,
     /// One sentence about the record, for the report.
     pub statement: String,
-    /// Whether the detection was wrong, not just the activity allowed.
+    /// True if the detection was wrong, not just the activity allowed.
     pub detection_wrong: bool,
-    /// Where the record is valid.
+    /// The scope in which the record is valid.
     #[serde(default, skip_serializing_if = "RecordScope::is_empty")]
     pub scope: RecordScope,
-    /// What the record covers besides its subject.
+    /// The values that the record covers besides its subject.
     #[serde(default, skip_serializing_if = "RecordExtent::is_empty")]
     pub extent: RecordExtent,
     /// Evidence that holds the record; filled in by the engine.
@@ -62,8 +62,8 @@ const fn is_zero(slack_mins: &u8) -> bool {
     *slack_mins == 0
 }
 
-/// Where a record is valid. An empty field means anywhere. The exception is the account: an empty one is valid only
-/// for subjects without an account, and any account is written `*`.
+/// The scope in which a record is valid. An empty field means anywhere. The exception is the account: an empty one is
+/// valid only for subjects without an account, and any account is written `*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecordScope {
@@ -92,7 +92,7 @@ impl RecordScope {
     }
 }
 
-/// What a record covers besides its own subject, one column each.
+/// The values that a record covers besides its own subject, one column each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecordExtent {

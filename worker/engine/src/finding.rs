@@ -1,4 +1,4 @@
-//! Findings: claims with quotes from evidence.
+//! Defines findings: claims with quotes from evidence.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ use crate::evidence::EvidenceId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingStance {
-    /// The finding speaks for malice.
+    /// The finding is evidence of malice.
     #[default]
     For,
-    /// The finding speaks against malice.
+    /// The finding is evidence against malice.
     Against,
 }
 
@@ -53,7 +53,7 @@ pub struct Quote {
 pub struct Finding {
     /// Claim in one sentence.
     pub claim: String,
-    /// Whether every quote was found and the evidence holds every value in the claim.
+    /// True if every quote was found and the evidence holds every value in the claim.
     pub supported: bool,
     /// Reason why an unsupported finding does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Shared test fixtures of the engine: an alert, tools, an opened case.
+//! Provides shared test fixtures of the engine: an alert, tools, an opened case.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `state = fold(events)`: the effect of each event on the state of a case.
+//! Implements `state = fold(events)`: the effect of each event on the state of a case.
 //!
 //! Nothing here can fail. An event that does not fit has no effect, so that a journal can always be read.
 

@@ -1,4 +1,5 @@
-//! The reach of a request: this machine, or a third party, which never gets the organisation's own names and ranges.
+//! Determines the reach of a request: this machine, or a third party, which never gets the organisation's own names and
+//! ranges.
 
 use std::net::IpAddr;
 
@@ -27,7 +28,8 @@ pub(crate) fn host_of(value: &str) -> &str {
     }
 }
 
-/// Returns whether a value is our own: a listed text, a name below a listed name, or an address in a listed range.
+/// Returns whether a value belongs to the organisation: a listed text, a name below a listed name, or an address in a
+/// listed range.
 pub(crate) fn is_own(value: &str, never_send: &[String]) -> bool {
     let value = value.to_lowercase();
     let host = host_of(&value).to_owned();

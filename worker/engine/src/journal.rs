@@ -34,7 +34,7 @@ pub enum UnreadableEvent {
     /// This version does not know the event or its outcome.
     #[error("unknown event {kind:?}; a newer worker continues the case")]
     Unknown {
-        /// Kind as it is written.
+        /// The stored word of the kind.
         kind: String,
     },
     /// The text is not an event, or a known event has fields that do not fit.

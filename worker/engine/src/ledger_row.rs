@@ -1,4 +1,4 @@
-//! The rows of a ledger, as reports show them.
+//! Defines the rows of a ledger, as reports show them.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::IndicatorRole;
@@ -41,9 +41,9 @@ pub struct CoveredBy {
     pub reference: String,
     /// The approver of the record.
     pub approved_by: String,
-    /// Until when it holds; always where none.
+    /// The time until which the record is valid, or `None` if it has no end.
     pub until: Option<DateTime<Utc>>,
-    /// The evidence that it stands in.
+    /// The evidence that holds the record.
     pub evidence: Option<EvidenceId>,
 }
 

@@ -1,7 +1,7 @@
-//! Triage of one alert, sans-IO: `state = fold(events)`, `decide(&state) -> commands`.
+//! Triages one alert, sans-IO: `state = fold(events)`, `decide(&state) -> commands`.
 //!
-//! Each file holds one rule. Only `driver` waits for anything; the rest is pure, so that the same journal always
-//! gives the same state. The engine knows no models, clouds or stores; it reaches them through `port`.
+//! Each file holds one rule. Only `driver` waits for anything; the rest is pure, so that the same journal always gives
+//! the same state. The engine knows no models, clouds or stores; it reaches them through `port`.
 
 #![warn(missing_docs)]
 

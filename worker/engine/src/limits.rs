@@ -1,4 +1,4 @@
-//! The limits of a case, and its costs.
+//! Defines the limits of a case, and its costs.
 
 use serde::{Deserialize, Serialize};
 

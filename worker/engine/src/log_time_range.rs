@@ -1,4 +1,4 @@
-//! The time that the answer of a log covers.
+//! Determines the time that the answer of a log covers.
 //!
 //! An empty search shows that nothing happened only if the log has records from the first event of the alert to its
 //! last. A log reports the time of its records under `searched` in the answers of `log_search`.
@@ -29,16 +29,16 @@ pub struct LogTimeRange {
     records_from: Option<DateTime<Utc>>,
     records_until: Option<DateTime<Utc>>,
     records_in_time: Option<u64>,
-    /// Whether a record may be later than its time says.
+    /// True if a record may be later than its time says.
     #[serde(skip)]
     is_flow_log: bool,
-    /// Whether the search found any record.
+    /// True if the search found any record.
     #[serde(skip)]
     has_rows: bool,
 }
 
 impl LogTimeRange {
-    /// Reads the times from the answer of a log. Returns `None` for other evidence.
+    /// Reads the times from the answer of a log. Returns `None` if the evidence is not from a log.
     #[must_use]
     pub fn from_evidence(evidence: &Evidence) -> Option<Self> {
         #[derive(Deserialize)]
@@ -72,8 +72,7 @@ impl LogTimeRange {
         self
     }
 
-    /// Returns the times of the log's first and last record, whatever they are about, or `None` when the log reports
-    /// none.
+    /// Returns the times of the log's first and last record, or `None` when the log reports none.
     pub(crate) fn record_range(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         self.records_from.zip(self.records_until)
     }
@@ -88,7 +87,7 @@ impl LogTimeRange {
     }
 
     /// Returns whether the log has records from the first event to the last, as far as the alert has times. The log's
-    /// own first record counts, whatever it is about, because a rotated log may begin at any time.
+    /// own first record counts, also if it is about something else, because a rotated log may begin at any time.
     #[must_use]
     pub fn covers(&self, times: &EventTimes) -> bool {
         self.records_in_time != Some(0) && self.spans(times)

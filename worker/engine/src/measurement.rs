@@ -1,4 +1,4 @@
-//! Measurements of the lower layers. The set is closed, so that metric names and labels are closed too.
+//! Defines measurements of the lower layers. The set is closed, so that metric names and labels are closed too.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub enum Measurement {
     PlanUpdate {
         /// Kind: `add_step`, `update_step`, `cancel_step`.
         kind: &'static str,
-        /// Whether the update was refused.
+        /// True if the update was refused.
         refused: bool,
     },
     /// A tool call ended.
@@ -46,7 +46,7 @@ pub enum Measurement {
     },
     /// A claim of the conclusion was checked.
     Claim {
-        /// Whether its evidence supports the claim.
+        /// True if its evidence supports the claim.
         supported: bool,
     },
     /// A rule overrode the analyst's verdict or severity.
@@ -93,7 +93,7 @@ pub enum Measurement {
     },
     /// A person judged a case.
     Feedback {
-        /// Whether the person agrees with the verdict.
+        /// True if the person agrees with the verdict.
         agreed: bool,
     },
     /// A benign case was re-evaluated: `covered`, `revised`, `not_whole`.

@@ -1,4 +1,5 @@
-//! Alerts about attacks by our own machine on others: it scans, guesses passwords, floods or sends spam.
+//! Recognises alerts about attacks by the organisation's own machine on others. The machine scans, guesses passwords,
+//! floods or sends spam.
 //!
 //! In these alerts the far end is the victim, and the report is about the machine.
 

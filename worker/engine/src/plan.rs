@@ -1,10 +1,10 @@
-//! The plan of a case: an objective that never changes, and steps that may.
+//! Defines the plan of a case: an objective that never changes, and steps that may.
 
 use serde::{Deserialize, Serialize};
 
 use crate::tool::ToolCall;
 
-/// Id of a step within its case: `s1`, `s2`, … The engine assigns it, whatever the analyst wrote.
+/// Id of a step within its case: `s1`, `s2`, … The engine assigns it and ignores the analyst's own ids.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StepId(pub String);
 
@@ -117,7 +117,7 @@ pub struct StepDraft {
     /// First calls of the step, with real arguments; they are checked and run at once.
     #[serde(default)]
     pub calls: Vec<ToolCall>,
-    /// Whether the step must not fail if the verdict is benign.
+    /// True if the step must not fail if the verdict is benign.
     #[serde(default)]
     pub key: bool,
 }
@@ -139,7 +139,7 @@ pub struct Step {
     pub depends_on: Vec<StepId>,
     /// First calls of the step.
     pub calls: Vec<ToolCall>,
-    /// Whether the step must not fail if the verdict is benign.
+    /// True if the step must not fail if the verdict is benign.
     pub key: bool,
     /// Status of the step.
     pub status: StepStatus,
@@ -166,7 +166,7 @@ pub struct Plan {
     pub source: String,
     /// Sources that would have been asked if they were configured.
     pub not_covered: Vec<String>,
-    /// Whether the analyst keeps steps back until it has seen results.
+    /// True if the analyst keeps steps back until it has seen results.
     pub conditional: bool,
 }
 

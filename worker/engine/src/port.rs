@@ -1,4 +1,4 @@
-//! Ports of the engine, as traits. Their adapters live in the crates above.
+//! Defines ports of the engine, as traits. Their adapters live in the crates above.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +95,7 @@ pub trait Analyst: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Without an answer the plan stays as it is.
+    /// Without an answer the plan does not change.
     async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer>;
 
     /// Returns the conclusion.
@@ -123,8 +123,8 @@ pub trait Toolbox: Send + Sync {
     async fn call(&self, call: &ToolCall, context: &CallContext) -> Result<ToolOutput, ToolError>;
 }
 
-/// Rules besides the registers that may clear an alert: `benign_when` of playbooks and profiles. They are code, not
-/// an analyst, and pure over typed fields.
+/// The rules, besides the registers, that may clear an alert: `benign_when` of playbooks and profiles. They are code,
+/// not an analyst, and pure over typed fields.
 pub trait Exonerator: Send + Sync {
     /// Evaluates the rules for this case.
     fn exonerate(&self, question: &ConcludeQuestion) -> ExonerationResult;
@@ -135,7 +135,8 @@ pub trait Exonerator: Send + Sync {
 pub struct ExonerationResult {
     /// Facts that apply; the engine checks each.
     pub facts: Vec<Exoneration>,
-    /// Questions that must be answered before clearing and are not, whoever made the plan. Each is a line for people.
+    /// Questions that must be answered before clearing and are not, regardless of who made the plan. Each is a line for
+    /// people.
     pub unanswered: Vec<String>,
 }
 
@@ -206,7 +207,7 @@ pub struct PastCase {
     pub case_id: String,
     /// Alert key as text.
     pub key: String,
-    /// Whether both cases are about the same finding.
+    /// True if both cases are about the same finding.
     pub same_key: bool,
     /// Finding type.
     #[serde(rename = "type")]

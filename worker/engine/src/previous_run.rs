@@ -1,4 +1,5 @@
-//! The earlier result of a case that is triaged again. The analyst sees this result, but does not have to follow it.
+//! Defines the earlier result of a case that is triaged again. The analyst sees this result, but does not have to
+//! follow it.
 
 use nightshift_alert::{Indicator, Severity};
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use crate::conclusion::{Leaning, Urgency, Verdict};
 pub struct PreviousRun {
     /// Revision of that report.
     pub revision: u32,
-    /// Whether that run failed, so that its verdict does not count.
+    /// True if that run failed, so that its verdict does not count.
     pub failed: bool,
     /// Verdict of that report.
     pub verdict: Verdict,

@@ -1,4 +1,4 @@
-//! Questions to the analyst: the content of each, and its answer.
+//! Defines questions to the analyst: the content of each, and its answer.
 //!
 //! A question holds only what the design document assigns to it. The content is shared and not copied.
 
@@ -40,7 +40,7 @@ pub struct StepView {
     pub calls: Vec<CallView>,
 }
 
-/// What every question says about its case.
+/// The facts about a case that every question carries.
 #[derive(Debug, Clone)]
 pub struct QuestionContext {
     /// Id of the case.
@@ -51,7 +51,7 @@ pub struct QuestionContext {
     pub pseudonym_key: Arc<str>,
     /// Strategy of the profile.
     pub strategy: Strategy,
-    /// What remains of the limits, by the journal.
+    /// The rest of the limits, by the journal.
     pub remaining: RemainingBudget,
     /// Budget to ask before each request, because questions run concurrently.
     pub budget: CaseBudget,
@@ -59,7 +59,7 @@ pub struct QuestionContext {
     pub question_secs: u64,
 }
 
-/// What remains of a case's limits for further questions.
+/// The rest of a case's limits, for further questions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RemainingBudget {
     /// Model calls that remain.
@@ -181,7 +181,7 @@ pub struct ConcludeQuestion {
     pub insights: Vec<String>,
     /// Facts that clear subjects of this alert.
     pub exonerations: Vec<Exoneration>,
-    /// Whether these facts clear the alert, and its key or identity was used nowhere else.
+    /// True if these facts clear the alert, and its key or identity was used nowhere else.
     pub cleared: bool,
     /// Reason why an alert that these facts clear is held up, in half a sentence: other use of its key or identity,
     /// or questions that must be answered before clearing.
@@ -219,7 +219,7 @@ pub struct PlanAnswer {
     /// Sources that would have been asked if they were configured.
     #[serde(default)]
     pub not_covered: Vec<String>,
-    /// Whether steps are kept back until results are in.
+    /// True if steps are kept back until results are in.
     #[serde(default)]
     pub conditional: bool,
 }
@@ -291,7 +291,7 @@ pub struct Judgement {
 /// Answer to a reflection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reflection {
-    /// Whether the objective is reached and the remaining steps need not run.
+    /// True if the objective is reached and the remaining steps need not run.
     pub achieved: bool,
     /// Insights of the reflection.
     #[serde(default)]
@@ -351,7 +351,7 @@ pub enum AskError {
     /// error.
     #[error("no free slot in time: {what}")]
     NoTurn {
-        /// What the question waited for.
+        /// Description of the wait.
         what: String,
     },
 }

@@ -162,7 +162,8 @@ impl CaseState {
             .collect()
     }
 
-    /// Returns how much of other steps the analyst sees. Rules see everything, a model what its profile says.
+    /// Returns how much of other steps the analyst sees. Rules see everything, and a model sees the part that its
+    /// profile sets.
     #[must_use]
     pub fn history(&self) -> History {
         match &self.setup {

@@ -1,4 +1,4 @@
-//! Checks of quotes: whether the named evidence holds the quoted text.
+//! Checks quotes: whether the named evidence holds the quoted text.
 //!
 //! A quote counts when it is a whole scalar or a whole `key: value`. Inside free text it must end at word boundaries
 //! and be long enough, so that `authorised` is not a quote of `unauthorised`, nor `500 logins` of `1,500 logins`. A

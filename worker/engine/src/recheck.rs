@@ -1,8 +1,8 @@
 //! Re-evaluates a benign case by code alone, without an analyst or a model.
 //!
-//! It answers two questions. Do the records that cleared the case still cover its events, including later sightings?
-//! Do the audit logs show new acts of its actors, since the last evaluation, that no record in force at the time
-//! covers? A look-up that is not whole decides nothing: the case stays as it is and is re-evaluated later.
+//! It answers two questions. Do the records that cleared the case still cover its events, including later sightings? Do
+//! the audit logs show new acts of its actors, since the last evaluation, that no record in force at the time covers? A
+//! look-up that is not whole decides nothing: the case does not change and is re-evaluated later.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -164,7 +164,7 @@ impl RecheckRun<'_> {
         })
     }
 
-    /// Judges the alert as its triage did. When records cover it, returns what keeps its look-ups from being whole.
+    /// Judges the alert as its triage did. When records cover it, returns the reason why its look-ups are not whole.
     async fn judge_alert(&self) -> RecheckResult<Option<String>> {
         let mut case = EphemeralCase::open(self, Arc::clone(&self.opened.alert));
         case.load_records().await;
@@ -250,8 +250,8 @@ impl RecheckRun<'_> {
         }
     }
 
-    /// Judges what the logs show of the actors in a span of time. Returns the time until which this was whole, or
-    /// what was not.
+    /// Judges what the logs show of the actors in a span of time. Returns the time until which the logs were searched
+    /// whole, or the reason why they were not.
     async fn judge_span(
         &self,
         from: DateTime<Utc>,

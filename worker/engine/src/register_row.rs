@@ -1,4 +1,4 @@
-//! The register row that would cover a subject, ready for the keeper to paste.
+//! Builds the register row that would cover a subject, ready for the keeper to paste.
 
 use nightshift_alert::{IndicatorKind, IndicatorRole};
 
@@ -13,14 +13,14 @@ const MAX_NAMED: usize = 3;
 pub(crate) struct RegisterRow<'a> {
     register: &'static str,
     subjects: Vec<&'a str>,
-    /// Whether the row covers nothing but its own subjects.
+    /// True if the row covers nothing but its own subjects.
     is_alone: bool,
     /// Further values of the row, by column.
     columns: Vec<(&'static str, Vec<&'a str>)>,
     account: Option<&'a str>,
     /// Subjects for which the row is requested.
     asked: Vec<&'a str>,
-    /// Whether the row is there, and lacks only what the columns say.
+    /// True if the row is there, and lacks only what the columns say.
     is_there: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'a> RegisterRow<'a> {
         }
     }
 
-    /// The row of a record that lacks a subject in this column.
+    /// Creates the row of an existing record that lacks a subject in this column.
     pub(crate) fn of_record(
         record: &'a Exoneration,
         column: &'static str,
@@ -147,7 +147,7 @@ impl<'a> RegisterRow<'a> {
         )
     }
 
-    /// The question about a row that is there.
+    /// Returns the question to add values to an existing row.
     fn lacking(&self) -> String {
         let columns = self.columns.iter();
         let columns: Vec<String> = columns

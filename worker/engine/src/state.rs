@@ -1,4 +1,4 @@
-//! The state of a case: the fold of its journal, and values derived from it.
+//! Defines the state of a case: the fold of its journal, and values derived from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -114,20 +114,20 @@ pub struct CaseState {
     pub insights: Vec<String>,
     /// Plan updates of reflections, applied and refused.
     pub updates: Vec<PlanUpdateRecord>,
-    /// Whether a reflection found the objective reached.
+    /// True if a reflection found the objective reached.
     pub achieved: bool,
     /// Number of decisions of an adaptive case so far.
     pub decisions: usize,
-    /// Whether an adaptive case has nothing more to do.
+    /// True if an adaptive case has nothing more to do.
     pub decided: bool,
     /// Reason for each answer of a fallback analyst.
     pub degraded: Vec<String>,
     /// Models that answered, in the order of their first answers.
     pub models: Vec<String>,
-    /// Whether the analyst refused to answer a question.
+    /// True if the analyst refused to answer a question.
     pub refused: bool,
-    /// Whether a question had no answer, not even from the fallback analyst. The second rounds of the conclude
-    /// question do not count.
+    /// True if a question had no answer, not even from the fallback analyst. The second rounds of the conclude question
+    /// do not count.
     pub no_answer: bool,
     /// Indicators that tool results added to those of the alert.
     pub indicators: Vec<Indicator>,
@@ -141,15 +141,15 @@ pub struct CaseState {
     pub draft: Option<ConclusionDraft>,
     /// Reason why there is no conclusion of the analyst.
     pub draft_error: Option<String>,
-    /// Whether the leaning changed once the actor's values were blanked.
+    /// True if the leaning changed once the actor's values were blanked.
     pub counterfactual_differs: bool,
-    /// Whether the worker of this epoch waited for a model until a question's time was over.
+    /// True if the worker of this epoch waited for a model until a question's time was over.
     pub model_wait_timed_out: bool,
     /// Cost so far, including lost attempts.
     pub spent: Cost,
-    /// Whether the day budget kept a question from the analyst.
+    /// True if the day budget kept a question from the analyst.
     pub day_budget_reached: bool,
-    /// Whether no other analyst took over then, so that the case ends with what it has.
+    /// True if no other analyst took over then, so that the case ends with what it has.
     pub stopped_by_day_budget: bool,
     /// Reason why the work was stopped.
     pub stop: Option<StopCause>,
@@ -195,7 +195,7 @@ impl CaseState {
     }
 
     /// Returns the cap that ended the work before it was done, or `None` when nothing was left to do. Only the spent
-    /// cost counts, because the last questions are asked whatever they reserve.
+    /// cost counts, because the last questions are asked with any reserve.
     #[must_use]
     pub fn cut_short_by(&self) -> Option<BudgetCap> {
         if self.stop.is_none() && !self.stopped_by_day_budget && !self.has_work_left() {

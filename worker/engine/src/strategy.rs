@@ -1,9 +1,9 @@
-//! The options of a profile for the work on its cases.
+//! Defines the options of a profile for the work on its cases.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Choice of the way in which a case is worked on.
+/// The strategy for the work on a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
@@ -56,7 +56,7 @@ pub struct TriageOptions {
     pub history: History,
     /// Texts that trigger a reflection when a result or an error holds one.
     pub replan_when: Vec<String>,
-    /// Whether a benign leaning is checked again with the actor's values blanked.
+    /// True if a benign leaning is checked again with the actor's values blanked.
     pub counterfactual: bool,
     /// Names, domains and ranges of the organisation that never go to a third party: text, or addresses in CIDR form.
     pub never_send: Vec<String>,

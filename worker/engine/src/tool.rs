@@ -1,4 +1,4 @@
-//! Tools as the engine sees them: specifications, calls that are checked against them, and results.
+//! Defines tools as the engine sees them: specifications, calls that are checked against them, and results.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{ContentFlag, Indicator, IndicatorKind};
@@ -78,7 +78,7 @@ pub struct Argument {
     pub description: String,
     /// Kind of value that the argument takes.
     pub kind: ArgumentKind,
-    /// Whether a call without it is refused.
+    /// True if a call without it is refused.
     pub required: bool,
 }
 
@@ -155,7 +155,7 @@ impl ToolCall {
         }
     }
 
-    /// Returns a text that is the same for equal calls, whatever the order of their arguments.
+    /// Returns a text that is the same for equal calls with any order of their arguments.
     #[must_use]
     pub fn identity(&self) -> String {
         let sorted: std::collections::BTreeMap<_, _> = self.arguments.iter().collect();
@@ -172,7 +172,7 @@ pub struct ToolOutput {
     /// Number of rows, for tools that return rows; an explicit 0 is an answer.
     #[serde(default)]
     pub rows: Option<u64>,
-    /// Whether the answer was cut for its size.
+    /// True if the answer was cut for its size.
     #[serde(default)]
     pub truncated: bool,
     /// Indicators that a parser took from the answer. They may be looked up from now on.
@@ -222,7 +222,7 @@ pub enum ToolError {
     /// The tool may not be called yet, or not for this.
     #[error("not now: {what}")]
     NotAllowed {
-        /// What must come first, or the reason.
+        /// The step that must come first, or the reason.
         what: String,
     },
     /// The tool did not answer in time.
@@ -234,7 +234,7 @@ pub enum ToolError {
     /// Access was denied.
     #[error("access denied: {what}")]
     Denied {
-        /// What was refused.
+        /// The name of what was refused.
         what: String,
     },
     /// The source cannot be read.
@@ -245,7 +245,7 @@ pub enum ToolError {
     },
 }
 
-/// What a tool may know about the calling case.
+/// The facts about the calling case that a tool may use.
 #[derive(Debug, Clone)]
 pub struct CallContext {
     /// Id of the case, so that a look-up of earlier cases leaves it out.

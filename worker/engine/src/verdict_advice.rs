@@ -10,9 +10,9 @@ use crate::verdict_policy::record_coverage::CaseRecords;
 use crate::verdict_policy::subject::{Subject, SubjectKind};
 use crate::verdict_policy::{Ledger, lookup};
 
-/// Most lines about what is missing.
+/// Maximum number of lines about what is missing.
 const MOST_MISSING: usize = 6;
-/// Records that stand in a register.
+/// Kinds of records that come from a register.
 const REGISTERED: [&str; 4] = ["asset", "identity", "change", "authorised_scanner"];
 
 /// The reason why a value is not covered together with its caller.
@@ -23,7 +23,8 @@ enum Lack<'a, 's> {
     Other(&'s Subject),
 }
 
-/// Where a record holds and a subject is not: part of the place, what the row tells of it, and what the alert does.
+/// A difference between the scope of a record and a subject: the part of the scope that differs, its value in the row,
+/// and its value in the alert.
 #[derive(Clone, Copy)]
 pub(crate) struct Elsewhere<'r> {
     pub(crate) part: &'static str,
@@ -45,7 +46,7 @@ impl fmt::Display for Elsewhere<'_> {
     }
 }
 
-/// The column of a record that may list a subject, and what it reads.
+/// The name of a column of a record that may list a subject, and the function that reads the column.
 type Column = (&'static str, fn(&Exoneration) -> &ListedValues);
 
 /// Returns the column that lists a subject beside another one.
@@ -71,7 +72,7 @@ fn column(subject: &Subject) -> Option<Column> {
 }
 
 impl Ledger<'_> {
-    /// Returns what a log shows beside the alert that no record covers, in half a sentence.
+    /// Returns one act that a log shows besides the alert and that no record covers, in half a sentence.
     pub(crate) fn shown_uncovered(&self) -> Option<String> {
         let mut shown: Vec<&Subject> = self
             .uncovered()
@@ -89,8 +90,8 @@ impl Ledger<'_> {
         })
     }
 
-    /// Returns what would decide the alert: for each uncovered subject the record that comes nearest, or the row, or the
-    /// column of a row, that would cover it.
+    /// Returns what would decide the alert: for each uncovered subject, the record that names it and does not cover it,
+    /// or the row or column that would.
     pub(crate) fn would_decide(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut rows: Vec<RegisterRow<'_>> = Vec::new();
@@ -116,8 +117,8 @@ impl Ledger<'_> {
         lines
     }
 
-    /// The row that would cover a subject, or the row that is there and lacks it in a column; none where something else is
-    /// missing.
+    /// Returns the row that would cover a subject, or the existing row that lacks the subject in a column. Returns
+    /// `None` if something else is missing.
     fn row<'s>(&'s self, subject: &'s Subject) -> Option<RegisterRow<'s>> {
         if !subject.is_value()
             || self.records.nearest(subject).is_some()
@@ -134,7 +135,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// The subject with which this one would be covered, were it covered itself.
+    /// Returns the value of the uncovered subject whose record would also cover this one.
     fn with_other(&self, subject: &Subject) -> Option<String> {
         match self.records.lack(subject, &self.subjects)? {
             Lack::Other(other) if self.records.nearest(subject).is_none() => {
@@ -187,7 +188,7 @@ impl Ledger<'_> {
 }
 
 impl<'a> CaseRecords<'a> {
-    /// The record that names a subject and does not cover it, and why.
+    /// Returns the record that names a subject and does not cover it, with the reason.
     fn nearest(&self, subject: &Subject) -> Option<(&'a Exoneration, String)> {
         let mut named = self
             .all
@@ -270,16 +271,17 @@ impl<'a> CaseRecords<'a> {
         })
     }
 
-    /// Whether a record is about a caller, or could list it, so that advice about that one is enough.
+    /// Returns whether a record is about a caller, or could list the caller. Advice about the caller is then enough.
     fn is_advised(&self, caller: &Subject, all: &[Subject]) -> bool {
         let lacks = || matches!(self.lack(caller, all), Some(Lack::Column(..)));
         caller.required && (self.nearest(caller).is_some() || lacks())
     }
 
-    /// The principals who called with the same key from the same address: who stands behind a borrowed identity, or is one.
+    /// Returns the principals who called with the same key from the same address. One of them may be the person who
+    /// uses a shared identity, or that identity.
     fn beside<'s>(&self, subject: &Subject, all: &'s [Subject]) -> Vec<&'s Subject> {
         let calls = || self.alert.callers.iter();
-        // A role or user that the feed names is borrowed itself, and stands behind nobody.
+        // A role or user that the feed names is itself the shared identity, so no person is behind it.
         let mut named = self.alert.principals.iter();
         if named.any(|one| one.name == subject.value) {
             return Vec::new();

@@ -1,10 +1,10 @@
-//! The verdict policy: a benign verdict needs every required subject of the alert covered by a record about that
-//! subject.
+//! Implements the verdict policy: a benign verdict needs every required subject of the alert covered by a record about
+//! that subject.
 //!
-//! The modules apply in this order. The [`build_ledger`] lists the subjects of the alert. [`lookup`] demands that every
-//! register is asked about each and that the audit logs are searched for each caller. `audit_log` adds what these logs
-//! show, and reports where they were not read whole. `record_coverage` decides which records cover a subject. An analyst
-//! has no part in any of it.
+//! The modules apply in this order. The function [`build_ledger`] lists the subjects of the alert. [`lookup`] demands
+//! that every register is asked about each and that the audit logs are searched for each caller. `audit_log` adds what
+//! these logs show, and reports where they were not read whole. `record_coverage` decides which records cover a
+//! subject. An analyst has no part in any of it.
 
 pub(crate) mod audit_log;
 pub mod lookup;
@@ -28,12 +28,12 @@ pub(crate) struct Ledger<'a> {
     pub(crate) records: CaseRecords<'a>,
     pub(crate) subjects: Vec<Subject>,
     covering: Vec<Option<CoveringRecords<'a>>>,
-    /// The case; none where only records are held against an alert.
+    /// The case, or `None` if only records are compared with an alert.
     pub(crate) state: Option<&'a CaseState>,
 }
 
 impl<'a> Ledger<'a> {
-    /// The ledger of an alert and these records, with what the logs of a case show.
+    /// Creates the ledger of an alert from these records and from what the logs of a case show.
     fn new(alert: &'a Alert, records: CaseRecords<'a>, state: Option<&'a CaseState>) -> Self {
         let mut subjects = subject::subjects(alert);
         if let Some(state) = state {
@@ -150,7 +150,7 @@ impl<'a> Ledger<'a> {
         problems.next()
     }
 
-    /// The rows for reports, required ones first.
+    /// Returns the rows for reports, required ones first.
     pub(crate) fn rows(&self) -> Vec<LedgerRow> {
         let mut rows: Vec<LedgerRow> = self
             .subjects

@@ -1,6 +1,6 @@
 //! Re-checks one triage from its journal alone. Its events must be in a possible order and lead to the recorded
-//! conclusion. Every quote must be in its evidence, every exoneration must clear something of this alert, and nothing
-//! may be benign without one.
+//! conclusion. Every quote must be in its evidence, every exoneration must clear a subject of this alert, and no
+//! verdict may be benign without one.
 //!
 //! No field of the recorded conclusion is trusted. The check cannot tell whether a tool's answer was true when it was
 //! given.
@@ -37,7 +37,7 @@ pub struct VerifiedCounts {
     pub exonerations: usize,
 }
 
-/// Something that a genuine journal cannot hold.
+/// A contradiction that a genuine journal cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum Violation {
@@ -202,7 +202,7 @@ fn check_conclusion(state: &CaseState, recorded: &Conclusion, found: &mut Vec<Vi
     check_severity_floor(state, recorded, found);
 }
 
-/// Returns the conclusion of an abandoned case when the recorded one says so. No event records the number of lost
+/// Returns the conclusion of an abandoned case when the recorded conclusion is one. No event records the number of lost
 /// workers, but each of them claimed the case before the one that abandoned it.
 fn abandoned_conclusion(state: &CaseState, recorded: &Conclusion) -> Option<Conclusion> {
     let lost = workers_lost(recorded.failed.as_deref()?)?;

@@ -1,4 +1,4 @@
-//! Addresses on watch lists of threats.
+//! Finds addresses on watch lists of threats.
 
 use nightshift_alert::{Alert, DetailKind};
 

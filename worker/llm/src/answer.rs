@@ -86,8 +86,8 @@ pub(crate) fn answer_error(
     }
 }
 
-/// Charges an error for an answer that broke off after this many bytes, whatever usage was reported. The charge is at
-/// most the request's limit.
+/// Charges an error for an answer that broke off after this many bytes, regardless of the reported usage. The charge is
+/// at most the request's limit.
 pub(crate) fn charge_partial_answer(
     error: ChatError,
     told: Usage,

@@ -1,8 +1,8 @@
-//! Adapter for Anthropic Messages.
+//! Implements the adapter for Anthropic Messages.
 //!
-//! Facts: the types of the official SDK (anthropic 2.11: `types/message_create_params.py`, `_client.py` for the key's
-//! header, `_constants.py` for the version, `types/shared` for errors). Answers are streamed. The server sends pings,
-//! so silence means a broken connection.
+//! The facts come from the types of the official SDK (anthropic 2.11: `types/message_create_params.py`, `_client.py`
+//! for the key's header, `_constants.py` for the version, `types/shared` for errors). Answers are streamed. The server
+//! sends pings, so silence means a broken connection.
 
 mod failure;
 mod request;

@@ -1,4 +1,4 @@
-//! Cost of the failed attempts of a question, added to its last result.
+//! Adds the cost of the failed attempts of a question to its last result.
 //!
 //! A failed attempt was paid for, so neither a retry nor a fallback may lose its cost.
 

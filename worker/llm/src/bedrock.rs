@@ -1,8 +1,9 @@
-//! Adapter for Converse of Amazon Bedrock, through the AWS SDK: one protocol for Claude, DeepSeek, Nova and others.
+//! Implements the adapter for Converse of Amazon Bedrock, through the AWS SDK: one protocol for Claude, DeepSeek, Nova
+//! and others.
 //!
 //! With `api_key` a bearer token is sent (Bedrock's API keys); without one the AWS chain signs. The SDK's retries and
-//! timeouts are off. Its requests use the HTTP client of the other adapters, so that proxy, private roots and the
-//! limit of an answer's size apply here too. Answers are not streamed.
+//! timeouts are off. Its requests use the HTTP client of the other adapters, so that proxy, private roots and the limit
+//! of an answer's size apply here too. Answers are not streamed.
 
 mod connector;
 mod document;

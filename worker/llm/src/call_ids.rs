@@ -1,8 +1,7 @@
-//! Call ids that Claude accepts: plain characters, and unique in a conversation.
+//! Makes call ids that Claude accepts: plain characters, and unique in a conversation.
 //!
-//! Claude's own ids are such. Ids of another model of a chain may be `functions.look_up:0`, and ids made up for
-//! servers without any repeat in each turn. A conversation with such ids is refused as a whole (Anthropic, "Tool
-//! use").
+//! Claude's own ids are such. Ids of another model of a chain may be `functions.look_up:0`, and ids made up for servers
+//! without any repeat in each turn. A conversation with such ids is refused as a whole (Anthropic, "Tool use").
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

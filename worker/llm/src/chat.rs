@@ -1,8 +1,8 @@
-//! The port to language models. The adapters and decorators of this crate implement it, and the model analyst calls
-//! it.
+//! Defines the port to language models. The adapters and decorators of this crate implement it, and the model analyst
+//! calls it.
 //!
-//! A conversation consists of parts that every provider has. Data of one provider, such as signatures of its
-//! reasoning, is an [`OpaquePart`] value that goes back to the same provider unread. No vendor is named here.
+//! A conversation consists of parts that every provider has. Data of one provider, such as signatures of its reasoning,
+//! is an [`OpaquePart`] value that goes back to the same provider unread. No vendor is named here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,10 +43,10 @@ pub struct ChatTraits {
     pub max_output_tokens: u32,
     /// Configured number of tokens for reasoning, in addition to those of the answer.
     pub reasoning_tokens: u32,
-    /// Whether the model accepts tools. Otherwise tools are described in the prompt, and the model calls them in its
+    /// True if the model accepts tools. Otherwise tools are described in the prompt, and the model calls them in its
     /// JSON.
     pub tools: bool,
-    /// Whether all requests carry the tools, even those that may call none. Otherwise prompts explain the tools.
+    /// True if all requests carry the tools, even those that may call none. Otherwise prompts explain the tools.
     pub tools_always: bool,
     /// The highest price of a token.
     pub price: TokenPrice,
@@ -75,13 +75,13 @@ pub struct TokenPrice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
-    /// Whether a plan is needed, and which.
+    /// The question whether a plan is needed, and which.
     Plan,
     /// The next calls of a step, or its result.
     Turn,
     /// The result of the last action, and the next action.
     Decide,
-    /// Whether the plan still fits.
+    /// The question whether the plan still fits.
     Reflect,
     /// The conclusion of the case.
     Conclude,
@@ -115,7 +115,7 @@ impl QuestionKind {
 pub struct ChatRequest {
     /// The question that the request serves.
     pub question: QuestionKind,
-    /// Whether the alert is high or critical. A share of the rate is reserved for such requests.
+    /// True if the alert is high or critical. A share of the rate is reserved for such requests.
     pub urgent: bool,
     /// Role and task of the model, the same for all requests of a case.
     pub system: ChatText,
@@ -123,7 +123,7 @@ pub struct ChatRequest {
     pub messages: Vec<ChatMessage>,
     /// The tools. All requests of a case have the same array, so that they share a prefix.
     pub tools: Arc<[ChatTool]>,
-    /// Whether the answer may call tools.
+    /// True if the answer may call tools.
     pub may_call: bool,
     /// The schema of the answer's text, or `None` for free text.
     pub output: Option<OutputSchema>,
@@ -156,11 +156,9 @@ pub struct ChatMessage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
 pub enum ChatPart {
-    /// Text.
     Text {
-        /// The text.
         text: ChatText,
-        /// Whether later requests share everything up to here, so that the provider should cache it.
+        /// True if later requests share everything up to here, so that the provider should cache it.
         #[serde(default)]
         keep: bool,
     },
@@ -174,7 +172,7 @@ pub enum ChatPart {
         name: String,
         /// The result as text.
         text: ChatText,
-        /// Whether the call was refused or failed.
+        /// True if the call was refused or failed.
         is_error: bool,
     },
     /// Data of the provider between the other parts, such as its sealed reasoning.
@@ -221,7 +219,6 @@ pub enum CallArguments {
 pub struct OpaquePart {
     /// The adapter's name, `provider/model`. Another model of the same provider does not read the value.
     pub provider: String,
-    /// The value.
     pub value: Value,
     /// Hash of the preceding conversation, where the provider accepts the value only in this place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -295,7 +292,6 @@ impl ChatAnswer {
             .collect()
     }
 
-    /// Returns the calls.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCallPart> {
         self.parts.iter().filter_map(|part| match part {
             ChatPart::Call(call) => Some(call),

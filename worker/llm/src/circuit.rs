@@ -1,9 +1,9 @@
-//! A circuit breaker: a model that is down gets only one probe every ten seconds, and none before a time that its
-//! provider set.
+//! Implements a circuit breaker: a model that is down gets only one probe every ten seconds, and none before a time
+//! that its provider set.
 //!
 //! The circuit is the innermost of the waiting layers, so that a request that queued when the circuit opened does not
-//! reach the model. The rules are in [`breaker`]; [`CircuitRegistry`] reports the states. A spend limit or a wrong key does
-//! not open the circuit, because waiting would not help and callers must learn of it at once. The refusal is
+//! reach the model. The rules are in [`breaker`]; [`CircuitRegistry`] reports the states. A spend limit or a wrong key
+//! does not open the circuit, because waiting would not help and callers must learn of it at once. The refusal is
 //! remembered, because such a model cannot replace one that is down.
 
 mod breaker;
@@ -69,7 +69,7 @@ impl Drop for PendingRequest<'_> {
     }
 }
 
-/// Returns the error for a request that our own limits prevented.
+/// Returns the error for a request that the configured limits prevented.
 pub(crate) fn local_limit_error(model: &str, failure: ChatFailure) -> ChatError {
     let what = match failure {
         ChatFailure::CircuitOpen => {

@@ -1,4 +1,4 @@
-//! The `[[model]]` tables of a configuration.
+//! Defines the `[[model]]` tables of a configuration.
 //!
 //! Missing values come from the table of quirks, by provider and model. The comments here are the reference that
 //! `nightshift config schema` prints. This module reads no key and opens no connection.
@@ -24,11 +24,12 @@ pub struct ModelConfig {
     pub name: String,
     /// Protocol of the model.
     pub provider: ModelProvider,
-    /// Model name at the provider. With Azure the deployment; with Bedrock the model id, inference profile or ARN.
+    /// Model name at the provider. With Azure this is the deployment; with Bedrock it is the model id, inference
+    /// profile or ARN.
     pub model: String,
-    /// Address of the service; by default the provider's own. For `openai` up to and including `/v1` (Azure: up to
-    /// and including `/openai/v1`, or `/openai` with an `api_version`); for the others the origin. With Vertex the
-    /// origin and the path before `/models/…`
+    /// Address of the service; by default the provider's own. For `openai` the address goes up to and including `/v1`
+    /// (Azure: up to and including `/openai/v1`, or `/openai` with an `api_version`); for the others it is the origin.
+    /// With Vertex it is the origin and the path before `/models/…`
     /// (`https://REGION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google`).
     #[serde(default)]
     pub base_url: Option<String>,
@@ -59,10 +60,10 @@ pub struct ModelConfig {
     /// AWS region, for Bedrock.
     #[serde(default)]
     pub region: Option<String>,
-    /// Maximum number of tokens of prompt and answer together. By default as known for the model.
+    /// Maximum number of tokens of prompt and answer together. The default is what is known of the model.
     #[serde(default)]
     pub window_tokens: Option<u64>,
-    /// Maximum number of tokens of an answer. By default as known for the model.
+    /// Maximum number of tokens of an answer. The default is what is known of the model.
     #[serde(default)]
     pub max_output_tokens: Option<u32>,
     /// Maximum number of requests per minute by this process.
@@ -83,19 +84,19 @@ pub struct ModelConfig {
     /// File with CA certificates (PEM) that are trusted in addition to the system's.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
-    /// Whether plain HTTP is allowed to an address that is not this machine.
+    /// True if plain HTTP is allowed to an address that is not this machine.
     #[serde(default)]
     pub allow_private: bool,
-    /// Whether answers are streamed. By default they are, except with Bedrock. Set `false` for gateways that cannot
+    /// True if answers are streamed. This is the default, except with Bedrock. Set `false` for gateways that cannot
     /// stream. Then a hanging model looks like a thinking one, and a proxy that cuts idle connections cuts long
     /// answers.
     #[serde(default)]
     pub stream: Option<bool>,
-    /// Whether the model accepts tools. By default as known for the model.
+    /// True if the model accepts tools. The default is what is known of the model.
     #[serde(default)]
     pub tools: Option<bool>,
-    /// How an answer to a schema is requested. By default as known for the model; a weaker mode is used when the
-    /// server lacks it.
+    /// The mode in which an answer to a schema is requested. The default is what is known of the model; a weaker mode
+    /// is used when the server lacks it.
     #[serde(default)]
     pub schema: Option<SchemaMode>,
     /// Version of the provider's API: Azure's `api-version`, `anthropic-version`, Gemini's `v1beta`.
@@ -120,7 +121,7 @@ pub enum ModelProvider {
     Bedrock,
 }
 
-/// Server that speaks OpenAI's protocol. Servers differ in the combinations that they accept.
+/// Server with OpenAI's protocol. Servers differ in the combinations that they accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelServer {
@@ -194,10 +195,10 @@ impl FromStr for ModelProvider {
 pub struct Price {
     /// Prompt tokens.
     pub input: f64,
-    /// Prompt tokens read from the provider's cache. By default the price of `input`.
+    /// Prompt tokens read from the provider's cache. The default is the price of `input`.
     #[serde(default)]
     pub cached_input: Option<f64>,
-    /// Prompt tokens written to the provider's cache. By default the price of `input`.
+    /// Prompt tokens written to the provider's cache. The default is the price of `input`.
     #[serde(default)]
     pub cache_write: Option<f64>,
     /// Output tokens, including reasoning.
@@ -208,13 +209,13 @@ pub struct Price {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuestionSampling {
-    /// Whether a plan is needed, and which.
+    /// The question whether a plan is needed, and which.
     pub plan: Sampling,
     /// The next calls of a step, or its result.
     pub turn: Sampling,
     /// The result of the last action, and the next action.
     pub decide: Sampling,
-    /// Whether the plan still fits.
+    /// The question whether the plan still fits.
     pub reflect: Sampling,
     /// The conclusion of the case.
     pub conclude: Sampling,
@@ -232,7 +233,7 @@ pub struct Sampling {
     pub reasoning_effort: Option<String>,
 }
 
-/// How an answer to a schema is requested, strongest first.
+/// The ways to request an answer to a schema, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {

@@ -1,7 +1,7 @@
 //! Estimates token usage when the server omits it.
 //!
-//! Local servers and gateways omit usage or fill it with zeros. Without an estimate such a model would pass every
-//! limit of tokens and money. A truncated answer was generated too, and a broken one as far as it arrived; many
+//! Local servers and gateways omit usage or fill it with zeros. Without an estimate such a model would pass every limit
+//! of tokens and money. A truncated answer was generated too, and so was the part of a broken answer that arrived; many
 //! servers report usage only at the end.
 
 use std::sync::Arc;

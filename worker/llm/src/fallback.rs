@@ -1,8 +1,8 @@
-//! A fallback chain: the next model is asked when one cannot answer.
+//! Implements a fallback chain: the next model is asked when one cannot answer.
 //!
 //! The chain also continues after a refusal, because another model usually answers, and questions about alerts trip
-//! filters. Failed attempts are charged and reported. The answer's `model` names the model that gave it. Adapters
-//! drop opaque parts of other providers.
+//! filters. Failed attempts are charged and reported. The answer's `model` names the model that gave it. Adapters drop
+//! opaque parts of other providers.
 
 use std::sync::Arc;
 

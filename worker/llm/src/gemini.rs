@@ -1,7 +1,7 @@
-//! Adapter for `generateContent` of Gemini, by API key or on Vertex by access token.
+//! Implements the adapter for `generateContent` of Gemini, by API key or on Vertex by access token.
 //!
-//! Facts: the official SDK (google-genai 3.4: `models.py` for requests, `types.py`, `_api_client.py` for addresses
-//! and headers). Answers are streamed, so that a stalled connection is given up long before the timeout.
+//! The facts come from the official SDK (google-genai 3.4: `models.py` for requests, `types.py`, `_api_client.py` for
+//! addresses and headers). Answers are streamed, so that a stalled connection is given up long before the timeout.
 
 mod failure;
 mod request;

@@ -1,4 +1,4 @@
-//! HTTP transport to a provider: a POST of JSON, bounded in time and size.
+//! Implements HTTP transport to a provider: a POST of JSON, bounded in time and size.
 //!
 //! Redirects are not followed, because they would carry a prompt to another address. Nothing is retried here; that is
 //! the retry decorator's work. Every error is made by [`ErrorBuilder`], which removes keys.
@@ -148,7 +148,6 @@ impl HttpTransport {
     }
 }
 
-/// Returns the timeout of one request.
 pub(crate) fn request_timeout(config: &ModelConfig) -> Duration {
     Duration::from_secs(config.request_secs.unwrap_or(REQUEST_SECS))
 }

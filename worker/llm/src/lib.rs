@@ -1,4 +1,4 @@
-//! Language models behind the port [`ChatModel`](chat::ChatModel).
+//! Implements language models behind the port [`ChatModel`](chat::ChatModel).
 //!
 //! An adapter per provider implements its protocol and nothing else: it does not retry, wait, count money or choose.
 //! The capabilities of single models are data (`quirks.toml`), which the configuration may override. Keys come from a

@@ -20,7 +20,7 @@ use tracing::{Instrument as _, Span};
 
 use self::refusal::RefusalLog;
 
-/// Outcomes of a request: an answer, a drop by us, or a failure that a provider's response can be.
+/// Outcomes of a request: an answer, a drop by the caller, or a failure that a provider's response can be.
 pub const OUTCOMES: [&str; 14] = [
     OK,
     CANCELLED,

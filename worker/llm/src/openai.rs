@@ -1,7 +1,8 @@
-//! Adapter for chat completions of OpenAI and compatible servers: Azure, vLLM, Ollama, llama.cpp, LiteLLM, DeepSeek.
+//! Implements the adapter for chat completions of OpenAI and compatible servers: Azure, vLLM, Ollama, llama.cpp,
+//! LiteLLM, DeepSeek.
 //!
-//! Facts: the types of the official SDK (openai 3.52, `types/chat`, `lib/azure.py`). Answers are streamed, so that a
-//! dead server is noticed between two events and not at the timeout.
+//! The facts come from the types of the official SDK (openai 3.52, `types/chat`, `lib/azure.py`). Answers are streamed,
+//! so that a dead server is noticed between two events and not at the timeout.
 
 mod failure;
 mod request;
@@ -95,7 +96,7 @@ const ATTEMPTED_RETRIES_HEADER: &str = "x-litellm-attempted-retries";
 /// Maximum number of retries that is believed.
 const MAX_GATEWAY_RETRIES: u64 = 100;
 
-/// Creates the transport to the model. A gateway is told not to retry, because this crate does.
+/// Creates the transport to the model. A header asks a gateway not to retry, because this crate does.
 fn build_transport(
     config: &ModelConfig,
     key: Option<KeySource>,

@@ -1,4 +1,4 @@
-//! Cost of a request: tokens by the prices of the configuration.
+//! Computes the cost of a request from its tokens and the prices of the configuration.
 //!
 //! Every attempt is charged, also one that failed after tokens were used. Without a price the cost stays 0, and only
 //! the limits of tokens and calls apply.

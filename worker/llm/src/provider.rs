@@ -50,7 +50,6 @@ pub enum ModelError {
     /// No model has this name.
     #[error("no [[model]] is called {name:?}: {hint}")]
     Unknown {
-        /// The name.
         name: String,
         /// The most similar name, or the known names.
         hint: String,

@@ -1,7 +1,7 @@
-//! Capabilities and restrictions of models, as data.
+//! Defines capabilities and restrictions of models, as data.
 //!
-//! The table is `quirks.toml`. Adapters ask for a trait of a model and never for its name. A new model with the
-//! traits of its family needs no row, and the configuration can correct a wrong row.
+//! The table is `quirks.toml`. Adapters ask for a trait of a model and never for its name. A new model with the traits
+//! of its family needs no row, and the configuration can correct a wrong row.
 
 mod server;
 
@@ -102,17 +102,17 @@ pub(crate) enum SystemRole {
     Developer,
 }
 
-/// How a model's reasoning is configured.
+/// The form in which a model's reasoning is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReasoningControl {
     /// The model does not reason.
     None,
-    /// By an effort word.
+    /// The effort is a word.
     Effort,
-    /// By a number of tokens.
+    /// The limit is a number of tokens.
     Budget,
-    /// By Gemini's level.
+    /// The level is one of Gemini's.
     Level,
 }
 
@@ -139,37 +139,37 @@ pub(crate) struct Quirks {
     pub(crate) token_field: TokenField,
     /// The role of the system prompt.
     pub(crate) system_role: SystemRole,
-    /// Whether the model accepts `temperature` and `top_p`.
+    /// True if the model accepts `temperature` and `top_p`.
     pub(crate) sampling: bool,
-    /// How reasoning is configured.
+    /// The form in which reasoning is configured.
     pub(crate) reasoning: ReasoningControl,
     /// The meaning of the effort `none`.
     pub(crate) least_reasoning: MinReasoning,
-    /// Whether reasoning goes back to the model.
+    /// True if reasoning goes back to the model.
     pub(crate) reasoning_back: bool,
-    /// Whether the model reasons where a request has tools. Otherwise reasoning must be switched off explicitly.
+    /// True if the model reasons where a request has tools. Otherwise reasoning must be switched off explicitly.
     pub(crate) reasoning_with_tools: bool,
-    /// How an answer to a schema is requested.
+    /// The mode in which an answer to a schema is requested.
     pub(crate) schema: SchemaMode,
     /// The strongest schema mode while the model may call tools.
     pub(crate) schema_with_tools: SchemaMode,
-    /// Whether the model accepts tools.
+    /// True if the model accepts tools.
     pub(crate) tools: bool,
-    /// Whether a request can name the tool that must be called.
+    /// True if a request can name the tool that must be called.
     pub(crate) names_tool: bool,
-    /// Whether the server can enforce a tool's schema for arguments.
+    /// True if the server can enforce a tool's schema for arguments.
     pub(crate) strict_tools: bool,
-    /// Whether the server converts schemas to a grammar, which supports only some keywords.
+    /// True if the server converts schemas to a grammar, which supports only some keywords.
     pub(crate) grammar: bool,
-    /// Whether answers are streamed.
+    /// True if answers are streamed.
     pub(crate) stream: bool,
-    /// Whether a connection can be reused after an answer.
+    /// True if a connection can be reused after an answer.
     pub(crate) keep_alive: bool,
-    /// Whether the model may be behind LiteLLM's proxy.
+    /// True if the model may be behind LiteLLM's proxy.
     pub(crate) may_be_litellm: bool,
-    /// Whether the provider accepts cache marks.
+    /// True if the provider accepts cache marks.
     pub(crate) cache_marks: bool,
-    /// Whether every call of the current turn must carry a signature.
+    /// True if every call of the current turn must carry a signature.
     pub(crate) signatures: bool,
     /// Maximum number of tokens of prompt and answer together.
     pub(crate) window_tokens: u64,

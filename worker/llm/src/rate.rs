@@ -26,7 +26,6 @@ const REQUESTS_AT_ONCE: u32 = 6;
 /// Limits of a model per minute; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MinuteLimits {
-    /// Requests.
     pub(crate) requests_per_minute: Option<u32>,
     /// Tokens, sent and received.
     pub(crate) tokens_per_minute: Option<u32>,
@@ -86,7 +85,7 @@ impl SharedRateLimit {
         })
     }
 
-    /// Waits for a turn. The error says whose limits leave none in time, ours or the provider's.
+    /// Waits for a turn. The error says whether the configured limits or the provider's leave none in time.
     async fn acquire(&self, request: &ChatRequest, tokens: u64) -> Result<(), ChatFailure> {
         let lane = if request.urgent {
             &self.urgent

@@ -1,9 +1,9 @@
-//! Reasoning that a provider accepts only in its original place.
+//! Keeps reasoning that a provider accepts only in its original place.
 //!
 //! A thinking block of a newer Claude is bound to everything before it: system, tools and every earlier message
 //! (Anthropic, "Preserved thinking"; Bedrock, "claude-messages-thinking-block-binding"). Each request of a case is
-//! built anew and may differ: old results are dropped to save room, an answer was repaired, or the schema mode
-//! changed. So each block is kept with a hash of its place, and is left out when the place has changed.
+//! built anew and may differ: old results are dropped to save room, an answer was repaired, or the schema mode changed.
+//! So each block is kept with a hash of its place, and is left out when the place has changed.
 
 use crate::chat::{
     CallArguments, ChatAnswer, ChatMessage, ChatPart, ChatRequest, ChatRole, OutputSchema,
@@ -138,7 +138,7 @@ impl<'a> PreparedConversation<'a> {
         begin
     }
 
-    /// Adds a message as it is sent. Cache marks do not count.
+    /// Adds a message in the form in which it is sent. Cache marks do not count.
     fn hash_message(&self, to: &mut Sha256, message: &ChatMessage) {
         hash_text(to, "message");
         for part in &message.parts {

@@ -1,4 +1,4 @@
-//! The models of a configuration, each with the layers around its adapter, and chains of them.
+//! Builds the models of a configuration, each with the layers around its adapter, and chains of them.
 //!
 //! The order of the layers is decided here, from outside in:
 //!
@@ -11,7 +11,7 @@
 //! | circuit | after all waiting, so that no queued request reaches a model that went down |
 //! | metering | counts each attempt that reaches the model |
 //! | price | its cost is counted by metering |
-//! | untold | missing usage is estimated before it is priced |
+//! | estimated usage | missing usage is estimated before it is priced |
 //! | adapter | protocol |
 
 use std::collections::{BTreeMap, BTreeSet};

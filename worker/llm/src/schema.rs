@@ -1,4 +1,4 @@
-//! Answers to a schema: the JSON Schema dialect of a provider, and the modes of requesting such an answer.
+//! Requests answers to a schema, by the JSON Schema dialect of a provider, and the modes of requesting such an answer.
 //!
 //! A constraint that a provider does not support moves into the description, where the model reads it. The analyst
 //! validates the answer anyway. The working mode is learnt once per model and process.
@@ -18,9 +18,9 @@ use crate::{ModelConfig, SchemaMode};
 pub(crate) struct SchemaDialect {
     /// Keywords whose values are not schemas.
     keywords: &'static [&'static str],
-    /// Whether `const` is supported; otherwise it becomes an `enum` of one.
+    /// True if `const` is supported; otherwise it becomes an `enum` with one value.
     has_const: bool,
-    /// Whether an array may require more than one item.
+    /// True if an array may require more than one item.
     has_min_items: bool,
 }
 
@@ -286,14 +286,14 @@ impl SchemaFallback {
         self.mode_state(may_call).mode()
     }
 
-    /// Returns whether reasoning goes back, which is so until it was refused.
+    /// Returns whether reasoning goes back to the model. It does until the model refuses it.
     pub(crate) fn sends_reasoning(&self) -> bool {
         !self.refuses_reasoning.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the error says that reasoning is not in its place. From then on no reasoning goes back,
-    /// because dropping one block of several is not enough, and the cause between us and the model affects the next
-    /// conversation too.
+    /// Returns whether the error says that reasoning is not in its place. From then on no reasoning goes back, because
+    /// dropping one block of several is not enough, and the cause, for example a proxy, affects the next conversation
+    /// too.
     fn stop_sending_reasoning(&self, error: &ChatError) -> bool {
         let words = error.message.to_lowercase();
         let says = words.contains("bound to a different")

@@ -1,4 +1,4 @@
-//! A model with scripted answers, for tests of the layers around a model.
+//! Provides a model with scripted answers, for tests of the layers around a model.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -59,7 +59,6 @@ impl ScriptedModel {
         set(&mut self.traits);
     }
 
-    /// Returns the times of the requests.
     pub(crate) fn request_times(&self) -> Vec<Instant> {
         self.request_times
             .lock()
@@ -101,7 +100,6 @@ impl ChatModel for ScriptedModel {
 pub(crate) struct RecordingMeter(Mutex<Vec<Measurement>>);
 
 impl RecordingMeter {
-    /// Returns the measures.
     pub(crate) fn measures(&self) -> Vec<Measurement> {
         self.0
             .lock()
@@ -137,7 +135,6 @@ pub(crate) fn request_with(left: Duration) -> ChatRequest {
     }
 }
 
-/// Returns an urgent request.
 pub(crate) fn urgent_request(left: Duration) -> ChatRequest {
     ChatRequest {
         urgent: true,
@@ -154,7 +151,6 @@ pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
     }
 }
 
-/// Returns an answer.
 pub(crate) fn answer() -> ChatAnswer {
     ChatAnswer {
         parts: vec![ChatPart::text("a miner")],

@@ -1,6 +1,6 @@
 //! Rewrites a conversation without tools, for models that accept none.
 //!
-//! A chain may fall from a model with tools to one without in the middle of a step. Calls and results then become
+//! A chain may fall back from a model with tools to one without in the middle of a step. Calls and results then become
 //! text, so that nothing is lost and no provider gets parts that it refuses.
 
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
-//! The alert's two texts that every request of a case begins with, made once per case and cached.
+//! Builds the alert's two texts that every request of a case begins with, made once per case and cached.
 //!
-//! They depend only on the alert, the case's delimiter and the room for the raw finding, so a cached text equals a
-//! new one.
+//! They depend only on the alert, the case's delimiter and the room for the raw finding, so a cached text equals a new
+//! one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

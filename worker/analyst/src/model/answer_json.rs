@@ -1,4 +1,4 @@
-//! Parts that several answers share, as models write them, and their conversion for the engine.
+//! Defines parts that several answers share, as models write them, and their conversion for the engine.
 //!
 //! Texts are bounded and put on one line. Quotes and arguments stay unchanged, because they are compared with stored
 //! values. The content of strings is checked here, and errors have the form of schema errors.

@@ -1,6 +1,6 @@
 //! Asks a model one question: with repair, truncation, errors, and the cost of all requests.
 //!
-//! Retries, rate limits and fallbacks belong to the model itself (decorators in `models`). Here a question is
+//! Retries, rate limits and fallbacks belong to the model itself (decorators in `nightshift-llm`). Here a question is
 //! repeated only for its content. A truncated answer gets more room once, and then a request for a shorter one if it
 //! had begun. A prompt that was too long is sent once with less data, and an answer that cannot be parsed is repaired
 //! once.
@@ -103,7 +103,7 @@ impl ModelQuestion<'_> {
     }
 
     /// Returns a complete answer, in the model's words. A truncated answer gets twice the room, then a request for a
-    /// shorter one. A prompt that was too long is shortened once, because our token count is an estimate.
+    /// shorter one. A prompt that was too long is shortened once, because the token count is an estimate.
     async fn request_untruncated(
         &self,
         request: &mut ChatRequest,
@@ -155,7 +155,7 @@ impl ModelQuestion<'_> {
         })
     }
 
-    /// Returns the maximum cost of a request: the prompt by our count, plus the maximum reasoning and answer.
+    /// Returns the maximum cost of a request: the prompt by the estimated count, plus the maximum reasoning and answer.
     fn max_cost(&self, request: &ChatRequest) -> Cost {
         let traits = self.model.traits();
         let price = traits.price;

@@ -1,6 +1,6 @@
 //! Keeps a long step within the model's context window, by counting tokens before the limit is reached.
 //!
-//! The first message (alert, plan, step) and the newest results stay as they are. Older results are replaced, oldest
+//! The first message (alert, plan, step) and the newest results are not changed. Older results are replaced, oldest
 //! first, by a line that names their evidence. A call and its result stay together, and no model summarises anything.
 //! The complete results stay evidence and can be read again.
 
@@ -62,9 +62,9 @@ fn part_tokens(part: &ChatPart) -> u64 {
     }
 }
 
-/// Shortens old results once the request exceeds `most` tokens, of which `fixed` cannot be shortened. It goes down to
-/// two thirds, so that the next turns need not do it again. Each prefix of the conversation is compacted as it was in
-/// its own turn, so that earlier messages stay the same.
+/// Shortens old results once the request exceeds `most` tokens, of which `fixed` cannot be shortened. The request is
+/// shortened to two thirds, so that the next turns need not be shortened again. Each prefix of the conversation is
+/// compacted as it was in its own turn, so that earlier messages stay the same.
 pub(super) fn compact(messages: &mut [ChatMessage], fixed: u64, most: u64) {
     let mut now = fixed;
     for end in 1..=messages.len() {

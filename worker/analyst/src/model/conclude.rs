@@ -1,4 +1,4 @@
-//! The conclude question. It holds objective, alert facts, all steps with results or the reason why they were not
+//! Asks the conclude question. It holds objective, alert facts, all steps with results or the reason why they were not
 //! run, insights, exonerations, the action catalogue and the state of the budget.
 
 use std::collections::{BTreeMap, BTreeSet};

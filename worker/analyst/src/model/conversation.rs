@@ -1,8 +1,9 @@
-//! The conversation of a step: the first message, then each turn's calls as the model made them, with their results.
+//! Builds the conversation of a step: the first message, then each turn's calls as the model made them, with their
+//! results.
 //!
 //! It is rebuilt for every turn from the journal. The model's words come from the memo of its answer, including call
-//! ids and sealed parts; results come from evidence. Calls without a memo (those of the plan or of another analyst)
-//! are described in the first message, because no provider accepts calls that its model did not make.
+//! ids and sealed parts; results come from evidence. Calls without a memo (those of the plan or of another analyst) are
+//! described in the first message, because no provider accepts calls that its model did not make.
 
 use std::collections::BTreeMap;
 

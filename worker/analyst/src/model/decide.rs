@@ -1,4 +1,4 @@
-//! The decide question of adaptive cases. It holds objective, alert and all actions so far; the answer judges the
+//! Asks the decide question of adaptive cases. It holds objective, alert and all actions so far; the answer judges the
 //! last action and chooses the next.
 
 use minijinja::context;

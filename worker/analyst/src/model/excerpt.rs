@@ -1,7 +1,8 @@
-//! The part of a result that a model sees, within its context window, with a marker that says how to see the rest.
+//! Selects the part of a result that a model sees, within its context window, with a marker that explains how to see
+//! the rest.
 //!
-//! The complete result stays evidence. `evidence_read` shows more of it by a filter (rows and fields that hold a
-//! text) and an offset (characters of the filtered result).
+//! The complete result stays evidence. `evidence_read` shows more of it by a filter (rows and fields that hold a text)
+//! and an offset (characters of the filtered result).
 
 use std::borrow::Cow;
 
@@ -93,8 +94,8 @@ pub(super) fn answer_tokens(evidence: &Evidence) -> u64 {
     tokens(&full_text(&evidence.body))
 }
 
-/// Returns the complete answer as compact JSON with bounded texts. Most answers have no long text and are returned as
-/// they are.
+/// Returns the complete answer as compact JSON with bounded texts. Most answers have no long text and are returned
+/// unchanged.
 fn full_text(body: &JsonText) -> Cow<'_, str> {
     let text = body.as_str();
     let is_bounded = text.len() <= MAX_FIELD_BYTES

@@ -1,8 +1,8 @@
-//! Data blocks, which hold external text in a prompt, and the escaping of their content.
+//! Writes data blocks, which hold external text in a prompt, and escapes their content.
 //!
-//! A block opens and closes with the case's delimiter, which nobody outside can know. Inside, the delimiter, tokens
-//! of chat templates and tags that look like ours are broken by a visible `·`. Copies by a model are restored. This
-//! keeps honest models from being misled; no guarantee against an attacker depends on it.
+//! A block opens and closes with the case's delimiter, which nobody outside can know. Inside, the delimiter, tokens of
+//! chat templates and tags that look like those of Nightshift are broken by a visible `·`. Copies by a model are
+//! restored. This keeps honest models from being misled; no guarantee against an attacker depends on it.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -14,8 +14,8 @@ use serde_json::Value;
 /// Character that breaks a token.
 const TOKEN_BREAK: char = '·';
 
-/// Special tokens between bars (also DeepSeek's wide ones), Llama's brackets, tags of tool protocols and of our own
-/// blocks, and roles at the start of a line, plain or as JSON writes them.
+/// Special tokens between bars (also DeepSeek's wide ones), Llama's brackets, tags of tool protocols and of
+/// Nightshift's own blocks, and roles at the start of a line, plain or as JSON writes them.
 static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)<[|｜][^<>|｜\n]{0,48}[|｜]>",
@@ -31,10 +31,10 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Minimum length of a delimiter that is broken in data.
 const MIN_KEY_LENGTH: usize = 4;
 
-/// Piece of a text that we composed.
+/// Piece of a text that Nightshift composed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FencePiece<'a> {
-    /// Our own words, including the ends of blocks.
+    /// Nightshift's own words, including the ends of blocks.
     Ours(&'a str),
     /// Content of a data block.
     Data(&'a str),
@@ -64,7 +64,7 @@ impl Fence {
         &self.key
     }
 
-    /// Returns a data block. `name` must be our own text.
+    /// Returns a data block. `name` must not come from outside.
     pub(super) fn block(&self, name: &str, data: &str) -> String {
         let key = &self.key;
         let data = self.clean(data);
@@ -76,8 +76,8 @@ impl Fence {
         [opens.as_str(), &data, &closes].concat()
     }
 
-    /// Splits a text that we composed into its pieces, in order. A block without an end, for example a truncated one,
-    /// is data to the end of the text. The whole text is data where data could hold the delimiter.
+    /// Splits a text that Nightshift composed into its pieces, in order. A block without an end, for example a
+    /// truncated one, is data to the end of the text. The whole text is data where data could hold the delimiter.
     pub(super) fn pieces<'a>(&self, text: &'a str) -> Vec<FencePiece<'a>> {
         if self.key.len() < MIN_KEY_LENGTH {
             return vec![FencePiece::Data(text)];
@@ -117,7 +117,7 @@ impl Fence {
 /// Contexts of a copied part of a text in which the part would have been broken.
 const TOKEN_CONTEXTS: ([&str; 4], [&str; 4]) = (["", "\n", "<", "["], ["", ">", ":", "]"]);
 
-/// Restores a text that a model copied from a block: removes `·` where all of them are our breaks.
+/// Restores a text that a model copied from a block: removes `·` where all of them are breaks of this module.
 pub(super) fn unbreak_text(text: &str) -> Cow<'_, str> {
     if !text.contains(TOKEN_BREAK) {
         return Cow::Borrowed(text);

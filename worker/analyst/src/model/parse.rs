@@ -1,8 +1,8 @@
 //! Parses a model's text to a value of the wanted shape.
 //!
 //! The parser accepts the whole text, a fenced block, or an object inside prose. It forgives trailing commas, objects
-//! written as strings, missing lists and surplus fields. Then the schema decides. Nothing is invented: what does not
-//! fit goes back to the model with the validator's message.
+//! written as strings, missing lists and surplus fields. Then the schema decides. Nothing is invented: an answer that
+//! does not fit goes back to the model with the validator's message.
 
 use std::borrow::Cow;
 

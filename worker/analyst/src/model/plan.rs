@@ -1,4 +1,4 @@
-//! The plan question. It holds the alert, earlier cases (`E1`), tools as text, the playbook's hint and the limits.
+//! Asks the plan question. It holds the alert, earlier cases (`E1`), tools as text, the playbook's hint and the limits.
 
 use minijinja::context;
 use nightshift_engine::plan::PlanMode;

@@ -1,4 +1,5 @@
-//! The prompt parts that requests of all cases with the same tools share: the system text and the tools, made once.
+//! Caches the prompt parts that requests of all cases with the same tools share: the system text and the tools, made
+//! once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! The prompts: Markdown files, compiled in, each of which a profile may replace by a file of a directory.
+//! Loads the prompts: Markdown files, compiled in, each of which a profile may replace by a file of a directory.
 //!
 //! They are minijinja templates, compiled once and strict: an unknown name is an error, not an empty text. Every
 //! template is rendered with sample values when it is loaded, so that a wrong one stops the start and not a case.

@@ -1,12 +1,12 @@
-//! Pseudonyms: account ids, principals, hosts and internal addresses become tokens before the model sees them, and
-//! are restored in its answer, including arguments and quotes. The engine never sees a token, and the model never
-//! sees a value.
+//! Implements pseudonyms: account ids, principals, hosts and internal addresses become tokens before the model sees
+//! them, and are restored in its answer, including arguments and quotes. The engine never sees a token, and the model
+//! never sees a value.
 //!
 //! A token is a keyed hash of its value, so that all requests of a case have the same one and no table is stored. The
 //! values are collected again for each request. Sealed parts of a provider go back unchanged.
 //!
-//! The author of an alert chooses names in it, so names from data are replaced only in data, never in our own words.
-//! When they cannot all be hidden, the question is not asked.
+//! The author of an alert chooses names in it, so names from data are replaced only in data, never in Nightshift's own
+//! words. When they cannot all be hidden, the question is not asked.
 
 mod keys;
 mod names;
@@ -42,7 +42,7 @@ pub(super) struct Pseudonymizer {
     key: String,
     fence: Fence,
     shapes: ShapeMatcher,
-    /// Names that the operator gave; they are hidden in our own words too.
+    /// Names that the operator gave; they are hidden in Nightshift's own words too.
     operator_names: NameIndex,
     /// Names of the operator and values of the case.
     all_names: NameIndex,
@@ -108,7 +108,7 @@ impl Pseudonymizer {
     pub(super) fn unmask_answer(&self, mut answer: ChatAnswer) -> ChatAnswer {
         for part in &mut answer.parts {
             match part {
-                // The text is JSON, or is parsed as such.
+                // True if the text is JSON, or is parsed as JSON.
                 ChatPart::Text { text, .. } | ChatPart::Result { text, .. } => {
                     *text = self.reveal(text, true).into_owned().into();
                 }
@@ -127,7 +127,7 @@ impl Pseudonymizer {
         answer
     }
 
-    /// Hides values in a text of ours. Names from data are hidden only in its data blocks.
+    /// Hides values in a text that Nightshift composed. Names from data are hidden only in its data blocks.
     fn hide_blocks(&self, text: &str) -> String {
         let pieces = self.fence.pieces(text);
         let hidden = pieces.into_iter().map(|piece| match piece {
@@ -240,7 +240,7 @@ fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
     }
 }
 
-/// Decodes text from inside a JSON string. A text that cannot be decoded is returned as it is.
+/// Decodes text from inside a JSON string. A text that cannot be decoded is returned unchanged.
 fn unescaped(text: &str) -> String {
     serde_json::from_str(&format!("\"{text}\"")).unwrap_or_else(|_| text.to_owned())
 }

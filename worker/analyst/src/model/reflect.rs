@@ -1,5 +1,5 @@
-//! The reflect question. It holds objective, alert facts, all steps (id, description, status, outcome), the results
-//! since the last reflection, earlier insights, tools and limits. It holds no conversation and no raw finding.
+//! Asks the reflect question. It holds objective, alert facts, all steps (id, description, status, outcome), the
+//! results since the last reflection, earlier insights, tools and limits. It holds no conversation and no raw finding.
 
 use minijinja::context;
 use nightshift_engine::plan::{PlanUpdate, StepId};

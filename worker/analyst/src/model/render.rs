@@ -1,4 +1,4 @@
-//! The blocks of prompts: the alert's facts, its raw finding, the plan, and results of calls.
+//! Renders the blocks of prompts: the alert's facts, its raw finding, the plan, and results of calls.
 //!
 //! All JSON is built by serde. All external text, including a model's own sentences, is inside a data block. The same
 //! case gives the same bytes, so that its requests share their prefix.
@@ -411,7 +411,7 @@ pub(super) fn render_result(view: &CallView, fence: &Fence, most: u64) -> (Strin
     (block, false)
 }
 
-/// Describes what the caps leave.
+/// Describes the rest of the caps.
 pub(super) fn describe_budget(left: &RemainingBudget) -> String {
     format!(
         "{} model calls, {} tokens, {:.2} USD, {} steps",

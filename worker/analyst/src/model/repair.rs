@@ -1,7 +1,7 @@
-//! The one turn in which a model may repair its answer. It is shown the answer and the problems.
+//! Makes the one turn in which a model may repair its answer. It is shown the answer and the problems.
 //!
-//! Calls that it made where none are allowed get a result here too, because most providers reject a request with an
-//! unanswered call.
+//! Calls that the model made where none are allowed get a result here too, because most providers reject a request with
+//! an unanswered call.
 
 use minijinja::context;
 
@@ -42,8 +42,8 @@ pub(super) fn ask_again(
             parts,
         });
     } else if let Some(last) = messages.last_mut() {
-        // The answer is empty, and providers refuse an empty message; or it is so long that it would not fit the
-        // window and would be paid for again. So the question is repeated without it.
+        // Providers refuse an empty answer as a message, and a very long one would not fit the window and would be paid
+        // for again. The question is therefore repeated without the answer.
         last.parts.push(question);
     }
     Ok(())

@@ -1,9 +1,8 @@
-//! The frame of a request: the parts that all requests of a case share, in one order, so that a provider can cache
-//! their prefix.
+//! Builds the frame of a request: the parts that all requests of a case share, in one order, so that a provider can
+//! cache their prefix.
 //!
-//! System text (role, policies, environment, tools) and tool array are the same for all cases of a profile. The
-//! case's key, the alert's typed facts and, for some questions, the raw finding follow. The question's own parts come
-//! last.
+//! System text (role, policies, environment, tools) and tool array are the same for all cases of a profile. The case's
+//! key, the alert's typed facts and, for some questions, the raw finding follow. The question's own parts come last.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,14 +30,14 @@ use nightshift_llm::chat::{
 /// Maximum number of tokens of one result (also limited to 15 % of the window).
 const MAX_RESULT_TOKENS: u64 = 25_000;
 
-/// Minimum size of a prompt in tokens, whatever the caps leave.
+/// Minimum size of a prompt in tokens, even if the caps leave less.
 const MIN_PROMPT_TOKENS: u64 = 8_000;
 
 /// Subject of a question, besides its own parts.
 pub(super) struct PromptContext<'a> {
     pub(super) question: &'a QuestionContext,
     pub(super) alert: &'a Arc<Alert>,
-    /// Earlier cases. Only a plan sees them; later questions see what the plan says about them.
+    /// Earlier cases. Only a plan sees them; later questions see only the plan's statements about them.
     pub(super) past_cases: Option<&'a Arc<Evidence>>,
     pub(super) steps: &'a [StepView],
     pub(super) step: Option<&'a StepView>,
@@ -48,7 +47,7 @@ pub(super) struct PromptContext<'a> {
 pub(super) struct RequestBuilder<'a> {
     pub(super) cached: Arc<CachedPrompt>,
     pub(super) fence: Fence,
-    /// Whether the model takes tools.
+    /// True if the model takes tools.
     pub(super) takes_tools: bool,
     /// Maximum tokens of one result.
     pub(super) max_result_tokens: u64,
@@ -210,7 +209,6 @@ pub(super) fn text_part(text: impl Into<ChatText>, keep: bool) -> ChatPart {
     }
 }
 
-/// Returns a message of ours.
 pub(super) fn user_message(parts: Vec<ChatPart>) -> ChatMessage {
     ChatMessage {
         role: ChatRole::User,

@@ -1,4 +1,4 @@
-//! JSON schemas of the answers, one per question, compiled once.
+//! Defines JSON schemas of the answers, one per question, compiled once.
 //!
 //! They use only what the strict modes of all providers accept: everything inlined, every object closed with all
 //! properties required, absence as null or an empty list, no lengths or patterns. The content of strings (an evidence

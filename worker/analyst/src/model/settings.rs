@@ -1,4 +1,5 @@
-//! Settings of a profile's model analyst: prompts, descriptions of the organisation, language, limits of answers.
+//! Defines settings of a profile's model analyst: prompts, descriptions of the organisation, language, limits of
+//! answers.
 
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ impl<T> PerQuestion<T> {
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
     pub prompts: Arc<Prompts>,
-    /// House rules of the profile; may be empty.
+    /// Rules of the organisation in the profile; may be empty.
     pub instructions: String,
     /// Description of the organisation; may be empty.
     pub environment: String,

@@ -1,4 +1,4 @@
-//! The model analyst with a scripted model that checks every request, alone and with the real engine.
+//! Tests the model analyst with a scripted model that checks every request, alone and with the real engine.
 
 mod adaptive;
 pub(super) mod case_fixture;

@@ -1,4 +1,4 @@
-//! Token counts, estimated high. Limits are checked by counting, without asking the provider.
+//! Estimates token counts on the high side. Limits are checked by counting, without asking the provider.
 //!
 //! No tokeniser is included, because every model has its own. Characters are weighed by class instead. For JSON and
 //! English the sum is 10 to 40 % above the count of the large providers' tokenisers.

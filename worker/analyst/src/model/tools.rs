@@ -1,4 +1,5 @@
-//! The tools of a case as a model sees them: as text for plans, and as the one array that all its requests share.
+//! Describes the tools of a case as a model sees them: as text for plans, and as the one array that all its requests
+//! share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,14 +50,13 @@ impl ToolNames {
         names
     }
 
-    /// Returns the engine's name. An unknown name is returned as it is, and the engine refuses it.
+    /// Returns the engine's name. An unknown name is returned unchanged, and the engine refuses it.
     pub(super) fn engine_name(&self, name: &str) -> String {
         self.to_engine
             .get(name)
             .map_or_else(|| name.chars().take(200).collect(), Clone::clone)
     }
 
-    /// Returns the model's name.
     pub(super) fn model_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.to_model.get(name).map_or(name, String::as_str)
     }

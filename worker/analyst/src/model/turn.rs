@@ -1,10 +1,9 @@
-//! The turn question of a step. It holds objective, alert, plan with statuses, summaries of finished steps, and the
-//! step's own calls so far.
+//! Asks the turn question of a step. It holds objective, alert, plan with statuses, summaries of finished steps, and
+//! the step's own calls so far.
 //!
-//! The first message is the same for all turns of a step and describes the state when its wave began. Later results
-//! of other steps in the wave, and what the caps leave, come at the very end of each turn and stay there. The
-//! conversation only grows, because cached prefixes and sealed reasoning are valid only after the same preceding
-//! text.
+//! The first message is the same for all turns of a step and describes the state when its wave began. Later results of
+//! other steps in the wave, and the rest of the caps, come at the very end of each turn and stay there. The
+//! conversation only grows, because cached prefixes and sealed reasoning are valid only after the same preceding text.
 
 use minijinja::context;
 use nightshift_engine::plan::StepStatus;
@@ -25,7 +24,7 @@ use super::tools::ToolNames;
 use super::{ModelAnalyst, parse, schema};
 use nightshift_llm::chat::{CallArguments, ChatAnswer, ChatMessage, ChatPart, QuestionKind};
 
-/// Name of the argument that takes arguments which are no object or nested too deep. No tool has it, so the engine
+/// Name of the argument that holds arguments which are no object or nested too deep. No tool has it, so the engine
 /// refuses the call.
 const INVALID_ARGUMENTS: &str = "(not a flat JSON object)";
 
@@ -221,8 +220,8 @@ fn describe_step(question: &TurnQuestion, names: &ToolNames) -> Value {
     Value::Object(map)
 }
 
-/// Returns what changes from turn to turn: steps of this wave that ended since the last turn, and what the caps
-/// leave.
+/// Returns the text that changes from turn to turn: steps of this wave that ended since the last turn, and the rest of
+/// the caps.
 fn turn_update(
     frame: &RequestBuilder<'_>,
     question: &TurnQuestion,

@@ -30,7 +30,7 @@ impl PlaybookAnalyst {
         Self { playbooks }
     }
 
-    /// Returns the playbook that made the plan, or the one for the alert when somebody else made it.
+    /// Returns the playbook that made the plan, or the one for the alert when another analyst made it.
     fn playbook(&self, source: &str, alert: &Alert) -> &Arc<Playbook> {
         self.playbooks
             .iter()

@@ -1,4 +1,4 @@
-//! The calls of a step: templates rendered from the alert and from earlier results.
+//! Plans the calls of a step: templates rendered from the alert and from earlier results.
 //!
 //! A call is made only if a tool of its kind is configured and takes the value. An indicator of a type that the tool
 //! does not look up is skipped, not refused.
@@ -19,7 +19,6 @@ use super::playbook_file::{ArgumentForm, CallForm, MAX_CALLS, Playbook, StepForm
 /// The audit logs of clouds. If an alert does not say which cloud it is from, all configured ones are searched.
 const AUDIT_LOG_KINDS: [&str; 2] = ["log_search.cloudtrail", "log_search.gcp_audit"];
 
-/// The calls of a step.
 #[derive(Debug, Default)]
 pub(super) struct StepCalls {
     /// Calls to make, in order, without duplicates.
@@ -28,7 +27,7 @@ pub(super) struct StepCalls {
     pub(super) left_out: Vec<String>,
     /// Kinds of tools that the step asks but nobody configured.
     pub(super) unconfigured: Vec<String>,
-    /// Whether some calls wait for results of earlier steps.
+    /// True if some calls wait for results of earlier steps.
     pub(super) deferred: bool,
 }
 

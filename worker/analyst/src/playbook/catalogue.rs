@@ -1,4 +1,4 @@
-//! The compiled-in action catalogue, one file per cloud.
+//! Loads the compiled-in action catalogue, one file per cloud.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,4 +1,4 @@
-//! Finds what is wrong with a playbook file, with line and column.
+//! Finds the problems of a playbook file, each with line and column.
 
 mod actions;
 mod fields;
@@ -15,8 +15,8 @@ pub use problem::{Level, Problem};
 
 use super::playbook_file::Playbook;
 
-/// Returns everything that is wrong with a playbook, in the order of the file. `tools` and `feeds` are the configured
-/// ones. Built-in ones are accepted even if they are not configured.
+/// Returns all problems of a playbook, in the order of the file. `tools` and `feeds` are the configured ones. Built-in
+/// ones are accepted even if they are not configured.
 #[must_use]
 pub fn check_playbook(
     file_name: &str,

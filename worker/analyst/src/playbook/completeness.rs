@@ -1,8 +1,8 @@
 //! Determines which steps were answered completely. Only their answers show that something is absent.
 //!
 //! A search that failed or was cut shows no absence, nor does one whose log does not cover the alert's time. A rule
-//! that clears because something was not found asks `whole(step)`; a rule for registers asks `not partial(step)`.
-//! Whoever made the plan, the calls that the playbook itself makes count.
+//! that clears because something was not found asks `whole(step)`; a rule for registers asks `not partial(step)`. The
+//! calls that the playbook itself makes count, even if a model made the plan.
 
 use std::sync::Arc;
 

@@ -112,7 +112,7 @@ pub(super) fn conclude(
     })
 }
 
-/// What the steps of the playbook did not ask.
+/// The calls that the steps of the playbook did not make.
 #[derive(Debug, Default)]
 struct UnaskedCalls {
     /// Lines for coverage: kinds that nobody configured, and steps with more calls than the limit.

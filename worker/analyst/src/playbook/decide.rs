@@ -130,7 +130,7 @@ fn judge_step(
     )
 }
 
-/// Returns a step as it is before its first turn.
+/// Returns a step in its state before its first turn.
 fn unstarted_step(draft: &StepDraft) -> StepView {
     StepView {
         step: Step {

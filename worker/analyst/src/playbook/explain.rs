@@ -1,9 +1,9 @@
-//! Explains what a playbook would do about an alert, before anything runs.
+//! Explains the work of a playbook on an alert before anything runs.
 //!
-//! The explanation uses the same matching, planning and rendering as a case. It shows which playbook is taken and
-//! why, its steps with their first calls, steps that wait for a condition, kinds that no tool answers, the rules in
-//! their author's words, and what would clear the alert. Nothing is called, so conditions over results are shown and
-//! not evaluated.
+//! The explanation uses the same matching, planning and rendering as a case. It shows which playbook is taken and why,
+//! its steps with their first calls, steps that wait for a condition, kinds that no tool answers, the rules in their
+//! author's words, and the sources that would clear the alert. Nothing is called, so conditions over results are shown
+//! and not evaluated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const REGISTERS: [&str; 4] = [
     "authorised_scanners",
 ];
 
-/// What a playbook would do about an alert.
+/// The work of a playbook on an alert, found without running it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
     pub playbook: PlaybookCandidate,
@@ -44,7 +44,7 @@ pub struct Explanation {
     pub held_back: Vec<ConditionalStep>,
     /// Ids of the steps that are left out because they have nothing to look up or no tool.
     pub left_out: Vec<String>,
-    /// What no configured tool answers.
+    /// The questions that no configured tool answers.
     pub not_covered: Vec<String>,
     /// The rules of the verdict. The first that holds counts.
     pub rules: Vec<VerdictRule>,
@@ -59,7 +59,7 @@ pub struct PlaybookCandidate {
     pub name: String,
     pub version: u32,
     pub title: String,
-    /// What of the alert the playbook matches.
+    /// The part of the alert that the playbook matches.
     pub by: MatchedBy,
     /// The glob that matches, or `None` when the playbook takes any alert.
     pub glob: Option<String>,
@@ -74,13 +74,13 @@ pub struct PlannedStep {
     pub description: String,
     /// The result that would count as a hit.
     pub expected: String,
-    /// Whether no verdict can be benign without this step.
+    /// True if no verdict can be benign without this step.
     pub key: bool,
     /// Steps that this step waits for.
     pub depends_on: Vec<String>,
     /// The first calls with their arguments.
     pub calls: Vec<ToolCall>,
-    /// Whether more calls follow from results of earlier steps.
+    /// True if more calls follow from results of earlier steps.
     pub more_later: bool,
 }
 
@@ -94,19 +94,18 @@ pub struct ConditionalStep {
     pub step: PlannedStep,
 }
 
-/// A rule of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerdictRule {
     /// The condition, as its author wrote it, or `None` for `[otherwise]`.
     pub when: Option<String>,
     pub verdict: Verdict,
-    /// Where an inconclusive verdict leans.
+    /// The leaning of an inconclusive verdict.
     pub leaning: Leaning,
     /// Ids of the actions that the rule advises, some under a condition.
     pub actions: Vec<String>,
 }
 
-/// What would clear the alert.
+/// The sources that would clear the alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClearingSources {
     /// Registers that the playbook asks. An approved record in one of them clears its value.
@@ -135,11 +134,11 @@ pub struct BenignRule {
     pub subject_type: IndicatorKind,
     /// Globs over the finding types that the rule covers.
     pub covers: Vec<String>,
-    /// Whether the detection is wrong, and not only the activity allowed.
+    /// True if the detection is wrong, and not only the activity allowed.
     pub detection_wrong: bool,
 }
 
-/// Explains what would be done about this alert with these tools. Earlier cases are ignored.
+/// Explains the work on this alert with these tools. Earlier cases are ignored.
 #[must_use]
 pub fn explain(playbooks: &PlaybookSet, alert: &Alert, tools: &[ToolSpec]) -> Explanation {
     let playbook = playbooks.find(alert);

@@ -1,8 +1,9 @@
-//! The facts of a case: the alert, the results of each step, earlier cases, and the records that clear the alert.
+//! Defines the facts of a case: the alert, the results of each step, earlier cases, and the records that clear the
+//! alert.
 //!
-//! Everything comes from a question of the engine; nothing is looked up here. Most expressions read little of it.
-//! Large parts (the finding as it was sent, earlier cases, whole results) are therefore parsed at their first use,
-//! once per question. [`functions`] has the functions of playbooks that read the facts.
+//! Everything comes from a question of the engine; nothing is looked up here. Most expressions read little of it. Large
+//! parts (the finding as it was sent, earlier cases, whole results) are therefore parsed at their first use, once per
+//! question. [`functions`] has the functions of playbooks that read the facts.
 
 pub(super) mod answers;
 mod attribution;
@@ -305,7 +306,7 @@ fn own_calls<'a>(name: &str, steps: &'a [StepView]) -> Vec<&'a CallView> {
         .collect()
 }
 
-/// Returns the calls of these kinds of tools. When somebody else made the plan, they stand for a step of the
+/// Returns the calls of these kinds of tools. When another analyst made the plan, they take the place of a step of the
 /// playbook.
 fn calls_of_kinds<'a, 'k>(
     kinds: impl Iterator<Item = &'k String>,

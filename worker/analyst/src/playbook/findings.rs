@@ -1,4 +1,4 @@
-//! Findings: which rules of a playbook hold, and where the evidence for their claims is.
+//! Makes findings of the rules of a playbook that hold, with the places of the evidence for their claims.
 //!
 //! A finding without a place in the evidence is not made. A rule that cannot be evaluated is reported.
 

@@ -1,4 +1,4 @@
-//! Functions and filters over values: words, networks, lists, rows of audit logs.
+//! Defines functions and filters over values: words, networks, lists, rows of audit logs.
 //!
 //! They know only their arguments. Functions that read a case are in `facts`.
 

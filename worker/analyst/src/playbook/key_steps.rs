@@ -1,7 +1,7 @@
-//! Checks the playbook's key steps when somebody else made the plan.
+//! Checks the playbook's key steps when another analyst made the plan.
 //!
-//! The engine sees only the key steps of the plan that was made, and none in a case without a plan. What the playbook
-//! needs before it clears an alert may therefore never have been asked, or not answered.
+//! The engine sees only the key steps of the plan that was made, and none in a case without a plan. The questions that
+//! the playbook needs answered before it clears an alert may therefore have been left out or have no answer.
 
 use chrono::DateTime;
 use nightshift_alert::Alert;

@@ -1,4 +1,4 @@
-//! The language of playbooks with its functions and filters.
+//! Builds the language of playbooks with its functions and filters.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,8 @@
-//! Patterns: which techniques of attackers the typed fields of an alert show.
+//! Evaluates the patterns, which decide which techniques of attackers the typed fields of an alert show.
 //!
-//! The patterns are in `worker/analyst/patterns/*.toml`, each with its source. They read fields that say what was
-//! done (a command line, a parent process, a permission, a number of requests), never a title or a type. They only
-//! ever speak for malice: no pattern clears an alert.
+//! The patterns are in `worker/analyst/patterns/*.toml`, each with its source. They read fields about the activity (a
+//! command line, a parent process, a permission, a number of requests), never a title or a type. They are only evidence
+//! of malice: no pattern clears an alert.
 
 mod alert_fields;
 mod condition;
@@ -24,7 +24,6 @@ use files::FILES;
 /// Maximum number of values that one pattern lists.
 const MAX_LISTED_VALUES: usize = 6;
 
-/// A pattern file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PatternFile {
@@ -35,15 +34,16 @@ pub(super) struct PatternFile {
     pub(super) pattern: Vec<TechniquePattern>,
 }
 
-/// How much a pattern shows by itself.
+/// The strength of a pattern by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PatternStrength {
     /// The field shows an act of an attacker.
     Strong,
-    /// Attackers do it, and rarely somebody else.
+    /// Attackers use the technique, and other people rarely do.
     Weak,
-    /// Administrators do it every day, and attackers too. The report names it, and it does not lean by itself.
+    /// Administrators use the technique every day, and attackers do too. The report names it, but it gives no leaning
+    /// by itself.
     Hint,
 }
 
@@ -56,14 +56,14 @@ pub(super) struct TechniquePattern {
     /// The technique of ATT&CK: `T1003.001 LSASS Memory`.
     pub(super) technique: String,
     pub(super) strength: PatternStrength,
-    /// Whether the pattern also sees what programs only read: the arguments of `grep`, editors and browsers.
+    /// True if the pattern also sees what programs only read: the arguments of `grep`, editors and browsers.
     #[serde(default)]
     readers: bool,
-    /// What the fields show, as the start of a sentence that the value continues.
+    /// The statement about the fields, as the start of a sentence that the value continues.
     pub(super) says: String,
     /// The record or log that decides when the pattern alone does not.
     pub(super) decides: String,
-    /// Where the pattern comes from.
+    /// The source of the pattern.
     pub(super) source: String,
     /// Ids of the action catalogue, the most urgent first.
     pub(super) actions: Vec<String>,

@@ -61,8 +61,8 @@ pub(super) fn make_plan(
     })
 }
 
-/// Returns the step with its first calls, or `None` when the step needs a call and has none. Adds kinds that are not
-/// configured to `not_covered`.
+/// Returns the step with its first calls, or `None` when the step needs a call and has none. The function adds kinds
+/// that are not configured to `not_covered`.
 pub(super) fn draft_step(
     form: &StepForm,
     known: &CallPlanner<'_>,

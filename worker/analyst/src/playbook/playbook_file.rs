@@ -1,4 +1,4 @@
-//! The format of a playbook file. Spans are kept, so that every problem can name its line and column.
+//! Defines the format of a playbook file. Spans are kept, so that every problem can name its line and column.
 //!
 //! Only the form is defined here. The module `check` decides whether names exist and expressions are valid.
 
@@ -30,12 +30,12 @@ pub struct Playbook {
     pub name: String,
     /// The version, which the owner increases. Every report names it.
     pub version: u32,
-    /// What the playbook is for, in a few words.
+    /// The purpose of the playbook, in a few words.
     pub title: String,
-    /// Who answers for the playbook and approves `benign_when` rules that name nobody else.
+    /// The person or team that answers for the playbook and approves `benign_when` rules that name nobody else.
     #[serde(default)]
     pub owner: String,
-    /// What this kind of finding means, in one sentence.
+    /// The meaning of this kind of finding, in one sentence.
     pub meaning: String,
     /// The alerts that the playbook is for.
     #[serde(rename = "match")]
@@ -106,8 +106,8 @@ impl Playbook {
     }
 }
 
-/// Which alerts a playbook is for. An empty field matches everything. All given fields must match, except that one of
-/// `types`, `titles`, `shows` and `operations` is enough.
+/// The alerts that a playbook is for. An empty field matches everything. All given fields must match, except that one
+/// of `types`, `titles`, `shows` and `operations` is enough.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlaybookMatch {
@@ -120,7 +120,7 @@ pub struct PlaybookMatch {
     /// Globs over titles, for feeds whose types say little.
     #[serde(default)]
     pub titles: Vec<Spanned<String>>,
-    /// Globs over techniques that the alert's typed fields show (`T1003*`), whatever its type and title are.
+    /// Globs over techniques that the alert's typed fields show (`T1003*`). They match alerts of any type and title.
     #[serde(default)]
     pub shows: Vec<Spanned<String>>,
     /// Globs over operations as the platform's API names them, without their service (`StopLogging`). All operations
@@ -135,13 +135,12 @@ pub struct PlaybookMatch {
     pub class: Vec<Spanned<String>>,
 }
 
-/// What of an alert a playbook matched, from least to most specific.
+/// The part of an alert that a playbook matched, from least to most specific.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchedBy {
     /// The playbook asks for no type, title, operation or class.
     Anything,
-    /// The title.
     Title,
     /// The class alone.
     Class,
@@ -153,11 +152,11 @@ pub enum MatchedBy {
     Operation,
 }
 
-/// How a playbook matched an alert.
+/// The result of matching a playbook with an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchFit<'a> {
     pub by: MatchedBy,
-    /// How much the match counts.
+    /// The weight of the match.
     rank: u8,
     /// Number of literal characters of the glob, plus one when the playbook names the feed.
     pub spelled: usize,
@@ -259,7 +258,7 @@ impl PlaybookMatch {
 
 impl MatchedBy {
     /// Returns how much the match counts. Types of built-in feeds are well known. In a configured feed, a type is the
-    /// name that somebody gave a rule, so what the fields show counts more.
+    /// freely chosen name of a rule, so the evidence of the fields counts more.
     const fn rank(self, feed_is_built_in: bool) -> u8 {
         match (self, feed_is_built_in) {
             (Self::Anything, _) => 0,
@@ -316,18 +315,18 @@ pub(super) struct StepForm {
     pub(super) expected: String,
     #[serde(default)]
     pub(super) depends_on: Vec<SpannedText>,
-    /// Whether a benign verdict requires that this step does not fail.
+    /// True if a benign verdict requires that this step does not fail.
     #[serde(default)]
     pub(super) key: bool,
     /// The condition under which a reflection adds the step.
     #[serde(default)]
     pub(super) when: Option<SpannedText>,
-    /// Why a conditional step is added.
+    /// The reason why a conditional step is added.
     #[serde(default)]
     pub(super) because: Option<SpannedText>,
     #[serde(rename = "call", default)]
     pub(super) calls: Vec<CallForm>,
-    /// Whether the expected result was found. By default, any call with rows counts.
+    /// The expression that says whether the expected result was found. By default, any call with rows counts.
     #[serde(default)]
     pub(super) met: Option<SpannedText>,
     #[serde(default)]
@@ -430,7 +429,7 @@ pub(super) struct VerdictForm {
     pub(super) verdict: Option<Verdict>,
     #[serde(default)]
     pub(super) reason: Option<VerdictReason>,
-    /// Where an inconclusive verdict leans: `malicious`, `benign` or `none`.
+    /// The leaning of an inconclusive verdict: `malicious`, `benign` or `none`.
     #[serde(default)]
     pub(super) leaning: Option<Leaning>,
     /// The severity after triage.

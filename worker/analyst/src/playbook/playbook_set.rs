@@ -1,4 +1,4 @@
-//! A set of playbooks: the compiled-in ones, and those of a directory.
+//! Loads a set of playbooks: the compiled-in ones, and those of a directory.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,6 @@ pub(super) const SHIPPED: [(&str, &str); 26] = [
 /// Maximum size of a playbook file in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// A set of playbooks.
 #[derive(Debug, Clone)]
 pub struct PlaybookSet {
     /// The playbook for an alert that no other playbook matches.

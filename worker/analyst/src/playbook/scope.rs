@@ -1,4 +1,4 @@
-//! The variables that expressions of a playbook see.
+//! Sets the variables that expressions of a playbook see.
 
 use std::sync::Arc;
 

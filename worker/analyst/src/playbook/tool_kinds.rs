@@ -1,7 +1,7 @@
-//! The tool kinds of Nightshift itself, and what reports say when one is not configured.
+//! Lists the tool kinds of Nightshift itself, and the texts of reports for a kind that is not configured.
 //!
-//! A playbook may ask for a kind that nobody configured; the report then says what was not read. Kinds of other
-//! makers (MCP servers) are known only by their specifications.
+//! A playbook may ask for a kind that is not configured; the report then names what was not read. Kinds of other
+//! vendors (MCP servers) are known only by their specifications.
 
 /// Built-in tool kinds, each with the report's text for when the kind is not configured.
 const BUILT_IN: [(&str, &str); 11] = [

@@ -1,4 +1,4 @@
-//! Details of an alert that a command takes. A detail is used only where the alert has exactly one value in the
+//! Selects details of an alert that a command takes. A detail is used only where the alert has exactly one value in the
 //! expected form.
 
 use nightshift_alert::{Alert, CloudProvider, DetailKind};

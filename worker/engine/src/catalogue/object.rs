@@ -1,7 +1,7 @@
-//! The stored object that an alert is about.
+//! Finds the stored object that an alert is about.
 //!
-//! A scan names the object and the paths of files inside it alike, and the maker of an archive chose those paths.
-//! Only a value that the feed also names in full, within the bucket, counts as an object.
+//! A scan names the object and the paths of files inside it alike, and the author of an archive chose those paths. Only
+//! a value that the feed also names in full, within the bucket, counts as an object.
 
 use nightshift_alert::{Alert, IndicatorKind};
 

@@ -1,7 +1,8 @@
-//! Principal names as commands of their cloud take them. Commands for users do not work on roles, nor the reverse.
+//! Writes principal names as commands of their cloud take them. Commands for users do not work on roles, nor the
+//! reverse.
 //!
-//! A bare name may be either, so the feed's kind decides. Without one, the alert's keys do: temporary keys belong to
-//! a session, long-term keys to a user. A principal that fits no command gives no name, and the action is left out.
+//! A bare name may be either, so the feed's kind decides. Without one, the alert's keys do: temporary keys belong to a
+//! session, long-term keys to a user. A principal that fits no command gives no name, and the action is left out.
 
 use nightshift_alert::{Alert, IndicatorKind, Principal, PrincipalKind};
 

@@ -1,4 +1,5 @@
-//! The scope of a suppression rule: the values that it must name to hide no more than the clearing record covers.
+//! Computes the scope of a suppression rule: the values that it must name to hide no more than the clearing record
+//! covers.
 //!
 //! A rule for the type and the resource alone would hide the same attack from any other address.
 

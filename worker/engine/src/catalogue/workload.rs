@@ -1,4 +1,4 @@
-//! The workload of a container. An ECS task is not a pod, so commands for one do nothing to the other.
+//! Finds the workload of a container. An ECS task is not a pod, so commands for one do nothing to the other.
 
 use nightshift_alert::{Alert, Resource};
 

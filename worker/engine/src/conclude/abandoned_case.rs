@@ -1,4 +1,4 @@
-//! The conclusion of a case that repeatedly crashed its worker. It keeps the case from crashing the next one.
+//! Builds the conclusion of a case that repeatedly crashed its worker. It keeps the case from crashing the next one.
 //!
 //! Only the store knows how many workers were lost. No event records the number except the failure text of the
 //! conclusion.

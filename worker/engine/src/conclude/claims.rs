@@ -1,4 +1,4 @@
-//! Checks of claims: each must be supported by the evidence that it cites.
+//! Checks claims: each must be supported by the evidence that it cites.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,7 +129,7 @@ impl CitedEvidence {
     }
 }
 
-/// Checks one finding. A finding that fails is kept, but counts for nothing.
+/// Checks one finding. A finding that fails is kept, but supports no verdict.
 pub(super) fn check_finding(draft: &FindingDraft, cited: &CitedEvidence) -> Finding {
     let body = |id| cited.0.get(&id);
     let evidence: Vec<Quote> = draft

@@ -1,4 +1,5 @@
-//! Confidence, computed from supported findings, independent tools and gaps. An analyst has no say in it.
+//! Computes the confidence of a conclusion from supported findings, independent tools and gaps. An analyst has no say
+//! in it.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ pub(super) fn rate_confidence(
     match ruling.verdict {
         Verdict::Inconclusive => Confidence::Low,
         Verdict::BenignTruePositive | Verdict::FalsePositive => {
-            // The part that was cut from an answer may speak against the outcome.
+            // The part that was cut from an answer may contradict the outcome.
             let mut evidence = state.evidence.values();
             if complete && !evidence.any(|evidence| state.has_unknown_omissions(evidence)) {
                 Confidence::High

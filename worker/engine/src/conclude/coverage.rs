@@ -1,4 +1,4 @@
-//! Coverage: which sources were read, and which gaps the report must name.
+//! Determines which sources were read, and which gaps the report must name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,8 +45,8 @@ pub(super) fn measure_coverage(state: &CaseState) -> SourceCoverage {
     }
 }
 
-/// Returns the logs that answered but hold nothing of the alert's time, each with what it has. Such an answer shows
-/// nothing.
+/// Returns the logs that answered but hold nothing of the alert's time, each with the time that it covers. Such an
+/// answer shows nothing.
 fn silent_logs(state: &CaseState) -> BTreeMap<&str, String> {
     let Some(alert) = state.alert() else {
         return BTreeMap::new();
@@ -67,7 +67,7 @@ fn silent_logs(state: &CaseState) -> BTreeMap<&str, String> {
         .collect()
 }
 
-/// Returns the sources that nobody configured, as the plan and the conclusion name them. A case without a plan names
+/// Returns the sources that are not configured, as the plan and the conclusion name them. A case without a plan names
 /// them only in the conclusion.
 fn unconfigured_sources(state: &CaseState) -> Vec<&str> {
     let by_plan = state.plan.iter().flat_map(|plan| &plan.not_covered);
@@ -114,7 +114,7 @@ fn step_label(step: &Step, prose: &ProseFilter<'_>) -> String {
     }
 }
 
-/// Describes what a cut answer lacks: in the tool's words where we wrote them, else in numbers.
+/// Describes what a cut answer lacks: in the words of a built-in tool, else in numbers.
 fn describe_truncation(state: &CaseState, evidence: &Evidence) -> String {
     let (id, tool, body) = (evidence.id, &evidence.tool, evidence.body.value());
     let note = body.get("note").and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! The fallback conclusion when no analyst answered.
+//! Builds the fallback conclusion when no analyst answered.
 
 use crate::conclusion::{ConclusionDraft, Leaning, Verdict, VerdictReason};
 use crate::state::CaseState;

@@ -1,4 +1,4 @@
-//! What would decide a case that code did not clear: the missing record, run or person.
+//! Lists the steps that would decide a case that code did not clear: the missing record, run or person.
 
 use nightshift_alert::{Alert, IndicatorRole};
 use serde_json::Value;

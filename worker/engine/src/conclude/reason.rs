@@ -1,7 +1,7 @@
-//! The reason in the verdict line, which also tells the kinds of benign apart.
+//! Chooses the reason in the verdict line, which also distinguishes the kinds of benign verdicts.
 //!
-//! Reports state the reason as their own, so it follows from the verdict and from records. The analyst's reason
-//! counts where no known fact contradicts it.
+//! Reports state the reason as their own, so it follows from the verdict and from records. The analyst's reason counts
+//! where no known fact contradicts it.
 
 use crate::conclusion::{Verdict, VerdictReason};
 use crate::plan::StepStatus;

@@ -1,6 +1,7 @@
-//! The reputation of an address or a name in an action: what registers and watch lists of the case say about it.
+//! Determines the reputation of an address or a name in an action, by the registers and watch lists of the case.
 //!
-//! Advice to block is followed under pressure. If it names our own egress address, the advice causes the outage.
+//! Advice to block is followed under pressure. If it names an egress address of the organisation, the advice causes the
+//! outage.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -23,7 +24,7 @@ pub(super) const REGISTERS: [&str; 4] = [
 /// Fields of these rows that say who owns an address. Other fields may name a foreign one: `outside_usual_networks`
 /// has the alert's addresses that are unusual for an identity.
 const ADDRESS_FIELDS: [&str; 5] = ["addresses", "usual_networks", "subject", "entry", "id"];
-/// Meanings of watch lists for our own addresses.
+/// Meanings of watch lists for the organisation's own addresses.
 const OWN_MEANINGS: [&str; 3] = ["own", "vpn", "allowed"];
 /// Widest networks that can have one owner, as prefix lengths of IPv4 and IPv6.
 const MIN_PREFIX_LENGTHS: (u8, u8) = (8, 19);
@@ -59,7 +60,7 @@ impl<'a> Reputations<'a> {
         all
     }
 
-    /// Adds what an answer says about the value that was asked for.
+    /// Adds the statements of an answer about the value that was asked for.
     fn add_register_answer(&mut self, evidence: &Evidence) {
         let asked = evidence.arguments.values().filter_map(Value::as_str);
         let asked: Vec<String> = asked.map(str::to_owned).collect();
@@ -79,8 +80,8 @@ impl<'a> Reputations<'a> {
         }
     }
 
-    /// Returns the reputation of a value. Own wins over malicious: a foreign list may hold our address, and blocking
-    /// it stops us.
+    /// Returns the reputation of a value. `Own` has precedence over `Malicious`, because a foreign list may hold an
+    /// address of the organisation, and blocking that address stops its work.
     pub(super) fn reputation_of(&self, value: &str) -> Option<Reputation> {
         let host = host_of(value);
         let is_in = |names: &BTreeSet<String>| names.contains(value) || names.contains(host);
@@ -94,8 +95,8 @@ impl<'a> Reputations<'a> {
     }
 }
 
-/// Returns the addresses of clearing records and of register answers in this case. Expired and disabled rows count
-/// too, because blocking our own address costs more than missing advice.
+/// Returns the addresses of clearing records and of register answers in this case. Expired and disabled rows count too,
+/// because blocking an own address costs more than missing advice.
 fn recorded_networks(state: &CaseState) -> Vec<IpNet> {
     let cleared = state.exonerations.iter().map(|fact| fact.subject.as_str());
     let mut networks: Vec<IpNet> = cleared.filter_map(parse_network).collect();

@@ -1,4 +1,4 @@
-//! The summary of a report, written by code: what happened, and why the verdict follows from what is proven.
+//! Writes the summary of a report by code: what happened, and why the verdict follows from what is proven.
 
 use super::confidence::is_trusted;
 use crate::conclusion::{Conclusion, Leaning, Verdict};

@@ -1,17 +1,17 @@
-//! Urgency, computed from verdict and severity: when somebody should act.
+//! Computes the urgency of a case, which says when a person should act, from verdict and severity.
 
 use nightshift_alert::{Alert, Severity};
 
 use super::verdict_rules::PolicyOutcome;
 use crate::conclusion::{Leaning, Urgency, Verdict};
 
-/// Returns when somebody should act.
+/// Returns when a person should act.
 pub(super) fn rate_urgency(ruling: &PolicyOutcome, alert: &Alert, manipulation: bool) -> Urgency {
     if alert.is_sample() || ruling.verdict.is_benign() {
         return Urgency::None;
     }
     let urgency = by_severity(ruling);
-    // An attacker who addresses the analyst is active now, whatever the alert's severity.
+    // An attacker who addresses the analyst is active now, at any severity of the alert.
     if manipulation {
         urgency.max(Urgency::ThisShift)
     } else {

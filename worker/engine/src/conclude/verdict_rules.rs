@@ -1,9 +1,9 @@
-//! The verdict rules: only code exonerates.
+//! Implements the verdict rules: only code exonerates.
 //!
 //! A benign verdict or a lowered severity needs every required subject of the ledger covered and looked up whole (see
-//! [`crate::verdict_policy`]). No key step may have failed, whether the plan or the playbook for such alerts marks
-//! it. Nothing may have cut the work short, and no text may address the analyst. An analyst may make the verdict
-//! worse as long as evidence supports its claims.
+//! [`crate::verdict_policy`]). No key step may have failed, whether the plan or the playbook for such alerts marks it.
+//! Nothing may have cut the work short, and no text may address the analyst. An analyst may make the verdict worse as
+//! long as evidence supports its claims.
 
 use nightshift_alert::{Alert, Severity};
 
@@ -34,7 +34,7 @@ pub(super) struct PolicyOutcome {
     pub(super) severity: Severity,
     pub(super) would_decide: Vec<String>,
     pub(super) overridden: Vec<VerdictOverride>,
-    /// Whether a record clears the alert and nothing blocks it.
+    /// True if a record clears the alert and nothing blocks it.
     pub(super) cleared: bool,
     /// Reason why an alert that records clear is held up.
     pub(super) hold_reason: Option<String>,
@@ -120,8 +120,8 @@ impl PolicyOutcome {
         }
     }
 
-    /// Names what records do not cover, whatever the analyst concluded. The analyst may have used the fact without
-    /// naming it.
+    /// Names what records do not cover, also when the analyst concluded nothing about it. The analyst may have used the
+    /// fact without naming it.
     fn apply_foreign_use(&mut self, used: ForeignUse) {
         if self.verdict == Verdict::Inconclusive && self.leaning == Leaning::Benign {
             self.leaning = Leaning::None;
@@ -216,7 +216,7 @@ pub(super) struct Blocker {
 }
 
 impl Blocker {
-    /// Creates a blocker that does not speak against a benign leaning.
+    /// Creates a blocker that does not contradict a benign leaning.
     fn new(
         rule: &'static str,
         reason: VerdictReason,

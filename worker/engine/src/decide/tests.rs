@@ -1,4 +1,4 @@
-//! Single cases of faults that the property tests found.
+//! Tests single cases of faults that the property tests found.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Questions that rules want answered before clearing: they are journaled, shown, and hold up what records clear.
+//! Tests questions that rules want answered before clearing. They are in the journal and in the report, and hold up an
+//! alert that records clear.
 
 use super::scripted::*;
 use super::*;

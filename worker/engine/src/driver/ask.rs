@@ -1,7 +1,7 @@
-//! Questions to the analyst, and to the fallback analyst when there is no answer.
+//! Asks the analyst, and the fallback analyst when there is no answer.
 //!
-//! Retries and one repair are up to the analyst, so an error here is final. Once the fallback analyst has taken over
-//! it keeps the case, so that one plan is not run by two analysts.
+//! Retries and one repair are up to the analyst, so an error here is final. Once the fallback analyst has taken over it
+//! keeps the case, so that one plan is not run by two analysts.
 
 use super::{CommandResult, DriverPorts};
 use crate::case_budget::CaseBudget;
@@ -68,7 +68,7 @@ pub(super) async fn ask_with_fallback(
     came
 }
 
-/// Makes a missed slot a final error once the case's active time is used up, or the case would wait for ever.
+/// Makes a missed slot a final error once the case's active time is used up, or the case would wait indefinitely.
 fn stop_waiting(
     first: Result<Answer<CommandOutcome>, NoAnswer>,
     state: &CaseState,

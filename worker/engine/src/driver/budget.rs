@@ -1,4 +1,4 @@
-//! Cases whose day budget runs out while they run.
+//! Tests cases whose day budget runs out while they run.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

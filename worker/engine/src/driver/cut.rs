@@ -1,4 +1,4 @@
-//! Cases that a cap cut short, and cases whose work was done when nothing more could be asked.
+//! Tests cases that a cap cut short, and cases whose work was done when nothing more could be asked.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;

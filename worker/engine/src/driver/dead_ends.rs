@@ -1,4 +1,4 @@
-//! Values that are abandoned as dead ends, and values that are not.
+//! Tests values that are abandoned as dead ends, and values that are not.
 
 use async_trait::async_trait;
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};

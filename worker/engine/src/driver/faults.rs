@@ -1,4 +1,4 @@
-//! Faults of earlier engines (R1, R2) that no other test covers.
+//! Tests faults of earlier engines (R1, R2) that no other test covers.
 
 use async_trait::async_trait;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Generated hostile and sloppy answers of analysts and tools, drawn from a seed and the command's id.
+//! Generates hostile and sloppy answers of analysts and tools from a seed and the command's id.
 //!
 //! The same command of the same scenario always gets the same answer, so that a killed case can be compared with one
 //! that was not killed. Proptest draws and shrinks the scenario; the answers follow from its seed.

@@ -1,5 +1,5 @@
 //! Writes the journals of `tests/fixtures/journals` that the program cannot make without a model. They were written
-//! once and are never rewritten: they must fold for ever. See `verify::tests`.
+//! once and are never rewritten: every later version must fold them. The tests are in `verify::tests`.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! Number of questions in the crypto-miner case, in total and in sequence. They are counted on paused time, where
-//! every answer takes a second and nothing else takes any. Limits: section 8 of the design.
+//! Measures the number of questions in the crypto-miner case, in total and in sequence. They are counted on paused
+//! time, where every answer takes a second and nothing else takes any. The limits are those of section 8 of the design.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

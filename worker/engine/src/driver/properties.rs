@@ -1,4 +1,4 @@
-//! The engine under any answers in any order, killed and resumed at any point, without a driver: only fold and
+//! Tests the engine under any answers in any order, killed and resumed at any point, without a driver: only fold and
 //! decide.
 //!
 //! `NIGHTSHIFT_TEST_CASES=5000000` runs that many cases of each property. A case is small, so the proof comes from
@@ -73,8 +73,8 @@ impl<'a> ManualDriver<'a> {
         self.is_within_caps();
     }
 
-    /// Checks the bound of `docs/budget.md`: one question, and what the concurrent questions and the last one cost
-    /// beyond their reserves.
+    /// Checks the bound of `docs/budget.md`: the cap may be exceeded by one question, and by the cost of the concurrent
+    /// questions and the last one beyond their reserves.
     fn is_within_caps(&self) {
         let limits = &self.world.limits;
         let charged = self.state.charged();
@@ -172,7 +172,7 @@ impl<'a> ManualDriver<'a> {
         assert!(self.state.in_flight.is_empty());
     }
 
-    /// Lets a worker of an older epoch resume and write its answers in other words.
+    /// Lets a worker of an older epoch resume. Its answers differ in their words.
     fn thaw(&mut self) {
         let Some(command) = self.lost.pop() else {
             return;

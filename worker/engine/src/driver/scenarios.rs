@@ -1,4 +1,4 @@
-//! Scenarios for the property tests of the engine.
+//! Generates scenarios for the property tests of the engine.
 
 use proptest::prelude::{Just, any, prop, prop_oneof};
 use proptest::strategy::Strategy;

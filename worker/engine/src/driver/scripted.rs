@@ -1,4 +1,4 @@
-//! A scripted analyst and its toolbox, for the tests of the engine.
+//! Provides a scripted analyst and its toolbox, for the tests of the engine.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Trace spans of questions and calls. When no traces are recorded they cost one check of a flag.
+//! Creates trace spans of questions and calls. When no traces are recorded they cost one check of a flag.
 
 use nightshift_alert::CaseTrace;
 use tracing::field::Empty;
@@ -68,7 +68,7 @@ fn new_span(command: &Command, step: Option<&str>, state: &CaseState) -> Span {
     }
 }
 
-/// Span of a running command. When dropped before the end of the command, the span says so.
+/// Span of a running command. When dropped before the end of the command, the span records that.
 pub(super) struct CommandSpan(Span);
 
 impl CommandSpan {

@@ -1,6 +1,6 @@
-//! The charges of a case, whatever its requests cost and whatever happens to its workers. The driver and its budget
-//! are killed, frozen and resumed at any time, run out of time, and lose their models. Questions have several
-//! requests that cost more than their reserve.
+//! Tests properties of the charges of a case, for any cost of its requests and any failure of its workers. The driver
+//! and its budget are killed, frozen and resumed at any time, run out of time, and lose their models. Questions have
+//! several requests that cost more than their reserve.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ use crate::question::{
 use crate::state::CaseState;
 use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
-/// What all workers of a case share: the journal and the observed values.
+/// The state that all workers of a case share: the journal and the observed values.
 struct SharedCase {
     world: Scenario,
     begun: Instant,
@@ -46,7 +46,7 @@ struct SharedJournal {
     /// The most expensive request, for each cap.
     dearest: Cost,
     spent: Cost,
-    /// Whether a request was lost, so that its cost is unknown.
+    /// True if a request was lost, so that its cost is unknown.
     lost: bool,
 }
 
@@ -220,7 +220,8 @@ impl Toolbox for WorkerPorts {
 
 #[async_trait]
 impl Journal for WorkerPorts {
-    /// Kills the worker before or after the write, if its fate says so. A worker that lost the case writes nothing.
+    /// Kills the worker before or after the write, if its [`WorkerFate`] says so. A worker that lost the case writes
+    /// nothing.
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
         sleep(Duration::from_millis(5)).await;
         if self.epoch != self.case.epoch.load(Ordering::Relaxed) {
@@ -263,7 +264,7 @@ fn ports(case: &Arc<SharedCase>, epoch: u64, lesser: bool) -> DriverPorts {
     }
 }
 
-/// Fate of a worker: when it is killed, or frozen and when it resumes.
+/// Times at which a worker is killed, or is frozen and resumes.
 type WorkerFate = (u16, Option<u16>);
 
 /// Runs a case through these fates, then undisturbed to its end.

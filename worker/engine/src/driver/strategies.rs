@@ -1,4 +1,4 @@
-//! Other strategies of the engine: adaptive and direct cases, reflection when needed, a fallback analyst, second
+//! Tests other strategies of the engine: adaptive and direct cases, reflection when needed, a fallback analyst, second
 //! rounds.
 
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! The engine under a scripted analyst: the rules of the design, and faults of earlier engines.
+//! Tests the engine under a scripted analyst: the rules of the design, and faults of earlier engines.
 
 use async_trait::async_trait;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Cases whose models are temporarily down: they wait, and continue where they are.
+//! Tests cases whose models are temporarily down. They wait, and later continue from the same state.
 
 use async_trait::async_trait;
 

@@ -31,7 +31,7 @@ pub(super) fn apply_decision(state: &mut CaseState, decision: &Decision) {
         Some(next) if state.decisions <= most => {
             if let Err(why) = plan::add_step(state, next, &decision.reasoning) {
                 let told = format!("{:?} was not taken up: {why}", next.description);
-                // An analyst that was told and asks the same again has nothing left to ask.
+                // An analyst that repeats a call after this notice has nothing left to ask.
                 if state.insights.contains(&told) {
                     state.decided = true;
                 } else {
@@ -43,7 +43,7 @@ pub(super) fn apply_decision(state: &mut CaseState, decision: &Decision) {
     }
 }
 
-/// Records that no decision can be had. The case concludes from what it has.
+/// Records that there is no decision. The case concludes from what it has.
 pub(super) fn apply_failure(state: &mut CaseState, error: &AskError) {
     if let Some(open) = open_step(state) {
         turn::end_step(state, &open, StepOutcome::Failed, &error.to_string());

@@ -290,7 +290,7 @@ pub(super) fn apply_reflection(state: &mut CaseState, reflection: &Reflection) {
 }
 
 /// Returns the key steps, without whose results nothing may clear the alert, and their dependencies. They run
-/// whatever an analyst believes to have found.
+/// regardless of the analyst's findings.
 fn needed_for_key_steps(plan: &Plan) -> BTreeSet<StepId> {
     let is_open = |step: &&Step| step.status == StepStatus::Pending;
     let mut needed: BTreeSet<StepId> = BTreeSet::new();
@@ -305,7 +305,7 @@ fn needed_for_key_steps(plan: &Plan) -> BTreeSet<StepId> {
     needed
 }
 
-/// Keeps the plan as it is when no reflection can be had.
+/// Keeps the plan unchanged when there is no reflection.
 pub(super) fn apply_reflection_failure(state: &mut CaseState, error: &AskError) {
     state.reflections += 1;
     state.reflected_waves = state.wave;
@@ -412,8 +412,8 @@ pub(super) fn add_step(
     result
 }
 
-/// Returns whether a draft repeats an existing step. The analyst's names do not count: it sees only our ids, and its
-/// own start anew with each answer.
+/// Returns whether a draft repeats an existing step. The analyst's names do not count: it sees only the engine's ids,
+/// and its own names start anew with each answer.
 fn is_same_step(step: &Step, draft: &StepDraft) -> bool {
     let identities =
         |calls: &[ToolCall]| -> BTreeSet<String> { calls.iter().map(ToolCall::identity).collect() };

@@ -1,4 +1,4 @@
-//! Re-evaluations of one benign case of a role, after changes of registers and logs.
+//! Tests re-evaluations of one benign case of a role, after changes of registers and logs.
 
 use std::sync::Mutex;
 

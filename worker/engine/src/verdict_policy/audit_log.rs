@@ -1,4 +1,4 @@
-//! Reads what audit logs show of the subjects of an alert, and checks that the logs were searched whole.
+//! Reads the acts of an alert's subjects from audit logs, and checks that the logs were searched whole.
 //!
 //! Only columns that the platform wrote count. A search is whole when it was answered, nothing but repeats was left
 //! out, and the log holds the time of the alert and the alert's own call.
@@ -108,7 +108,7 @@ fn search_spans(
         .map(move |end| (since.max(end - MAX_SEARCH_SPAN), end))
 }
 
-/// Returns what keeps the answers of a log from being whole about a subject, or `None` when together they are.
+/// Returns the reason why the answers of a log are not whole about a subject, or `None` when together they are.
 pub(super) fn search_problem(
     state: &CaseState,
     spec: &ToolSpec,
@@ -313,8 +313,8 @@ fn row_subjects(
         .collect()
 }
 
-/// Returns whether the alert says that somebody calls from this address. When the alert ties nobody to an address, it
-/// must name the address.
+/// Returns whether the alert names a caller at this address. When the alert names no address of any caller, it must
+/// name this address itself.
 fn is_known_source(alert: &Alert, known: &BTreeSet<&str>, who: &Subject, source: &str) -> bool {
     let is = |value: &Option<String>, it: &str| value.as_deref() == Some(it);
     let mut callers = alert.callers.iter();

@@ -1,7 +1,7 @@
-//! The look-ups that the ledger demands. The engine makes them itself, whoever made the plan.
+//! Lists the look-ups that the ledger demands. The engine makes them itself, regardless of who made the plan.
 //!
-//! Every register is asked about every required subject. When all of them are covered, the audit logs are searched
-//! for every caller. An alert that nothing can clear costs no search.
+//! Every register is asked about every required subject. When all of them are covered, the audit logs are searched for
+//! every caller. An alert that nothing can clear costs no search.
 
 use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole};
 use serde_json::Map;
@@ -19,7 +19,7 @@ pub(crate) const REGISTERS: [&str; 5] = [
     "authorised_scanners",
     "watchlist",
 ];
-/// Most questions that a case puts to registers, those of its plan included.
+/// Maximum number of questions that a case puts to registers, those of its plan included.
 pub const MOST_LOOKUPS: usize = 256;
 
 /// Returns the calls to make now. The list is empty when nothing is left to ask, or when nothing can clear the alert
@@ -85,7 +85,7 @@ fn open_register_calls(
     calls
 }
 
-/// The questions to registers about a subject that were not answered yet.
+/// Returns the questions to registers about a subject that were not answered yet.
 pub(crate) fn unanswered(
     state: &CaseState,
     tools: &[ToolSpec],
@@ -97,7 +97,7 @@ pub(crate) fn unanswered(
     open
 }
 
-/// The addresses by which the one machine of an alert may be known to registers.
+/// Returns the addresses by which registers may know the one machine of an alert.
 fn addresses_of(alert: &Alert, subject: &Subject) -> Vec<Subject> {
     let machines = alert.with_role(IndicatorRole::Target);
     let machines = machines.filter(|one| one.kind == IndicatorKind::Instance);
@@ -173,8 +173,8 @@ fn push_new_call(state: &CaseState, calls: &mut Vec<ToolCall>, call: ToolCall) {
     }
 }
 
-/// Returns what keeps the registers from being whole about the required subjects, in half a sentence, or `None` when
-/// all answered.
+/// Returns the reason, in half a sentence, why the registers were not read whole about the required subjects, or `None`
+/// when all answered.
 pub(super) fn lookup_problem(
     state: &CaseState,
     ledger: &Ledger<'_>,

@@ -1,7 +1,7 @@
-//! Coverage: which records cover a subject.
+//! Decides which records cover a subject.
 //!
-//! A record covers its own subject and what its other columns name, and nothing else. The records are those that
-//! register tools and `benign_when` rules returned in this case, each for the exact value that was asked for.
+//! A record covers its own subject and the values that its other columns name, and nothing else. The records are those
+//! that register tools and `benign_when` rules returned in this case, each for the exact value that was asked for.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, IndicatorKind, IndicatorRole};
@@ -43,7 +43,7 @@ pub(crate) struct CaseRecords<'a> {
 pub(crate) type CoveringRecords<'a> = Vec<&'a Exoneration>;
 
 impl<'a> CaseRecords<'a> {
-    /// The records that cover a subject; none where it is not covered.
+    /// Returns the records that cover a subject, or `None` if it is not covered.
     pub(crate) fn covering_records(
         &self,
         subject: &Subject,
@@ -133,7 +133,7 @@ impl<'a> CaseRecords<'a> {
             && !about_address.any(|glob| type_matches(glob, &self.alert.kind))
     }
 
-    /// The principals that the platform wrote beside a value; none where it wrote it without one.
+    /// Returns the principals that the platform wrote beside a value, or `None` if it wrote the value without one.
     pub(crate) fn callers<'s>(
         &self,
         value: &Subject,
@@ -161,8 +161,8 @@ impl<'a> CaseRecords<'a> {
         found.filter(|found| !found.is_empty())
     }
 
-    /// Returns the one principal of an alert that does not tell its callers apart, unless something in it could
-    /// belong to another.
+    /// Returns the one principal of an alert that does not distinguish its callers, unless one of its values could
+    /// belong to another caller.
     fn only_caller<'s>(
         &self,
         value: &Subject,
@@ -216,7 +216,8 @@ impl<'a> CaseRecords<'a> {
         subjects: &[Subject],
         column: impl Fn(&Exoneration) -> &ListedValues,
     ) -> Option<CoveringRecords<'a>> {
-        // People behind an identity are named one by one. `any` is for what a machine runs and contacts.
+        // People behind an identity are named one by one. `any` is for the programs that a machine runs and the hosts
+        // that it contacts.
         let any_counts = !subject.is_principal();
         let listed = |record: &Exoneration| match column(record) {
             ListedValues::Any => any_counts,
@@ -254,7 +255,7 @@ impl<'a> CaseRecords<'a> {
         })
     }
 
-    /// The records that meet a condition, where their windows together cover all of the events.
+    /// Returns the records that meet a condition, if their windows together cover all of the events.
     pub(crate) fn in_force(
         &self,
         meets: impl Fn(&Exoneration) -> bool,
@@ -332,8 +333,8 @@ impl<'a> CaseRecords<'a> {
         self.elsewhere(scope, subject).is_none()
     }
 
-    /// Where a record of this scope holds and a subject of this alert is not. Facts of rules and of people, which are made
-    /// for this very alert, have the account of the alert.
+    /// Returns the part of a record's scope that this subject is outside of. Facts of rules and of people are made for
+    /// this alert and have its account.
     pub(crate) fn elsewhere<'s>(
         &'s self,
         scope: &'s RecordScope,

@@ -1,7 +1,7 @@
-//! The ledger: every subject of an alert, and which of them a benign verdict requires to be covered.
+//! Builds the ledger: every subject of an alert, and which of them a benign verdict requires to be covered.
 //!
-//! The ledger is made from the normalised alert alone, before any look-up, so that no tool and no analyst can
-//! influence it. What the platform's log shows of these subjects is added later (see [`super::audit_log`]).
+//! The ledger is made from the normalised alert alone, before any look-up, so that no tool and no analyst can influence
+//! it. What the platform's log shows of these subjects is added later (see [`super::audit_log`]).
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{
@@ -13,7 +13,8 @@ use crate::evidence::EvidenceId;
 use crate::exoneration::type_matches;
 use crate::tool::Trust;
 
-/// Kinds of what runs, stores, serves or may act: where an alert names no actor, all that it names of these stand as the actor.
+/// Kinds of resources that run, store, serve or may act. If an alert names no actor, all of its resources of these
+/// kinds are required in place of the actor.
 const RESOURCE_KINDS: [IndicatorKind; 9] = [
     IndicatorKind::Container,
     IndicatorKind::Instance,
@@ -25,8 +26,8 @@ const RESOURCE_KINDS: [IndicatorKind; 9] = [
     IndicatorKind::Principal,
     IndicatorKind::Email,
 ];
-/// Other names and containers of these resources. When none of them is named, the first of these kinds that is stands
-/// as the actor.
+/// Other names and containers of these resources. If the alert names none of those, the first of these kinds that it
+/// names is required in place of the actor.
 const FALLBACK_KINDS: [IndicatorKind; 3] = [
     IndicatorKind::Arn,
     IndicatorKind::Cluster,
@@ -88,9 +89,9 @@ pub(crate) struct Subject {
     pub(crate) trust: Trust,
     /// Account of the subject: its own, else that of the alert.
     pub(crate) account: Option<String>,
-    /// Whether the same value may mean something else in another account, so that a record must name the account.
+    /// True if the same value may mean something else in another account, so that a record must name the account.
     pub(crate) is_local: bool,
-    /// Whether a benign verdict requires the subject to be covered.
+    /// True if a benign verdict requires the subject to be covered.
     pub(crate) required: bool,
     /// Principal that the log shows with the subject.
     pub(crate) logged_principal: Option<String>,
@@ -188,8 +189,8 @@ impl Subject {
         matches!(self.kind, SubjectKind::Value(_) | SubjectKind::Call)
     }
 
-    /// Returns whether only a record about the subject itself covers it. What belongs to a principal or a machine may
-    /// be covered with that.
+    /// Returns whether only a record about the subject itself covers it. A value that belongs to a principal or a
+    /// machine may be covered by the record about that one.
     pub(super) fn needs_own_record(&self) -> bool {
         self.logged_principal.is_none()
             && (self.is_principal() || self.role == IndicatorRole::Target)
@@ -214,7 +215,7 @@ pub(super) fn alert_values(alert: &Alert) -> Vec<Subject> {
         .collect()
 }
 
-/// Returns the trust in values of this kind. An actor chooses the names of what runs and of what is called.
+/// Returns the trust in values of this kind. An actor chooses the names of programs and of the hosts that they call.
 fn trust(kind: IndicatorKind) -> Trust {
     let is_chosen = CODE_KINDS.contains(&kind)
         || matches!(
@@ -253,14 +254,14 @@ pub(crate) fn subjects(alert: &Alert) -> Vec<Subject> {
 struct RequiredSubjects<'a> {
     /// The alert names who acted.
     has_actor: bool,
-    /// Whether the alert names an address of the actor.
+    /// True if the alert names an address of the actor.
     has_address: bool,
     has_principal: bool,
     /// Kinds that stand as the actor when the alert names none.
     stand_ins: Vec<IndicatorKind>,
-    /// The ids of resources that stand as the actor too, and have no name of these kinds.
+    /// The ids of further resources that are required in place of the actor and have no name of these kinds.
     resources: Vec<&'a str>,
-    /// Whether far ends count too.
+    /// True if far ends count too.
     includes_remotes: bool,
     is_about_code: bool,
 }
@@ -321,7 +322,8 @@ impl<'a> RequiredSubjects<'a> {
     }
 }
 
-/// The kinds of targets that stand as the actor. A cluster is told by the containers that run in it.
+/// Returns the kinds of targets that are required in place of the actor. Containers are named instead of the cluster in
+/// which they run.
 fn stand_ins(has: impl Fn(IndicatorKind) -> bool) -> Vec<IndicatorKind> {
     let mut named: Vec<IndicatorKind> = RESOURCE_KINDS
         .into_iter()
@@ -335,8 +337,9 @@ fn stand_ins(has: impl Fn(IndicatorKind) -> bool) -> Vec<IndicatorKind> {
     named
 }
 
-/// Returns the ids of listed resources that no target of these kinds names, as those of secrets and queues. A part of another
-/// one, as an object of a bucket, is told by that; what EC2 lists beside a machine are its parts.
+/// Returns the ids of listed resources that no target of these kinds names, for example those of secrets and queues. A
+/// part of another resource, such as an object of a bucket, is left out. So are the resources that EC2 lists beside a
+/// machine, which are its parts.
 fn unnamed_resources<'a>(alert: &'a Alert, kinds: &[IndicatorKind]) -> Vec<&'a str> {
     let is_named = |resource: &Resource| {
         let names = [

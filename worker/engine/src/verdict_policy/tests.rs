@@ -1,4 +1,4 @@
-//! Tests of which records cover a subject, with small alerts and records.
+//! Tests which records cover a subject, with small alerts and records.
 
 use nightshift_alert::{Caller, Direction, FindingClass, Indicator, IndicatorKind};
 
@@ -64,7 +64,7 @@ fn role() -> Exoneration {
     role
 }
 
-/// Returns the row of the machine, which lists what it contacts.
+/// Returns the row of the machine, which lists the addresses that the machine contacts.
 fn machine() -> Exoneration {
     let mut machine = record(IndicatorKind::Instance, "i-1");
     "asset".clone_into(&mut machine.kind);
@@ -602,7 +602,7 @@ fn address_of_another_caller_is_new_where_a_log_shows_it() {
     assert!(!covers(STRANGER), "that is where another one calls from");
 }
 
-/// A finding that names nobody who acted, and lists these resources beside a machine.
+/// Returns a finding that names no actor, and lists these resources beside a machine.
 fn resources(ids: &[&str]) -> Alert {
     let mut alert = contact();
     alert.indicators.pop();
@@ -649,7 +649,7 @@ fn x04_each_resource_that_stands_as_the_actor_is_covered() {
         missing(&with_more, &[machine()]),
         ["cluster evil", "image x"]
     );
-    // What a container runs in is told by the container.
+    // The container is named instead of the cluster in which it runs.
     add(
         &mut with_more,
         IndicatorKind::Container,
@@ -671,7 +671,7 @@ fn x04_parts_of_a_resource_are_told_by_it() {
     assert!(clears(&[machine()], &resources(&parts)));
     let bucket = resources(&["arn:aws:s3:::logs", "arn:aws:s3:::logs/a/b"]);
     assert_eq!(missing(&bucket, &[machine()]), ["arn arn:aws:s3:::logs"]);
-    // Where somebody acted, resources are context.
+    // If the alert names an actor, its resources are context.
     let mut by_role = resources(&["arn:aws:sqs:eu-west-1:444455556666:q"]);
     add(
         &mut by_role,
@@ -705,7 +705,7 @@ fn advice_names_the_column_that_a_row_lacks() {
             "Whether this was allowed: {OURS}. If it was, the row {reference} in the register of identities lacks it: add {OURS} to `networks`"
         )
     );
-    // A row without the person, who calls with the same key from the same address.
+    // A row that does not list the person who calls with the same key from the same address.
     let ana = "ana@shop.example";
     let mut borrowed = call();
     add(
@@ -723,7 +723,7 @@ fn advice_names_the_column_that_a_row_lacks() {
             "Whether this was allowed: {ana}. If it was, the row {reference} in the register of identities lacks it: add {ana} to `persons`"
         )
     );
-    // A row of the person alone: the role stands behind nobody.
+    // A row of the person alone does not cover the role, which belongs to nobody else.
     let mut person = record(IndicatorKind::Principal, ana);
     "identity".clone_into(&mut person.kind);
     borrowed.principals = vec![nightshift_alert::Principal {

@@ -1,4 +1,4 @@
-//! Journals of all versions fold, and forged ones are detected.
+//! Tests that journals of all versions fold, and forged ones are detected.
 
 use super::*;
 use crate::fold::fold;
@@ -73,8 +73,8 @@ fn row(name: &str, state: &CaseState) -> String {
     )
 }
 
-/// Result of each journal of version 1. It must stay the same for ever: a rule that would change it needs a new
-/// version, and the old rule stays beside it.
+/// Compares the result of each journal of version 1 with a stored table. The results must never change: a rule that
+/// would change one needs a new version, and the old rule stays beside it.
 #[test]
 fn f32_journals_of_version_1_fold_for_ever() {
     let mut table = String::new();

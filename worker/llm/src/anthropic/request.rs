@@ -1,4 +1,4 @@
-//! The body of a Messages request.
+//! Builds the body of a Messages request.
 //!
 //! At most four cache marks are set: at the end of the system prompt, at the first part that asks for it (the alert,
 //! which all questions of a case share) and at the last two (where the next turn continues).

@@ -1,4 +1,4 @@
-//! The body of a Messages answer.
+//! Parses the body of a Messages answer.
 
 use crate::chat::{
     ChatAnswer, ChatError, ChatFailure, ChatPart, OpaquePart, OutputSchema, ToolCallPart, Usage,

@@ -1,7 +1,8 @@
-//! A Converse request.
+//! Builds a Converse request.
 //!
-//! Facts: the service model of botocore 1.44 (`bedrock-runtime`). No `toolChoice` forbids calls, so tools that may
-//! not be called are left out. The service requires them where the conversation holds calls, so they stay there.
+//! The facts come from the service model of botocore 1.44 (`bedrock-runtime`). No `toolChoice` forbids calls, so tools
+//! that may not be called are left out. The service requires them where the conversation holds calls, so they stay
+//! there.
 
 use crate::chat::{ChatMessage, ChatPart, ChatRequest, ChatRole, OpaquePart, OutputSchema};
 use aws_sdk_bedrockruntime::Client;

@@ -1,4 +1,4 @@
-//! A Converse answer.
+//! Parses a Converse answer.
 
 use crate::chat::{
     ChatAnswer, ChatError, ChatFailure, ChatPart, OpaquePart, OutputSchema, ToolCallPart, Usage,

@@ -1,4 +1,4 @@
-//! Requests, answers and error classification.
+//! Tests requests, answers and error classification.
 
 use crate::chat::{
     ChatAnswer, ChatError, ChatFailure, ChatMessage, ChatRequest, ChatRole, StopReason,

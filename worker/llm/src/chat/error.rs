@@ -1,4 +1,4 @@
-//! Failures of a model, in categories that fit every provider's errors.
+//! Defines failures of a model, in categories that fit every provider's errors.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ pub enum ChatFailure {
     /// The circuit breaker is open after repeated failures.
     #[error("circuit open")]
     CircuitOpen,
-    /// Our own limits left no turn in time. Other requests are answered meanwhile.
+    /// The limits of the configuration left no turn in time. Other requests are answered meanwhile.
     #[error("no turn")]
     NoTurn,
 }

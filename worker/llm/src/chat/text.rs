@@ -1,4 +1,4 @@
-//! Texts of a conversation. Texts that many requests share are written as JSON once.
+//! Defines texts of a conversation. Texts that many requests share are written as JSON once.
 
 use std::fmt;
 use std::ops::Deref;

@@ -1,4 +1,4 @@
-//! Rules for opening and closing a circuit.
+//! Defines rules for opening and closing a circuit.
 //!
 //! | outcome of a request | meaning |
 //! |---|---|
@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 /// Maximum wait that a provider sets for one request and that all queued requests respect. A longer wait is an
 /// outage.
 pub(crate) const MAX_QUEUED_WAIT: Duration = Duration::from_secs(60);
-/// Maximum time for which a model is left alone, whatever its provider set.
+/// Maximum time for which a model is left alone, even if its provider sets a longer one.
 const MAX_PROVIDER_WAIT: Duration = Duration::from_secs(3_600);
 
 /// Thresholds of a circuit and the interval of probes.
@@ -65,7 +65,7 @@ pub(super) struct BreakerState {
     outages: u32,
     /// The last requests, one bit each, newest lowest; a set bit is an unanswered request.
     unanswered: u64,
-    /// Whether the last response was a refusal because of the key, the money or the form of requests.
+    /// True if the last response was a refusal because of the key, the money or the form of requests.
     pub(super) refuses: bool,
     /// The open state; `None` while the circuit is closed.
     pub(super) open_circuit: Option<OpenCircuit>,
@@ -77,7 +77,7 @@ pub(super) struct OpenCircuit {
     pub(super) since: Instant,
     /// Time of the next probe.
     pub(super) probe_at: Instant,
-    /// Whether the provider set that time. Then an answer to an earlier request does not close the circuit.
+    /// True if the provider set that time. Then an answer to an earlier request does not close the circuit.
     is_set_by_provider: bool,
 }
 

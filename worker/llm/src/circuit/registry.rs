@@ -1,4 +1,4 @@
-//! The circuits of all models, for schedulers of work: whether a chain answers, and when another attempt is
+//! Holds the circuits of all models, for schedulers of work: whether a chain answers, and when another attempt is
 //! worthwhile.
 
 use std::collections::BTreeMap;

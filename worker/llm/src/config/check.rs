@@ -1,4 +1,4 @@
-//! Checks of a `[[model]]` table beyond its types.
+//! Checks a `[[model]]` table beyond its types.
 
 use nightshift_engine::hosts::is_loopback;
 use url::Url;

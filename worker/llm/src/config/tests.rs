@@ -1,4 +1,4 @@
-//! Valid and invalid `[[model]]` tables.
+//! Tests valid and invalid `[[model]]` tables.
 
 use crate::chat::QuestionKind;
 

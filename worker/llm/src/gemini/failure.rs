@@ -19,7 +19,7 @@ pub(super) async fn from_reply(reply: &mut HttpReply) -> ChatError {
     };
     let fallback = status_failure(reply.status, after);
     let body = serde_json::from_slice::<Value>(&body).map_err(|_| body);
-    // Some servers put the error into a list of one.
+    // Some servers put the error into a list with one element.
     match &body {
         Ok(value) => match value.get(0).unwrap_or(value).get("error") {
             Some(error) => classify_error(error, fallback, &reply.errors),

@@ -1,4 +1,4 @@
-//! The body of a `generateContent` request.
+//! Builds the body of a `generateContent` request.
 
 use std::sync::Arc;
 

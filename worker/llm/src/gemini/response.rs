@@ -1,4 +1,4 @@
-//! The body of a `generateContent` answer.
+//! Parses the body of a `generateContent` answer.
 
 use crate::chat::{
     ChatAnswer, ChatError, ChatFailure, ChatPart, OpaquePart, OutputSchema, ToolCallPart, Usage,

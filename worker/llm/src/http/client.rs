@@ -1,4 +1,4 @@
-//! The HTTP client of one model, with its proxy and its private roots.
+//! Builds the HTTP client of one model, with its proxy and its private roots.
 
 use std::time::Duration;
 

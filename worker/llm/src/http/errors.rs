@@ -1,7 +1,7 @@
-//! Errors of one request, without secrets.
+//! Builds errors of one request, without secrets.
 //!
-//! A provider's message is redacted, put onto one line and cut. The key that was sent is removed even where it does
-//! not look like a secret. URLs are left out, because they belong to the configuration.
+//! A provider's message is redacted, put onto one line and cut. The key that was sent is removed even where it does not
+//! look like a secret. URLs are left out, because they belong to the configuration.
 
 use std::error::Error;
 use std::io;

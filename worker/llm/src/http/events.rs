@@ -1,4 +1,4 @@
-//! Server-sent events (WHATWG HTML §9.2), as far as model providers use them. Only the data is read, because it
+//! Parses server-sent events (WHATWG HTML §9.2), as far as model providers use them. Only the data is read, because it
 //! contains its own type.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! An incoming answer: its head, and a body of limited size.
+//! Reads an incoming answer: its head, and a body of limited size.
 
 use std::future::poll_fn;
 use std::pin::pin;

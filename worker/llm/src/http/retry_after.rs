@@ -1,9 +1,9 @@
 //! Parses the time that a provider wants to be left alone from its headers.
 //!
 //! `retry-after-ms` (Azure) is exact and has precedence. `retry-after` is seconds, with or without a fraction, or a
-//! date (RFC 9110 §10.2.3), which is compared with the answer's own `date`, because our clock may be wrong. A gateway
-//! forwards both with a prefix (LiteLLM's page on response headers). The longer wait counts. Values are not bounded
-//! here.
+//! date (RFC 9110 §10.2.3), which is compared with the answer's own `date`, because this machine's clock may be wrong.
+//! A gateway forwards both with a prefix (LiteLLM's page on response headers). The longer wait counts. Values are not
+//! bounded here.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A local server with scripted answers that records its requests.
+//! Provides a local server with scripted answers that records its requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -180,7 +180,6 @@ pub(crate) async fn read_request(stream: &mut TcpStream) -> RecordedRequest {
     }
 }
 
-/// Returns a source of the key.
 pub(crate) fn key_source() -> Option<KeySource> {
     Some(Arc::new(|| Ok(KEY.into())))
 }

@@ -1,4 +1,4 @@
-//! Properties of every adapter: bounds, redirects, proxies, private roots, and that no key is shown.
+//! Tests properties of every adapter: bounds, redirects, proxies, private roots, and that no key is shown.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
-//! The content of requests and answers in the form of OpenTelemetry's GenAI conventions
+//! Records the content of requests and answers in the form of OpenTelemetry's GenAI conventions
 //! (<https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>, "Recording content on attributes").
 //!
-//! Opaque data, such as sealed reasoning, is not recorded. The JSON is always complete. The newest text is kept
-//! first, because earlier spans hold the older text.
+//! Opaque data, such as sealed reasoning, is not recorded. The JSON is always complete. The newest text is kept first,
+//! because earlier spans hold the older text.
 
 use crate::chat::{
     CallArguments, ChatAnswer, ChatMessage, ChatPart, ChatRole, StopReason, ToolCallPart,

@@ -1,4 +1,4 @@
-//! The span of a request, in the form of OpenTelemetry's GenAI conventions
+//! Records the span of a request, in the form of OpenTelemetry's GenAI conventions
 //! (<https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>).
 
 use crate::chat::{ChatAnswer, ChatRequest, Usage};
@@ -45,7 +45,6 @@ pub(super) fn start_span(provider: &str, model: &str, request: &ChatRequest) -> 
     span
 }
 
-/// Records the answer.
 pub(super) fn record_answer(span: &Span, answer: &ChatAnswer) {
     if span.is_disabled() {
         return;

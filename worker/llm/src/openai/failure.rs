@@ -39,7 +39,7 @@ pub(super) async fn from_reply(
     let fallback = status_failure(reply.status, after);
     Err(match serde_json::from_slice::<Value>(&body) {
         Ok(body) => {
-            // Gemini's servers put the error into a list of one.
+            // Gemini's servers put the error into a list with one element.
             let body = body.get(0).unwrap_or(&body);
             let error = body
                 .get("error")

@@ -1,4 +1,4 @@
-//! The body of a chat completion request.
+//! Builds the body of a chat completion request.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The body of a chat completion.
+//! Parses the body of a chat completion.
 
 use crate::chat::{
     ChatAnswer, ChatError, ChatFailure, ChatPart, OpaquePart, OutputSchema, ToolCallPart, Usage,

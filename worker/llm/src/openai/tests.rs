@@ -1,4 +1,4 @@
-//! Requests, answers and error classification.
+//! Tests requests, answers and error classification.
 
 mod servers;
 mod streams;

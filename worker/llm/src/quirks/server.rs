@@ -10,7 +10,7 @@ const HOSTS: [(&str, ModelServer); 4] = [
     (".services.ai.azure.com", ModelServer::Azure),
 ];
 
-/// Returns the server at this host, or `None` where neither the host nor the configuration identifies it.
+/// Returns the server at this host, or `None` if neither the host nor the configuration identifies it.
 pub(super) fn detect_server(config: &ModelConfig, host: &str) -> Option<ModelServer> {
     if config.api_version.is_some() {
         return Some(ModelServer::Azure);

@@ -1,4 +1,4 @@
-//! The table as a whole, and the facts that adapters depend on.
+//! Tests the table as a whole, and the facts that adapters depend on.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! One limit per minute, of which a fifth is reserved for urgent requests.
+//! Enforces one limit per minute, of which a fifth is reserved for urgent requests.
 //!
-//! Two limiters of `governor` run on tokio's clock. Every request passes the full limiter; ordinary requests first
-//! pass one of four fifths. So they can never use up the reserve.
+//! Two limiters of `governor` run on tokio's clock. Every request passes the full limiter; ordinary requests first pass
+//! one of four fifths. So ordinary requests can never use up the reserve.
 
 use std::num::NonZeroU32;
 
@@ -48,7 +48,7 @@ impl TokenBucket {
         self.burst.get()
     }
 
-    /// Waits until this many may be used. More than a burst is taken in parts, so that the rate holds.
+    /// Waits until this many may be used. A number above a burst is taken in parts, so that the rate holds.
     ///
     /// # Errors
     ///

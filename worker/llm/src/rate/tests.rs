@@ -79,14 +79,14 @@ async fn a_request_larger_than_a_minutes_tokens_is_not_locked_out() {
     let model = using(1_500);
     let rate = RateLimit::new(model.clone(), limits(None, Some(100)), breaker());
     assert!(rate.chat(&request_with(secs(600))).await.is_ok());
-    // The tokens are owed, so the next request waits for them.
+    // The tokens are a debt, so the next request waits until it is paid.
     let start = Instant::now();
     assert!(rate.chat(&request_with(secs(3_600))).await.is_ok());
     assert!(start.elapsed() > secs(900), "{:?}", start.elapsed());
 }
 
-/// Three requests use five minutes' worth each, then one comes per minute. Requests that get no turn pay off the
-/// debt.
+/// Checks that requests without a turn pay off the debt. Three requests use five minutes' worth each, then one comes
+/// per minute.
 #[tokio::test(start_paused = true)]
 async fn what_is_owed_ends_though_nobody_can_wait_for_all_of_it() {
     let model = ScriptedModel::new(|_, _| {

@@ -1,4 +1,4 @@
-//! Cache of schemas in a provider's dialect. A case uses the same schemas again and again, so each is converted once.
+//! Caches schemas in a provider's dialect. A case uses the same schemas again and again, so each is converted once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub(crate) struct DialectSchema {
     pub(crate) schema: Value,
     /// The JSON text, for requests.
     written: Box<RawValue>,
-    /// Whether the schema is strict.
+    /// True if the schema is strict.
     pub(crate) is_strict: bool,
 }
 

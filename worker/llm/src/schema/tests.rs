@@ -1,4 +1,4 @@
-//! Dialects, strictness, and learning of the working mode.
+//! Tests dialects, strictness, and learning of the working mode.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Keys that tell the kind of their value: `owner`, `source_host`, `TargetUserName`.
+//! Lists keys that name the kind of their value: `owner`, `source_host`, `TargetUserName`.
 
 use super::values::PseudonymKind;
 
@@ -27,7 +27,7 @@ const KEYS: &[(&str, PseudonymKind)] = &[
     ("computername", PseudonymKind::Host),
 ];
 
-/// Keys that must match as a whole: a threat actor belongs to the outside world.
+/// Keys that must match as a whole: a threat actor does not belong to the organisation.
 const WHOLE_KEYS: &[(&str, PseudonymKind)] = &[("actor", PseudonymKind::Principal)];
 
 /// Length from which an ending counts even inside a word: `targetusername`, but not `ghost`.

@@ -1,4 +1,4 @@
-//! Values that are hidden by their shape, known or not: e-mail addresses, AWS account ids, AWS names of private
+//! Finds values that are hidden by their shape, known or not: e-mail addresses, AWS account ids, AWS names of private
 //! addresses, and addresses of internal ranges.
 
 use std::net::IpAddr;

@@ -64,7 +64,8 @@ fn all_value_kinds_are_masked_but_not_words_containing_them() {
     }
 }
 
-/// A reader of a prompt knows all of it, and accounts and addresses are few enough to try one by one.
+/// Checks that a reader who knows the whole prompt cannot find the hidden values. Accounts and addresses are few enough
+/// to try one by one.
 #[test]
 fn prompt_does_not_reveal_which_value_a_pseudonym_hides() {
     let question = fold(&ModelCase::miner().events()).plan_question().unwrap();

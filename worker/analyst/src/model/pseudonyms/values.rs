@@ -1,4 +1,4 @@
-//! The values of a case that are hidden: those that the alert types, and those under known keys of results.
+//! Collects the values of a case that are hidden: those that the alert types, and those under known keys of results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -95,7 +95,7 @@ const MAX_NAME_BYTES: usize = 256 << 10;
 struct NameCollector {
     kinds: BTreeMap<String, PseudonymKind>,
     bytes: usize,
-    /// Names of the outside world, which logs have under the same keys as our own hosts.
+    /// Names of well-known public hosts, which logs have under the same keys as the organisation's own hosts.
     outside: BTreeSet<String>,
 }
 

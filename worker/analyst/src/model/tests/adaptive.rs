@@ -1,4 +1,4 @@
-//! Adaptive and direct cases: one decision after the other, or one implicit step.
+//! Tests adaptive and direct cases: one decision after the other, or one implicit step.
 
 use nightshift_engine::plan::{PlanMode, StepOutcome};
 use nightshift_engine::strategy::Strategy;

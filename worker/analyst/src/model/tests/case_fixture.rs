@@ -1,4 +1,4 @@
-//! A fixture around the model analyst: the sample alert, tools that answer from a table, and the real engine.
+//! Provides a fixture around the model analyst: the sample alert, tools that answer from a table, and the real engine.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! The cost of prompts: shared prefixes, size, long steps, and time.
+//! Tests the cost of prompts: shared prefixes, size, long steps, and time.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Faults of the reference systems and of models. None ends a run, and the cost is always reported.
+//! Tests faults of the reference systems and of models. No fault ends a run, and the cost is always reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! A compromised model that obeys everything it reads. No test here depends on its good will.
+//! Tests a compromised model that obeys everything it reads. No test here depends on the model's good will.
 
 use nightshift_alert::{ReadOptions, read_message};
 use nightshift_engine::conclusion::Verdict;

@@ -1,4 +1,4 @@
-//! The prompts as a model reads them, for the crypto-miner. A change of a prompt is reviewed here.
+//! Tests the prompts as a model reads them, for the crypto-miner. A change of a prompt is reviewed here.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A model that answers as a test says, and refuses what every provider would refuse.
+//! Provides a model that answers as a test says, and refuses what every provider would refuse.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

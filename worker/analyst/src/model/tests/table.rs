@@ -1,4 +1,4 @@
-//! The table of the design document: what each question holds, and what it does not.
+//! Tests the table of the design document about the content of each question.
 
 use nightshift_engine::strategy::History;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Prompts that a provider finds too long, though our count did not.
+//! Tests prompts that a provider finds too long although Nightshift's count did not.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The worked example of reference R1: three steps, the second of which finds nothing, so that reflection adds a
+//! Tests the worked example of reference R1: three steps, the second of which finds nothing, so that reflection adds a
 //! fourth.
 
 use nightshift_engine::conclusion::Verdict;

@@ -11,7 +11,7 @@ use super::scan::Token;
 pub(super) struct UnknownField {
     /// The offset of its name in the text.
     pub(super) offset: usize,
-    /// Whether the expression handles a missing value.
+    /// True if the expression handles a missing value.
     pub(super) has_default: bool,
     pub(super) message: String,
 }

@@ -1,4 +1,4 @@
-//! Problems of a playbook file, with line and column.
+//! Defines problems of a playbook file, with line and column.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub struct Problem {
     /// Column in characters, counted from 1.
     pub column: usize,
     pub severity: Level,
-    /// What is wrong and how to fix it.
+    /// The problem and its correction.
     pub message: String,
 }
 

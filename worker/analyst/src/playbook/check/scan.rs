@@ -1,4 +1,4 @@
-//! Splits an expression into words with their places: enough to see which names it uses, without its grammar.
+//! Splits an expression into words with their places. This is enough to find the names in use, without the grammar.
 
 /// A token of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

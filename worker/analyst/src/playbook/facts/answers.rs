@@ -43,7 +43,7 @@ pub(super) fn hidden_rows(evidence: &Evidence, body: &Json) -> Option<Json> {
     is_cut(evidence, body).then(|| json!({"first": first, "last": last}))
 }
 
-/// Returns whether an answer hides some of what it found.
+/// Returns whether an answer leaves out some of the rows that it found.
 fn is_cut(evidence: &Evidence, body: &Json) -> bool {
     evidence.truncated || body.pointer("/truncated") == Some(&true.into())
 }

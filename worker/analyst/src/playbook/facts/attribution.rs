@@ -25,9 +25,9 @@ pub(super) fn register(environment: &mut Environment<'static>) {
     environment.add_filter("unattributed", unattributed);
 }
 
-/// `entries | unattributed(kinds)` returns the rows that no record explains. Only records of these kinds and records
-/// that list the call count. A record explains a row when it is about the row's address, key, caller or resource and
-/// holds at that time. Where the answer was cut, the record must also explain the hidden rows.
+/// Implements `entries | unattributed(kinds)`, which returns the rows that no record explains. Only records of these
+/// kinds and records that list the call count. A record explains a row when it is about the row's address, key, caller
+/// or resource and holds at that time. Where the answer was cut, the record must also explain the hidden rows.
 fn unattributed(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec<Value>, Error> {
     let kinds = words(Some(kinds))?.unwrap_or_default();
     with_facts(state, |facts| {
@@ -52,7 +52,7 @@ fn unattributed(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec
     })?
 }
 
-/// `cleared_by(kinds)` returns whether records of these kinds clear the alert by themselves.
+/// Implements `cleared_by(kinds)`, which returns whether records of these kinds clear the alert by themselves.
 fn cleared_by(state: &State<'_, '_>, kinds: &Value) -> Result<bool, Error> {
     let kinds = words(Some(kinds))?.unwrap_or_default();
     with_facts(state, |facts| {
@@ -128,9 +128,9 @@ fn address(text: &str) -> Option<IpAddr> {
     text.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
 }
 
-/// Returns whether the alert's name of an identity and a log's caller are the same identity. They may be equal, or
-/// the name may be the user or role of the caller's ARN in the alert's account. The session name is ignored, because
-/// whoever assumes a role chooses it.
+/// Returns whether the alert's name of an identity and a log's caller are the same identity. They may be equal, or the
+/// name may be the user or role of the caller's ARN in the alert's account. The session name is ignored, because the
+/// caller who assumes a role chooses it.
 fn is_caller(caller: &str, subject: &str, account: Option<&str>) -> bool {
     let by_name = || {
         let mut parts = caller.splitn(6, ':').skip(4);

@@ -7,9 +7,9 @@ use serde_json::{Value as Json, json};
 use super::{MAX_ENTRIES, with_facts};
 use crate::playbook::functions::words;
 
-/// `fields(patterns)` returns the scalars of the alert whose path ends in one of these patterns, each `{value, at}`,
-/// in the order of the patterns. `*` stands for one segment, and case is ignored. One pattern therefore finds both
-/// spellings of a field at any depth of wrapping.
+/// Implements `fields(patterns)`, which returns the scalars of the alert whose path ends in one of these patterns, each
+/// `{value, at}`, in the order of the patterns. `*` matches one segment, and case is ignored. One pattern therefore
+/// finds both spellings of a field at any depth of wrapping.
 pub(super) fn fields(state: &State<'_, '_>, patterns: &Value) -> Result<Value, Error> {
     let patterns: Vec<Vec<String>> = words(Some(patterns))?
         .unwrap_or_default()

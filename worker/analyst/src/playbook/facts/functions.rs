@@ -1,4 +1,4 @@
-//! The functions that read the facts of a case.
+//! Defines the functions that read the facts of a case.
 //!
 //! They return flat lists of typed entries, each with its place (`at`), so that a rule reads one row and cites it. A
 //! missing answer is an empty list and not an error.
@@ -57,7 +57,7 @@ pub(in crate::playbook) fn register(environment: &mut Environment<'static>) {
     attribution::register(environment);
 }
 
-/// `indicators(types, roles)` returns indicators of the alert, each `{type, value, role, at}`.
+/// Implements `indicators(types, roles)`, which returns indicators of the alert, each `{type, value, role, at}`.
 fn indicators(
     state: &State<'_, '_>,
     types: Option<Value>,
@@ -100,7 +100,7 @@ fn indicators(
     })
 }
 
-/// `details(types)` returns details of the alert, each `{type, value, about, at}`.
+/// Implements `details(types)`, which returns details of the alert, each `{type, value, about, at}`.
 fn details(state: &State<'_, '_>, types: Option<Value>) -> Result<Value, Error> {
     let types = words(types.as_ref())?;
     with_facts(state, |facts| {
@@ -126,8 +126,8 @@ fn details(state: &State<'_, '_>, types: Option<Value>) -> Result<Value, Error> 
     })
 }
 
-/// `patterns()` returns the techniques that the typed fields of the alert show, strong ones first. Each is `{id,
-/// technique, strong, says, decides, actions, value, places}`.
+/// Implements `patterns()`, which returns the techniques that the typed fields of the alert show, strong ones first.
+/// Each is `{id, technique, strong, says, decides, actions, value, places}`.
 fn patterns(state: &State<'_, '_>) -> Result<Value, Error> {
     with_facts(state, |facts| {
         let matched = facts.source().map(patterns::matched);
@@ -135,8 +135,8 @@ fn patterns(state: &State<'_, '_>) -> Result<Value, Error> {
     })
 }
 
-/// `each(step, pointer)` returns the value at this JSON pointer in each answer of a step. Lists are flattened. Each
-/// entry is `{row, at, asked, tool, kind, whole, hidden}`.
+/// Implements `each(step, pointer)`, which returns the value at this JSON pointer in each answer of a step. Lists are
+/// flattened. Each entry is `{row, at, asked, tool, kind, whole, hidden}`.
 fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error> {
     with_facts(state, |facts| {
         let mut list = Vec::new();
@@ -188,14 +188,14 @@ fn asked(arguments: &Json) -> Option<&str> {
         .find_map(|name| arguments.get(name).and_then(Json::as_str))
 }
 
-/// `answered(step)` returns whether any call of the step was answered.
+/// Implements `answered(step)`, which returns whether any call of the step was answered.
 fn answered(state: &State<'_, '_>, step: &str) -> Result<bool, Error> {
     with_facts(state, |facts| {
         facts.results.get(step).is_some_and(|all| !all.is_empty())
     })
 }
 
-/// `rows(step)` returns how many rows the calls of the step found together.
+/// Implements `rows(step)`, which returns how many rows the calls of the step found together.
 fn rows(state: &State<'_, '_>, step: &str) -> Result<u64, Error> {
     with_facts(state, |facts| {
         facts
@@ -208,18 +208,19 @@ fn rows(state: &State<'_, '_>, step: &str) -> Result<u64, Error> {
     })
 }
 
-/// `finding(id)` returns whether the playbook made this finding.
+/// Implements `finding(id)`, which returns whether the playbook made this finding.
 fn finding(state: &State<'_, '_>, id: &str) -> Result<bool, Error> {
     let made = state.lookup(FINDINGS).unwrap_or_default();
     Ok(made.try_iter()?.any(|one| one.as_str() == Some(id)))
 }
 
-/// `acts_outward()` returns whether the alert's subject acted against others, as the engine judges it for records.
+/// Implements `acts_outward()`, which returns whether the alert's subject acted against others, as the engine judges it
+/// for records.
 fn acts_outward(state: &State<'_, '_>) -> Result<bool, Error> {
     with_facts(state, CaseFacts::acts_outward)
 }
 
-/// `earlier()` returns the earlier cases of `E1`, each `{row, at}`.
+/// Implements `earlier()`, which returns the earlier cases of `E1`, each `{row, at}`.
 fn earlier(state: &State<'_, '_>) -> Result<Value, Error> {
     with_facts(state, |facts| {
         let past = facts.past;
@@ -240,7 +241,7 @@ fn earlier(state: &State<'_, '_>) -> Result<Value, Error> {
     })
 }
 
-/// `at(value)` returns where the alert names this value as an indicator, or an empty text.
+/// Implements `at(value)`, which returns where the alert names this value as an indicator, or an empty text.
 fn at(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     with_facts(state, |facts| {
         let all = facts.fields.get("indicators").and_then(Json::as_array);

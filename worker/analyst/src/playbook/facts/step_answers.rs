@@ -1,4 +1,4 @@
-//! The functions of playbooks that ask which steps were answered completely.
+//! Defines the functions of playbooks that ask which steps were answered completely.
 //!
 //! [`crate::playbook::completeness`] computes the answers when a rule first asks.
 
@@ -12,7 +12,7 @@ use minijinja::{Environment, State, Value};
 /// The variable that holds [`LazyStepAnswers`].
 pub(in crate::playbook) const STEP_ANSWERS: &str = "_step_answers";
 
-/// How the calls that the playbook would make were answered, by the names of its steps.
+/// The answers to the calls that the playbook would make, by the names of its steps.
 #[derive(Debug, Default)]
 pub(in crate::playbook) struct StepAnswers {
     /// Steps with every call answered and nothing left out but repetitions.
@@ -56,8 +56,8 @@ fn with_answers<T>(state: &State<'_, '_>, read: impl FnOnce(&StepAnswers) -> T) 
         .map(|answers| read(&answers.0))
 }
 
-/// `whole(step)` returns whether every call that the step makes was answered with nothing left out but repetitions.
-/// It is false while the case still runs.
+/// Implements `whole(step)`, which returns whether every call that the step makes was answered with nothing left out
+/// but repetitions. It is false while the case still runs.
 fn whole(state: &State<'_, '_>, step: &str) -> bool {
     with_answers(state, |answers| {
         answers.complete.iter().any(|name| name == step)
@@ -65,8 +65,8 @@ fn whole(state: &State<'_, '_>, step: &str) -> bool {
     .unwrap_or(false)
 }
 
-/// `partial(step)` returns whether the step has a call to make and was not answered completely. It is false when no
-/// configured tool could make a call, and true while the case still runs.
+/// Implements `partial(step)`, which returns whether the step has a call to make and was not answered completely. It is
+/// false when no configured tool could make a call, and true while the case still runs.
 fn partial(state: &State<'_, '_>, step: &str) -> bool {
     with_answers(state, |answers| {
         answers.partial.iter().any(|name| name == step)
@@ -74,7 +74,7 @@ fn partial(state: &State<'_, '_>, step: &str) -> bool {
     .unwrap_or(true)
 }
 
-/// `unasked(step)` returns the values that the step left out beyond its limit or that gave no answer.
+/// Implements `unasked(step)`, which returns the values that the step left out beyond its limit or that gave no answer.
 fn unasked(state: &State<'_, '_>, step: &str) -> Value {
     let of = with_answers(state, |answers| answers.unanswered.get(step).cloned());
     Value::from(of.flatten().unwrap_or_default())

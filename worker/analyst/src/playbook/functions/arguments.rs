@@ -1,4 +1,4 @@
-//! Arguments of functions.
+//! Parses arguments of functions.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};

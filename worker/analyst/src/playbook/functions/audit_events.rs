@@ -1,4 +1,4 @@
-//! Filters over rows of audit logs: what was called, by whom, from where.
+//! Filters over rows of audit logs by call, caller and source.
 
 use minijinja::{Error, Value};
 use nightshift_engine::audit_event::is_mutating;
@@ -24,8 +24,8 @@ const SENSITIVE_SERVICES: [&str; 15] = [
     "logging.googleapis.com",
 ];
 
-/// `entries | mutating_calls` returns the rows of audit logs that succeeded and are not known to be read-only. Logs
-/// whose rows have no `read_only` column contain no such calls.
+/// Implements `entries | mutating_calls`, which returns the rows of audit logs that succeeded and are not known to be
+/// read-only. Logs whose rows have no `read_only` column contain no such calls.
 pub(super) fn mutating_calls(list: Value) -> Result<Vec<Value>, Error> {
     filter(list, |event| {
         let action = event.text("action")?;
@@ -37,14 +37,15 @@ pub(super) fn mutating_calls(list: Value) -> Result<Vec<Value>, Error> {
     })
 }
 
-/// `entries | sensitive_services` returns the rows of services that hold rights, keys and secrets, or that monitor.
+/// Implements `entries | sensitive_services`, which returns the rows of services that hold rights, keys and secrets, or
+/// that monitor.
 pub(super) fn sensitive_services(list: Value) -> Result<Vec<Value>, Error> {
     filter(list, |event| {
         Some(SENSITIVE_SERVICES.contains(&&*event.text("service")?))
     })
 }
 
-/// `entries | not_from(networks)` returns the rows whose `source_ip` is not in one of these networks.
+/// Implements `entries | not_from(networks)`, which returns the rows whose `source_ip` is not in one of these networks.
 pub(super) fn not_from(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
     let is_in = |source| in_any(&Value::from(source), networks).unwrap_or_default();
     filter(list, |event| {

@@ -7,8 +7,8 @@ use minijinja::{Error, Value};
 use super::arguments::words;
 use super::text::holds_word;
 
-/// `rows | with_asked('source_ip')` returns the entries whose row has the address that was asked for in that column.
-/// A search for an address also finds traffic that was sent to it.
+/// Implements `rows | with_asked('source_ip')`, which returns the entries whose row has the address that was asked for
+/// in that column. A search for an address also finds traffic that was sent to it.
 pub(super) fn with_asked(list: Value, column: &str) -> Result<Vec<Value>, Error> {
     let ip = |value: Value| value.as_str().and_then(|text| text.parse::<IpAddr>().ok());
     let mut found = Vec::new();
@@ -21,8 +21,8 @@ pub(super) fn with_asked(list: Value, column: &str) -> Result<Vec<Value>, Error>
     Ok(found)
 }
 
-/// `entries | free_of(words, 'row.principal')` returns the entries whose text at that path contains none of the
-/// words.
+/// Implements `entries | free_of(words, 'row.principal')`, which returns the entries whose text at that path contains
+/// none of the words.
 pub(super) fn free_of(list: Value, wanted: &Value, path: &str) -> Result<Vec<Value>, Error> {
     let wanted = words(Some(wanted))?.unwrap_or_default();
     let mut found = Vec::new();
@@ -40,8 +40,8 @@ pub(super) fn free_of(list: Value, wanted: &Value, path: &str) -> Result<Vec<Val
     Ok(found)
 }
 
-/// `list | mentioning(words)` returns the entries whose `value` contains one of the words, as a whole word in any
-/// case.
+/// Implements `list | mentioning(words)`, which returns the entries whose `value` contains one of the words, as a whole
+/// word in any case.
 pub(super) fn mentioning(list: Value, wanted: &Value) -> Result<Vec<Value>, Error> {
     let wanted = words(Some(wanted))?.unwrap_or_default();
     Ok(list
@@ -54,7 +54,7 @@ pub(super) fn mentioning(list: Value, wanted: &Value) -> Result<Vec<Value>, Erro
         .collect())
 }
 
-/// `lists | flat` concatenates the lists.
+/// Implements `lists | flat`, which concatenates the lists.
 pub(super) fn flat(lists: Value) -> Result<Vec<Value>, Error> {
     let mut all = Vec::new();
     for list in lists.try_iter()? {

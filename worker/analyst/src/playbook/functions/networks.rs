@@ -1,4 +1,4 @@
-//! Functions over addresses and networks.
+//! Defines functions over addresses and networks.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,8 @@ use nightshift_alert::is_public;
 
 use super::arguments::words;
 
-/// `in_any(ip, networks)` returns whether the address lies in one of the networks (addresses or CIDR).
+/// Implements `in_any(ip, networks)`, which returns whether the address lies in one of the networks (addresses or
+/// CIDR).
 pub(super) fn in_any(ip: &Value, networks: &Value) -> Result<bool, Error> {
     let Some(ip) = ip.as_str().and_then(|text| text.parse::<IpAddr>().ok()) else {
         return Ok(false);
@@ -22,8 +23,8 @@ pub(super) fn in_any(ip: &Value, networks: &Value) -> Result<bool, Error> {
         }))
 }
 
-/// `rows | outside(networks)` returns the entries whose `row.source_ip` is a public address in none of these
-/// networks. A call that a cloud service makes for somebody has no address and is not outside.
+/// Implements `rows | outside(networks)`, which returns the entries whose `row.source_ip` is a public address in none
+/// of these networks. A call that a cloud service makes for a caller has no address and is not outside.
 pub(super) fn outside(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for entry in list.try_iter()? {
@@ -36,7 +37,7 @@ pub(super) fn outside(list: Value, networks: &Value) -> Result<Vec<Value>, Error
     Ok(found)
 }
 
-/// `indicators | beyond(networks)` returns the entries whose `value` is in none of these networks.
+/// Implements `indicators | beyond(networks)`, which returns the entries whose `value` is in none of these networks.
 pub(super) fn beyond(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for entry in list.try_iter()? {

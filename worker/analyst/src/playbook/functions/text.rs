@@ -1,11 +1,12 @@
-//! Functions over texts: words in them, and how values are written for people.
+//! Defines functions over texts: searches for words, and the forms in which people read values.
 
 use minijinja::value::Rest;
 use minijinja::{Error, Value};
 
 use super::arguments::words;
 
-/// `mentions(text, words)` returns whether the text contains one of the words, as a whole word in any case.
+/// Implements `mentions(text, words)`, which returns whether the text contains one of the words, as a whole word in any
+/// case.
 pub(super) fn mentions(text: &Value, wanted: &Value) -> Result<bool, Error> {
     let wanted = words(Some(wanted))?.unwrap_or_default();
     Ok(text.as_str().is_some_and(|text| holds_word(text, &wanted)))
@@ -30,8 +31,8 @@ pub(super) fn holds_word(text: &str, wanted: &[String]) -> bool {
     })
 }
 
-/// `value | default(other)` returns the other value if the first is missing, null or empty. Tools give null for a
-/// column that a record lacks, and minijinja's own filter replaces only missing values.
+/// Implements `value | default(other)`, which returns the other value if the first is missing, null or empty. Tools
+/// give null for a column that a record lacks, and minijinja's own filter replaces only missing values.
 pub(super) fn default(value: &Value, other: Option<Value>) -> Value {
     if value.is_undefined() || value.is_none() || value.as_str() == Some("") {
         other.unwrap_or_else(|| Value::from(""))
@@ -40,7 +41,7 @@ pub(super) fn default(value: &Value, other: Option<Value>) -> Value {
     }
 }
 
-/// `count | times` returns `once`, `twice`, `31 times`.
+/// Implements `count | times`, which returns `once`, `twice`, `31 times`.
 pub(super) fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
@@ -49,7 +50,7 @@ pub(super) fn times(count: u64) -> String {
     }
 }
 
-/// `text | short` or `text | short(40)` returns the first characters, cut between words.
+/// Implements `text | short` or `text | short(40)`, which returns the first characters, cut between words.
 pub(super) fn short(text: &Value, most: Option<usize>) -> String {
     let text = text.to_string();
     let most = most.unwrap_or(80);
@@ -67,7 +68,8 @@ pub(super) fn short(text: &Value, most: Option<usize>) -> String {
     out
 }
 
-/// `list | named` or `list | named(3)` returns the first few without duplicates, and how many more there are.
+/// Implements `list | named` or `list | named(3)`, which returns the first few without duplicates, and how many more
+/// there are.
 pub(super) fn named(list: Value, most: Rest<Value>) -> Result<String, Error> {
     let most = most.first().and_then(Value::as_usize).unwrap_or(4);
     let names: Vec<String> = list.try_iter()?.map(|item| item.to_string()).collect();

@@ -1,10 +1,10 @@
-//! The typed fields of an alert under the names that patterns use.
+//! Collects the typed fields of an alert under the names that patterns use.
 
 use nightshift_alert::{Alert, DetailKind, IndicatorKind, IndicatorRole};
 
 use super::{normalise, reader_programs};
 
-/// Names that stand for several fields.
+/// Names that select several fields.
 const GROUPS: &[(&str, &[&str])] = &[
     // Commands that ran or will run.
     (
@@ -20,7 +20,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("program", &["executable", "process", "file"]),
     ("parent", &["parent_process", "parent_executable"]),
     ("written", &["file_written", "file"]),
-    // How a sign-in, a request for rights or a call happened, in the words of the product.
+    // The descriptions of a sign-in, a request for rights or a call, in the words of the product.
     (
         "sign_in",
         &[
@@ -106,7 +106,8 @@ impl AlertField {
         )
     }
 
-    /// Returns the texts that expressions are matched against. With `readers`, they include what programs only read.
+    /// Returns the texts that expressions are matched against. With `readers`, they include the arguments that programs
+    /// only read.
     pub(super) fn texts(&self, readers: bool) -> &[String] {
         match &self.executed_texts {
             Some(acts) if !readers => acts,

@@ -1,4 +1,4 @@
-//! Conditions of a pattern: a text in a field, a threshold of a number, a count of distinct values.
+//! Evaluates conditions of a pattern: a text in a field, a threshold of a number, a count of distinct values.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ impl FieldNames {
     }
 }
 
-/// What must hold of the fields `in`.
+/// The condition that the fields in `in` must meet.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Condition {
@@ -68,8 +68,8 @@ impl Condition {
         }
     }
 
-    /// Returns the values that meet the condition, or none when the condition does not hold. With `readers`, what
-    /// programs only read counts too.
+    /// Returns the values that meet the condition, or none when the condition does not hold. With `readers`, the
+    /// arguments that programs only read count too.
     pub(super) fn matching_fields<'a>(
         &'a self,
         values: &'a AlertFields,

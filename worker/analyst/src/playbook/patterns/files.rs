@@ -1,4 +1,4 @@
-//! The pattern files that are compiled in.
+//! Lists the pattern files that are compiled in.
 
 pub(in crate::playbook) const FILES: [(&str, &str); 9] = [
     (

@@ -1,4 +1,4 @@
-//! Named fragments of regular expressions: `<name>` stands for one in every pattern file.
+//! Defines named fragments of regular expressions. `<name>` in a pattern file is replaced by the fragment of that name.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

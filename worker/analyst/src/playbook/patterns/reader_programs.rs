@@ -1,4 +1,5 @@
-//! Removes from a command what its programs only read: a word given to `grep`, an editor or a browser was not run.
+//! Removes the arguments that programs only read from a command: a word given to `grep`, an editor or a browser was not
+//! run.
 
 use std::sync::LazyLock;
 

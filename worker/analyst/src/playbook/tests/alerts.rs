@@ -1,4 +1,4 @@
-//! The sample alerts as the feeds' parsers read them, and some variations.
+//! Provides the sample alerts as the feeds' parsers read them, and some variations.
 
 use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole, ReadOptions, read_message};
 

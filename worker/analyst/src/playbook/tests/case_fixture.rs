@@ -323,7 +323,7 @@ pub(in crate::playbook) struct PlaybookCase {
 }
 
 impl PlaybookCase {
-    /// Returns a world with the shipped playbooks and these kinds of tools.
+    /// Returns a fixture with the shipped playbooks and these kinds of tools.
     pub(in crate::playbook) fn with(kinds: &[&'static str], answers: ToolAnswers) -> Self {
         Self {
             playbooks: PlaybookSet::shipped(),

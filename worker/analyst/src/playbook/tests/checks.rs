@@ -1,4 +1,4 @@
-//! Tests of the check of a playbook, with line and column.
+//! Tests the check of a playbook, with line and column.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Tests over cloud calls that switch off, weaken or destroy: what their playbooks conclude from typed fields, with
-//! evidence and without.
+//! Tests over cloud calls that switch off, weaken or destroy something. Their playbooks conclude from typed fields,
+//! with evidence and without.
 
 use nightshift_alert::{
     Alert, Detail, DetailKind, Indicator, IndicatorKind, IndicatorRole, Outcome, Severity,

@@ -56,7 +56,7 @@ fn use_from_outside_with_a_deed_is_a_true_positive() {
     insta::assert_snapshot!(ran.actions().join(" "), @"revoke-role-sessions review-key-activity isolate-instance snapshot-disk require-imdsv2 rotate-secrets");
 }
 
-/// Adds records of the role and of our egress, where its credentials do not leave our network.
+/// Adds records of the role and of the organisation's egress, so that the credentials of the role stay in its network.
 fn recorded(world: PlaybookCase) -> PlaybookCase {
     let mut egress = record("asset", IndicatorKind::Ip, "203.0.113.42");
     egress.detection_wrong = true;
@@ -136,7 +136,7 @@ fn without_logs_it_stays_open_and_says_what_would_decide() {
     "#);
 }
 
-/// Returns the conclusion of a case from our own egress with this answer of the log.
+/// Returns the conclusion of a case from the organisation's own egress with this answer of the log.
 fn behind_our_egress(log: ToolAnswers) -> Conclusion {
     LOG.set(Some(log));
     let both: ToolAnswers = |kind, arguments| match (kind, LOG.get()) {

@@ -30,7 +30,7 @@ fn pairs() -> Vec<AttackPair> {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Returns a feed whose findings use our names for fields.
+/// Returns a feed whose findings use Nightshift's names for fields.
 fn feed() -> GenericFeed {
     let words = FIELDS.iter().map(|(name, _)| *name);
     let details = DetailKind::ALL.iter().map(|kind| kind.as_str());

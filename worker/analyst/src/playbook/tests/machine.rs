@@ -1,4 +1,4 @@
-//! Tests of the playbooks that distinguish what a machine does from what is done to it.
+//! Tests the playbooks that distinguish acts of a machine from acts against it.
 
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::conclusion::{Leaning, Verdict};

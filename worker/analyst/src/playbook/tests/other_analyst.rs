@@ -1,5 +1,5 @@
-//! Tests that nothing is cleared without an answer to the playbook's key steps, whoever made the plan and whatever
-//! that plan marks as key.
+//! Tests that nothing is cleared without an answer to the playbook's key steps, regardless of the plan, of its
+//! author, and of the steps that it marks as key.
 
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ fn denied(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     }
 }
 
-/// Returns a world with the approved test and a model that makes these calls and gives this verdict.
+/// Returns a fixture with the approved test and a model that makes these calls and gives this verdict.
 fn world(answers: ToolAnswers, calls: Vec<ToolCall>, verdict: Verdict) -> PlaybookCase {
     let mut world = PlaybookCase::with(&ALL, answers);
     world.other = Some(Arc::new(SingleStepModel(calls, verdict)));
@@ -270,8 +270,8 @@ fn a_rule_that_cannot_be_evaluated_clears_nothing_for_anybody() {
     insta::assert_snapshot!(end.gaps.join("\n"), @"Rule benign_when of playbook mine could not be evaluated: `results.asset[0].output.nothing.deeper`: undefined value: `results.asset[0].output.nothing` is undefined");
 }
 
-/// Returns the conclusion of a model that looks up these values, one of which is our own, and proposes a false
-/// positive.
+/// Returns the conclusion of a model that looks up these values, one of which belongs to the organisation, and proposes
+/// a false positive.
 fn own(
     alert: Alert,
     looked_up: &[&str],

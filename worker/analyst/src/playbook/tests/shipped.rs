@@ -121,7 +121,7 @@ fn the_examples_in_the_documentation_are_without_problems() {
     let docs = include_str!("../../../../../docs/playbooks.md");
     let tools: Vec<ToolSpec> = ALL.iter().map(|kind| spec(kind)).collect();
     let blocks = docs.split("```toml").skip(1);
-    // The words after the language say where the tests of documents write the block.
+    // The words after the language name the file to which the tests of documents write the block.
     let blocks = blocks.map(|rest| rest.split_once('\n').unwrap().1);
     let mut examples = 0;
     for example in blocks.map(|rest| rest.split("```").next().unwrap()) {

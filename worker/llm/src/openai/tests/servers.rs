@@ -1,4 +1,4 @@
-//! Servers that speak OpenAI's protocol and are not OpenAI.
+//! Tests servers that have OpenAI's protocol and are not OpenAI.
 
 use crate::chat::OutputSchema;
 

@@ -1,4 +1,4 @@
-//! Streamed answers: complete, cut, stalled, and in the variants of other servers.
+//! Tests streamed answers: complete, cut, stalled, and in the variants of other servers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Names that the author of an alert chose: very many, and words of our own sentences.
+//! Tests names that the author of an alert chose: very many, and words of Nightshift's own sentences.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use super::*;
 use crate::model::ModelSettings;
 use crate::model::tests::case_fixture::{KEY, analyst};
 
-/// Words of our prompts, schemas and error messages.
+/// Words of Nightshift's prompts, schemas and error messages.
 const OUR_WORDS: [&str; 12] = [
     "not",
     "never",
@@ -121,7 +121,7 @@ async fn a21_every_shown_name_of_a_large_alert_is_masked() {
     }
 }
 
-/// Returns our own words in a request: the system text, and the text outside data blocks in our messages.
+/// Returns Nightshift's own words in a request: the system text, and the text outside data blocks in user messages.
 fn our_words(request: &ChatRequest) -> String {
     let fence = Fence::new(KEY);
     let mut words = request.system.to_string();

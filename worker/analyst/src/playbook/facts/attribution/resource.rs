@@ -1,11 +1,11 @@
 //! Decides whether a call was made on the resource that a record is about.
 //!
-//! What a log names as the resource depends on the call: a user, a secret, a function, an object. The caller chooses
-//! those names, so a resource is identified by its kind and its service, never by a name alone.
+//! The resource that a log names depends on the call: a user, a secret, a function, an object. The caller chooses those
+//! names, so a resource is identified by its kind and its service, never by a name alone.
 
 use nightshift_alert::IndicatorKind;
 
-/// How a service names resources of one kind.
+/// The names that a service gives to resources of one kind.
 struct Naming {
     /// AWS services, without their domain, that log these resources by bare name.
     aws: &'static [&'static str],
