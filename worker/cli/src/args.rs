@@ -1,4 +1,4 @@
-//! The command line.
+//! Defines the command line.
 
 mod cases;
 mod destinations;

@@ -1,4 +1,4 @@
-//! The system clock. Only this module reads it.
+//! Provides the system clock. Only this module reads it.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::port::Clock;

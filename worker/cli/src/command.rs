@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! Runs the commands, one file each.
 
 mod cases;
 mod config;
@@ -102,8 +102,8 @@ async fn dispatch(
     }
 }
 
-/// Returns a token that the first stop signal cancels. Cases are then given back at their next turn. A second signal
-/// ends the process at once.
+/// Returns a token that the first stop signal cancels. Cases are then released at their next turn. A second signal ends
+/// the process at once.
 fn stop_on_signal() -> CancellationToken {
     let stop = CancellationToken::new();
     let told = stop.clone();

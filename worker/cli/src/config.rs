@@ -1,4 +1,4 @@
-//! The configuration: compiled-in defaults, then a file, then the environment.
+//! Defines the configuration: compiled-in defaults, then a file, then the environment.
 //!
 //! `config.default.toml` holds the defaults and documents them. An unknown key is refused with the nearest known one.
 //! Nothing here opens a database or a register.
@@ -56,61 +56,63 @@ pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Configuration of Nightshift")]
 pub(crate) struct Config {
-    /// Where cases are kept.
+    /// The store of cases.
     #[serde(default)]
     pub(crate) store: StoreConfig,
-    /// Where large messages are kept as they came.
+    /// The store of large messages as they came.
     #[serde(default)]
     pub(crate) blobs: BlobsConfig,
-    /// How many cases run at once.
+    /// The number of cases that run at once.
     #[serde(default)]
     pub(crate) worker: WorkerConfig,
-    /// Where `nightshift worker` takes messages from.
+    /// The sources from which `nightshift worker` takes messages.
     #[serde(default, rename = "source")]
     pub(crate) sources: Vec<AnySourceConfig>,
-    /// How long the worker keeps what.
+    /// The times for which the worker keeps data.
     #[serde(default)]
     pub(crate) retention: RetentionConfig,
-    /// What goes to standard error beside the progress.
+    /// The log on standard error, beside the progress.
     #[serde(default)]
     pub(crate) log: LogConfig,
-    /// Where spans go.
+    /// The collector of spans.
     #[serde(default)]
     pub(crate) traces: TracesConfig,
     /// Metrics of this process.
     #[serde(default)]
     pub(crate) metrics: MetricsConfig,
-    /// The pages: where they are, and who may read them.
+    /// The pages: their addresses, and who may read them.
     #[serde(default)]
     pub(crate) web: WebConfig,
-    /// Playbooks beside the shipped ones.
+    /// Playbooks in addition to the shipped ones.
     #[serde(default)]
     pub(crate) playbooks: PlaybooksConfig,
-    /// Caps of one case. Reaching one ends the work, never the report.
+    /// Caps of one case. Reaching a cap ends the work, but a report is still written.
     #[serde(default)]
     pub(crate) limits: LimitsConfig,
-    /// Tools: registers, lists, logs. `indicator_facts`, `watchlist` and `past_cases` are there without.
+    /// Tools: registers, lists, logs. `indicator_facts`, `watchlist` and `past_cases` exist without a table.
     #[serde(default, rename = "tool")]
     pub(crate) tools: Vec<ToolConfig>,
-    /// Feeds of your own, by JSON pointers.
+    /// Further feeds of the organisation, by JSON pointers.
     #[serde(default, rename = "feed")]
     pub(crate) feeds: Vec<FeedConfig>,
-    /// Language models. Alert data goes to no model that is not named.
+    /// Language models. Alert data is sent to no other models.
     #[serde(default, rename = "model")]
     pub(crate) models: Vec<ModelConfig>,
-    /// What alerts are triaged with. Without any there is `default`, the playbook analyst with all tools.
+    /// The named sets of analyst, models, tools and limits. Without any there is `default`, the playbook analyst with
+    /// all tools.
     #[serde(default, rename = "profile")]
     pub(crate) profiles: Vec<ProfileConfig>,
-    /// Where reports go.
+    /// The places that reports are delivered to.
     #[serde(default, rename = "destination")]
     pub(crate) destinations: Vec<DestinationConfig>,
-    /// Which alerts go where. The first that fits counts, for profile and destinations each.
+    /// The rules that pick a profile and destinations. The first rule that matches counts, for profile and destinations
+    /// each.
     #[serde(default, rename = "route")]
     pub(crate) routes: Vec<Route>,
-    /// One post a day: what came, what it was, what is open.
+    /// One post a day about the alerts of the day, their verdicts, and the open cases.
     #[serde(default)]
     pub(crate) digest: Option<digest::DigestConfig>,
-    /// An alert of our own, again and again, that shows whether alerts get through.
+    /// Nightshift's own alerts, sent regularly, which show whether alerts reach a destination.
     #[serde(default)]
     pub(crate) canary: canary::CanaryConfig,
     /// Alerts that are stored and counted, not triaged; never critical ones.
@@ -122,13 +124,13 @@ pub(crate) struct Config {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StoreConfig {
-    /// `sqlite:PATH`, relative to the working directory: the file and its folder are made when missing. Or
-    /// `postgres://USER@HOST/DATABASE`.
+    /// `sqlite:PATH`, relative to the working directory, or `postgres://USER@HOST/DATABASE`. The file of SQLite and its
+    /// folder are created when missing.
     pub(crate) url: String,
-    /// Password of a PostgreSQL server: `env:NAME`, `file:PATH`, which is read again for each new connection, or itself.
-    /// Empty: that of the address.
+    /// Password of a PostgreSQL server: `env:NAME`, `file:PATH`, which is read again for each new connection, or the
+    /// text itself. If empty, the password of the address is used.
     pub(crate) password: Option<KeyRef>,
-    /// PEM file of the certificates that a PostgreSQL server is checked with. Empty: those of the system.
+    /// PEM file of the authorities with which a PostgreSQL server is checked. If empty, those of the system are used.
     pub(crate) ca_file: PathBuf,
 }
 
@@ -146,11 +148,11 @@ impl StoreConfig {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WorkerConfig {
-    /// Cases triaged at the same time by one process. 1 to 10000.
+    /// Cases triaged at the same time by one process. The range is 1 to 10000.
     pub(crate) max_cases: usize,
-    /// Seconds after which a worker that no longer answers loses its case to another one. 15 to 3600.
+    /// Seconds after which a worker that no longer answers loses its case to another one. The range is 15 to 3600.
     pub(crate) lease_secs: u64,
-    /// Cases that may wait, 1 or more: above it no more messages are taken.
+    /// Number of cases that may wait, 1 or more. Above it no more messages are taken.
     pub(crate) inbox_max: u64,
 }
 
@@ -160,11 +162,11 @@ pub(crate) struct WorkerConfig {
 pub(crate) struct LogConfig {
     /// `error`, `warn`, `info`, `debug`, `trace`, or directives such as `warn,nightshift_tools=debug`.
     pub(crate) level: String,
-    /// How log lines look.
+    /// The format of log lines.
     pub(crate) format: LogFormat,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LogFormat {
@@ -177,7 +179,7 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MetricsConfig {
-    /// File that metrics are written to when a command ends, in the Prometheus text format. Empty: none is written.
+    /// File that metrics are written to when a command ends, in the Prometheus text format. If empty, none is written.
     pub(crate) textfile: PathBuf,
 }
 
@@ -185,7 +187,8 @@ pub(crate) struct MetricsConfig {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PlaybooksConfig {
-    /// Folder with more playbooks (`*.toml`). One with the name of a shipped playbook replaces it. Empty: only the shipped ones.
+    /// Folder with more playbooks (`*.toml`). A playbook with the name of a shipped one replaces that. If empty, only
+    /// the shipped ones are used.
     pub(crate) dir: PathBuf,
 }
 
@@ -209,7 +212,8 @@ pub(crate) struct LimitsConfig {
     pub(crate) usd: f64,
     /// Minutes of active time.
     pub(crate) minutes: u64,
-    /// US dollars that all cases of a UTC day may cost, half of it kept for high and critical alerts. 0: no cap.
+    /// US dollars that all cases of a UTC day may cost, half of it kept for high and critical alerts. With 0 there is
+    /// no cap.
     pub(crate) day_usd: f64,
     /// Steps that run together.
     pub(crate) parallel: usize,
@@ -227,12 +231,12 @@ pub(crate) struct LimitsConfig {
     pub(crate) cooldown_hours: u32,
     /// Times a day that a case is triaged again; a rise in severity always is.
     pub(crate) revisions_per_day: u32,
-    /// Hours (at most 720) after which records and logs of a benign case are looked up again, for 30 days after its last event.
-    /// 0: never.
+    /// Hours (at most 720) after which records and logs of a benign case are looked up again, for 30 days after its
+    /// last event. With 0 they are never looked up again.
     pub(crate) recheck_hours: u32,
     /// New cases of one feed, type and account within `storm_minutes`, beyond which further ones are members of the first.
     pub(crate) storm_cases: u32,
-    /// Minutes in which a storm is counted. At most 525600.
+    /// Minutes in which a storm is counted. The maximum is 525600.
     pub(crate) storm_minutes: u32,
 }
 

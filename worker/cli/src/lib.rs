@@ -1,5 +1,5 @@
-//! The command line program: configuration, wiring, metrics and commands. It connects the adapters to the ports and
-//! runs the pipeline. It decides nothing about alerts.
+//! Implements the command line program: configuration, wiring, metrics and commands. It connects the adapters to the
+//! ports and runs the pipeline. It decides nothing about alerts.
 
 mod args;
 mod clean_line;
@@ -22,7 +22,7 @@ use clap::Parser;
 
 use self::exit::Exit;
 
-/// How long the process waits for its own threads at the end.
+/// The time that the process waits for its own threads at the end.
 const LINGER: Duration = Duration::from_millis(300);
 
 /// Returns the number of async threads, one for two cores. Cases mostly wait, and with a thread per core, threads
@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
         Err(error) => return report(&Exit::Failed(error.into())),
     };
     let result = runtime.block_on(Box::pin(command::run(args)));
-    // Reads of standard input and name look-ups may block for ever, and nothing important depends on them. All other
+    // Reads of standard input and name look-ups may never return, and nothing important depends on them. All other
     // threads are waited for, because detaching a thread that is just ending can crash in the C library (glibc, bug
     // 19951).
     runtime.shutdown_timeout(LINGER);

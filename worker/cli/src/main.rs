@@ -1,4 +1,4 @@
-//! The `nightshift` command.
+//! Runs the `nightshift` command.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// How long the process waits at its end for a database file to be closed. A write-ahead log that remains is read at
-/// the next start.
+/// The time that the process waits at its end for a database file to be closed. A write-ahead log that remains is read
+/// at the next start.
 const CLOSING: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {

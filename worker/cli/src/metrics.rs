@@ -1,4 +1,4 @@
-//! The declaration of every metric with its name, help, unit and labels. Other crates count through the port `Meter`.
+//! Declares every metric with its name, help, unit and labels. Other crates count through the port `Meter`.
 //!
 //! Label values are closed sets: fixed words or names of the configuration. Series that are known in advance start at
 //! 0.
@@ -40,7 +40,7 @@ const STEPS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0];
 const DAY_STATES: [&str; 4] = ["spent", "spent_below_high", "cap", "reserved"];
 const CALLS: &[f64] = &[0.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 60.0];
 
-/// Returns the built-in feeds, and our own for unreadable messages and canaries.
+/// Returns the built-in feeds, and Nightshift's own for unreadable messages and canaries.
 fn feeds<'a>() -> impl Iterator<Item = &'a str> {
     let built_in: &[&'a str] = &BUILT_IN;
     let own = ["nightshift", CANARY_FEED];

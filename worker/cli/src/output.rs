@@ -1,4 +1,5 @@
-//! Standard output and standard error. A closed pipe is not an error, and foreign text cannot control the terminal.
+//! Writes to standard output and standard error. A closed pipe is not an error, and foreign text cannot control the
+//! terminal.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex};

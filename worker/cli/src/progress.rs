@@ -1,4 +1,4 @@
-//! Live progress on standard error: the plan, calls, results, insights, and what is open.
+//! Shows live progress on standard error: the plan, calls, results, insights, and what is open.
 //!
 //! On a terminal it shows a spinner with the elapsed time, elsewhere plain lines.
 
@@ -17,14 +17,14 @@ use nightshift_pipeline::triage::Watcher;
 
 use crate::output::{print_stderr, sanitize_line};
 
-/// Most characters of a line.
+/// Maximum number of characters of a line.
 const MAX_CHARS: usize = 160;
 
 /// Prints what happens in cases.
 pub(crate) struct Progress {
     states: Mutex<HashMap<String, CaseState>>,
     spinner: Option<ProgressBar>,
-    /// Whether each line names its case, because several run at once.
+    /// True if each line names its case, because several run at once.
     names_cases: bool,
 }
 

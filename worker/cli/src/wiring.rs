@@ -1,4 +1,4 @@
-//! Wiring: builds the adapters behind the ports from a configuration.
+//! Wiring builds the adapters behind the ports from a configuration.
 
 mod canary;
 mod carried_state;
@@ -89,9 +89,9 @@ pub(crate) struct Overrides<'a> {
     pub(crate) strategy: Option<Strategy>,
     /// Model for every question.
     pub(crate) model: Option<&'a str>,
-    /// Whether no model is asked, whatever is configured.
+    /// True if no model is asked, regardless of the configuration.
     pub(crate) uses_playbook: bool,
-    /// Whether cases wait for models that are down. Otherwise the playbooks take over at once.
+    /// True if cases wait for models that are down. Otherwise the playbooks take over at once.
     pub(crate) waits_for_models: bool,
 }
 
@@ -112,7 +112,8 @@ impl App {
         Self::build_first(opened, loaded)
     }
 
-    /// Builds the same on an existing store. For a query, a new empty store would wrongly say that nothing arrived.
+    /// Builds the application on an existing store. For a query, a new empty store would wrongly say that nothing
+    /// arrived.
     pub(crate) async fn build_on_existing(loaded: &LoadedConfig) -> Result<Self, Exit> {
         let opened = open_store(loaded, true).await?;
         Self::build_first(opened, loaded)

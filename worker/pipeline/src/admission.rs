@@ -1,7 +1,7 @@
-//! Decides what becomes of an alert that was read. The code is pure, with one file per rule.
+//! Decides the admission of an alert that was read. The code is pure, with one file per rule.
 //!
-//! The store reads the [`AdmissionContext`] in the transaction that will hold the outcome, calls [`admit`], and writes the
-//! result. Each alert therefore ends in one place, and two concurrent arrivals cannot both be the first. The module
+//! The store reads the [`AdmissionContext`] in the transaction that will hold the outcome, calls [`admit`], and writes
+//! the result. Each alert therefore ends in one place, and two concurrent arrivals cannot both be the first. The module
 //! does not read the wall clock: an arrival carries its time.
 
 mod material_change;
@@ -83,7 +83,7 @@ pub struct KnownCase {
     pub stage: TriageStage,
     /// Verdict of the last triage. `None` if the triage failed, or was cancelled before it looked at a new alert.
     pub verdict: Option<Verdict>,
-    /// Whether the newest verdict of a person differs from the verdict of the case.
+    /// True if the newest verdict of a person differs from the verdict of the case.
     pub disputed: bool,
     /// The last alert that the case triages or will triage.
     pub alert: Arc<Alert>,
@@ -114,7 +114,7 @@ pub struct AdmissionContext<'a> {
     pub mutes: &'a [Mute],
 }
 
-/// Decides what becomes of one arrival.
+/// Decides the admission of one arrival.
 #[must_use]
 pub fn admit(
     arrival: &Arrival,
@@ -122,7 +122,8 @@ pub fn admit(
     policy: &AdmissionPolicy,
 ) -> Admission {
     let is_canary = arrival.alert.is_canary();
-    // An alert never joins the case of a canary, nor a canary the case of an alert, whatever key it claims.
+    // An alert never joins the case of a canary, nor a canary the case of an alert, regardless of the key that it
+    // claims.
     let known = ground.known;
     let known = known.filter(|known| known.alert.is_canary() == is_canary);
     match known {
@@ -142,8 +143,8 @@ fn admit_canary(arrival: &Arrival, known: Option<&KnownCase>) -> Admission {
     }
 }
 
-/// `nightshift run`: a person asks for a triage, and gets one. What the triage that waits or has begun does not judge is
-/// judged with it or after it.
+/// Admits an alert that a person asked to triage with `nightshift run`. If a triage of the case waits or has begun, the
+/// parts of the alert that it does not judge join it or are triaged after it.
 fn admit_on_demand(alert: &Alert, known: Option<&KnownCase>) -> Admission {
     let Some(known) = known else {
         return Admission::New;
@@ -159,7 +160,8 @@ fn admit_on_demand(alert: &Alert, known: Option<&KnownCase>) -> Admission {
     }
 }
 
-/// Whether the case takes an alert into what it waits to triage. Milder news, and those of another type, wait behind it.
+/// Returns whether the alert joins the one that the case waits to triage. A less severe alert, or one of another type,
+/// is triaged after it.
 fn joins(alert: &Alert, known: &KnownCase) -> bool {
     let waits = &known.alert;
     // The type of an alert that this version cannot read is empty.
@@ -189,7 +191,8 @@ fn admit_known_key(
         false => policy.revisions_per_day,
     };
     let is_too_often = change != RevisionReason::Severity && known.revisions_today >= most;
-    // What cannot join what waits is triaged behind it, while there may be a triage more.
+    // An alert that cannot join the waiting one is triaged after it, unless the case has reached its limit of
+    // revisions.
     if joins(alert, known) || (known.stage == TriageStage::Waiting && is_too_often) {
         return Admission::Replaced(id, change);
     }

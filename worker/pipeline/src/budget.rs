@@ -1,10 +1,10 @@
-//! The day budget: the limit of what all cases of a UTC day may cost. Half of it is kept for high and critical
+//! Defines the day budget: the limit of what all cases of a UTC day may cost. Half of it is kept for high and critical
 //! alerts.
 //!
-//! This file holds the pure rule. [`DayBudgetTracker`] reads the cost of the day, and `guard` asks it before each question to a
-//! model. `tab` computes the cost of a growing journal, and `bill` holds costs that are not journaled yet. The engine
-//! decides what happens to a refused question: the fallback analyst takes over, or the case ends with what it has.
-//! `docs/budget.md` states the bound of the overshoot.
+//! This file holds the pure rule. [`DayBudgetTracker`] reads the cost of the day, and `budgeted_analyst` asks it before
+//! each question to a model. `journal_cost` computes the cost of a growing journal, and `case_spend` holds costs that
+//! are not journaled yet. The engine decides what happens to a refused question: the fallback analyst takes over, or
+//! the case ends with what it has. `docs/budget.md` states the bound of the overshoot.
 
 mod budgeted_analyst;
 mod case_spend;
@@ -65,7 +65,7 @@ impl std::ops::Add for DaySpend {
 pub struct Charge {
     /// UTC day on which the cost was settled.
     pub day: NaiveDate,
-    /// Whether the case is of a high or critical alert.
+    /// True if the case is of a high or critical alert.
     pub urgent: bool,
     /// US dollars; 0 if there is nothing to note.
     pub usd: f64,

@@ -1,9 +1,9 @@
-//! Canaries: signed alerts of Nightshift itself that travel through broker, triage and one destination. Their age
-//! shows whether the whole path works.
+//! Defines canaries: signed alerts of Nightshift itself that travel through broker, triage and one destination. Their
+//! age shows whether the whole path works.
 //!
-//! A canary is a message of one shape, signed with a key that only workers have. Any other message is read as usual,
-//! so nobody without the key can make a canary and no content of an alert turns it into one. A signed message that is
-//! too old may be a replay: it is set aside and proves nothing.
+//! A canary is a message of one shape, signed with a key that only workers have. Any other message is read as usual, so
+//! nobody without the key can make a canary and no content of an alert turns it into one. A signed message that is too
+//! old may be a replay: it is set aside and proves nothing.
 
 mod canary_loop;
 mod closer;
@@ -26,8 +26,8 @@ use secrecy::SecretString;
 pub use canary_loop::CanaryLoop;
 pub use closer::CanaryCloser;
 
-/// Returns the signing keys, separated by spaces: the first signs, and each is accepted. Called at each use, so that
-/// a changed file takes effect at once.
+/// Returns the signing keys, separated by spaces: the first signs, and each is accepted. The function is called at each
+/// use, so that a changed file takes effect at once.
 pub type CanaryKeys = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
 /// Name under which canaries are closed.
@@ -36,7 +36,7 @@ pub const CANARY_CLOSER: &str = "nightshift canary";
 /// Number of intervals after which a canary is too old to prove anything.
 const MAX_AGE_INTERVALS: u32 = 2;
 
-/// How canaries of one source are made and recognised.
+/// The settings by which canaries of one source are made and recognised.
 #[derive(Clone)]
 pub struct Canary {
     /// Source whose queue receives the canaries. Canaries from other sources are not accepted.

@@ -1,4 +1,4 @@
-//! Types with which a store describes cases: rows, leases, sightings, dead letters.
+//! Defines the types with which a store describes cases: rows, leases, sightings, dead letters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -254,7 +254,7 @@ pub struct CaseFilter {
 }
 
 impl CaseFilter {
-    /// Returns whether the filter matches only open, high or critical cases that nobody cleared. Such lists have an
+    /// Returns whether the filter matches only open, high or critical cases that are not cleared. Such lists have an
     /// index, because each view of the newest cases requests one.
     #[must_use]
     pub fn is_high_priority(&self) -> bool {
@@ -409,7 +409,7 @@ pub struct DeliveryRow {
     pub in_doubt: bool,
     /// Remote id, such as the key of a ticket or the position of a message.
     pub remote_id: Option<String>,
-    /// What the destination shows, or `None` if it shows nothing.
+    /// The report that the destination shows, or `None` if it shows nothing.
     pub shown: Option<DeliveredReport>,
 }
 
@@ -421,7 +421,7 @@ impl DeliveryRow {
         self.shown.is_some() || self.remote_id.is_some()
     }
 
-    /// Returns whether nothing is pending because the destination has wanted nothing of the case so far.
+    /// Returns whether nothing is pending because the destination wanted no report of the case so far.
     #[must_use]
     pub const fn is_unwanted(&self) -> bool {
         self.sent >= self.wanted && !self.is_shown()
@@ -444,6 +444,6 @@ pub struct DeadLetter {
     pub sha256: String,
     /// The case that announces the dead letter.
     pub case_id: Option<CaseId>,
-    /// Time when the dead letter was read again, whatever the result.
+    /// Time when the dead letter was read again, with any result.
     pub retried_at: Option<DateTime<Utc>>,
 }

@@ -1,13 +1,14 @@
-//! The case workflow: what people did with a case (acknowledged, assigned, agreed, disagreed, reran, muted or closed
-//! it). The actions are kept as they were made, and the status is their fold. The callers decide who may act.
+//! Defines the case workflow, which holds the actions of people on a case (acknowledge, assign, agree, disagree, run
+//! again, mute, close). The actions are kept as they were made, and the status is their fold. The callers decide who
+//! may act.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::conclusion::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// Most characters of a person's name.
+/// Maximum number of characters of a person's name.
 pub const ACTION_NAME_CHARS: usize = 100;
-/// Most characters of a note.
+/// Maximum number of characters of a note.
 pub const ACTION_NOTE_CHARS: usize = 1_000;
 
 /// Action of a person on a case.
@@ -16,7 +17,7 @@ pub const ACTION_NOTE_CHARS: usize = 1_000;
 pub enum CaseActionKind {
     /// The person takes the case.
     Acknowledged,
-    /// The person assigns the case to somebody.
+    /// The person assigns the case to a person.
     Assigned {
         to: String,
     },
@@ -38,7 +39,7 @@ pub enum CaseActionKind {
     Reopened,
 }
 
-/// Something that a person did with a case.
+/// An action of a person on a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseAction {
     pub at: DateTime<Utc>,
@@ -122,7 +123,7 @@ impl CaseWorkflow {
         self.owner = Some(who.to_owned());
     }
 
-    /// Returns how often the case was opened again after it was done: by people, or because its source sent something
+    /// Returns how often the case was opened again after it was done, by people or because its source sent something
     /// new.
     #[must_use]
     pub fn reopenings(&self) -> usize {

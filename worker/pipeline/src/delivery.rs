@@ -1,4 +1,4 @@
-//! Delivery: sends due reports until their destinations show them.
+//! Delivery sends due reports until their destinations show them.
 
 use std::sync::Arc;
 use std::time::Duration;

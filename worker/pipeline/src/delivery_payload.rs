@@ -1,5 +1,5 @@
-//! The content that a destination should show of a case: its report, the state of the case workflow, and what the
-//! destination shows now, so that it can render the difference. Destinations decide on form and place.
+//! Defines the content that a destination should show of a case: its report, the state of the case workflow, and what
+//! the destination shows now, so that it can render the difference. Destinations decide on form and place.
 
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
@@ -18,18 +18,18 @@ pub struct DeliveryPayload {
     pub remote_id: Option<String>,
     /// The report, or for a running case a provisional one of its alert.
     pub report: Report,
-    /// What the destination shows now; `None` if it shows nothing yet.
+    /// The report that the destination shows now, or `None` if it shows nothing yet.
     pub delivered: Option<DeliveredReport>,
     /// State of the case workflow.
     pub workflow: CaseWorkflow,
-    /// Whether only counts or people's actions changed, and nothing that a report says. Such an edit can wait, and is
-    /// not news for destinations that show a report once.
+    /// True if only counts or people's actions changed, and nothing that a report says. Such an edit can wait, and
+    /// destinations that show a report once do not want it.
     pub is_minor: bool,
-    /// Whether an earlier attempt has an unknown result. If it cannot be looked up, the report may be there already.
+    /// True if an earlier attempt has an unknown result. If it cannot be looked up, the report may be there already.
     pub in_doubt: bool,
 }
 
-/// What a destination shows of a case, in enough detail to describe changes.
+/// The content that a destination shows of a case, in enough detail to describe changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveredReport {
     /// Triage of the shown report.
@@ -46,7 +46,7 @@ pub struct DeliveredReport {
 }
 
 impl DeliveredReport {
-    /// Returns what a destination shows once it has this report.
+    /// Creates the content that a destination shows once it has this report.
     #[must_use]
     pub const fn from_report(report: &Report) -> Self {
         Self {

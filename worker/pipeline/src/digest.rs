@@ -1,5 +1,5 @@
-//! The daily digest: one post at a set hour with the day's alerts, verdicts, open cases and their owners, mutes,
-//! failures, silent sources and cost. This module holds the content; destinations render it.
+//! Defines the daily digest: one post at a set hour with the day's alerts, verdicts, open cases and their owners,
+//! mutes, failures, silent sources and cost. This module holds the content; destinations render it.
 
 use std::cmp::Reverse;
 
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::mutes::MuteRow;
 
-/// Most cases and mutes that a digest names. It also tells how many more there are.
+/// Maximum number of cases and of mutes that a digest names. The digest also gives the number of further ones.
 pub const DIGEST_ROWS: usize = 10;
-/// Upper bound of counts that may be very large. The value after it stands for "more".
+/// Upper bound of counts that may be very large. The next value means "more".
 pub const MOST_COUNTED: u64 = 10_000;
 
 /// Content of the digest of one day.
@@ -103,7 +103,7 @@ pub struct FeedDay {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCase {
     pub case_id: String,
-    /// What happened to which resource.
+    /// A line that says what happened to which resource.
     pub title: String,
     pub verdict: Option<Verdict>,
     /// Severity after triage.

@@ -1,7 +1,7 @@
 //! Exports the journal of a case as a self-contained file with one line per event. Each line is chained to the one
 //! before by its hash, so that a changed, missing or added line is detected. The check needs no store.
 //!
-//! The chain proves that the file is whole, not who wrote it. Whoever can rewrite the whole file can make a valid
+//! The chain proves that the file is whole, not who wrote it. Anybody who can rewrite the whole file can make a valid
 //! chain, unless its head was noted elsewhere. The format is in `docs/journal.md`.
 
 use nightshift_engine::event::{Event, EventBody};
@@ -51,7 +51,7 @@ pub enum ExportError {
     Broken {
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with the line.
+        /// The fault of the line.
         what: &'static str,
     },
     /// The chain is intact, but this version cannot read an event.
@@ -101,7 +101,7 @@ impl VerifiedExport {
 ///
 /// # Errors
 ///
-/// When the header cannot be written as JSON.
+/// Returns an error when the header cannot be written as JSON.
 pub fn export(
     case_id: &CaseId,
     program: &str,

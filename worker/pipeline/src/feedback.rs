@@ -1,5 +1,5 @@
-//! Decisions of people about cases: agreement, or another verdict. Authorisation is checked by the callers. Admission
-//! asks whether a case is disputed, and the tool `past_cases` decides what a person's verdict clears.
+//! Defines decisions of people about cases: agreement, or another verdict. Authorisation is checked by the callers.
+//! Admission asks whether a case is disputed, and the tool `past_cases` decides what a person's verdict clears.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::sanitize_value;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::case::CaseView;
 use crate::language::Language;
 
-/// Most actors that are named.
+/// Maximum number of actors that are named.
 const MOST_ACTORS: usize = 4;
-/// Most characters of an actor's name.
+/// Maximum number of characters of an actor's name.
 const MAX_NAME_CHARS: usize = 80;
 
 /// Verdict that a person submits for a case.
@@ -35,7 +35,7 @@ pub struct PersonVerdict {
     /// Revision that the verdict is about.
     pub revision: u32,
     pub verdict: Verdict,
-    /// Whether the case had the same verdict at that time.
+    /// True if the case had the same verdict at that time.
     pub agreed: bool,
     /// Reason in the person's words.
     pub note: String,
@@ -65,7 +65,7 @@ pub struct FeedbackRecord {
     pub person: PersonVerdict,
 }
 
-/// Returns a person's decision about the case of this alert with all that the decision covers. The store knows
+/// Returns a person's decision about the case of this alert, with the values that the decision covers. The store knows
 /// whether the decision was ended later.
 #[must_use]
 pub fn person_decision(

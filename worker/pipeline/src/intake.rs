@@ -1,8 +1,8 @@
-//! Intake: unwrap, parse, admit, commit, and only then settle.
+//! Implements intake: unwrap, parse, admit, commit, and only then settle.
 //!
-//! A message that cannot be read becomes a dead letter with its bytes, and opens one case per source and hour. The
-//! same applies to an alert of a feed that its source may not carry. While the store is away, messages are held:
-//! nacking them repeatedly would use up a broker's delivery count, and some brokers then drop them.
+//! A message that cannot be read becomes a dead letter with its bytes, and opens one case per source and hour. The same
+//! applies to an alert of a feed that its source may not carry. While the store is away, messages are held: nacking
+//! them repeatedly would use up a broker's delivery count, and some brokers then drop them.
 
 mod batch_reader;
 mod severities;
@@ -30,8 +30,8 @@ use crate::canary::Canary;
 use crate::port::{AcceptedAlert, Disposition, Inbox, Message, Settlement, Source, StoreError};
 use crate::spans;
 
-/// Most bytes of messages that are committed together, unless a single message is larger. Their size in memory and on
-/// the wire is several times as much.
+/// Maximum size of messages that are committed together, in bytes, unless a single message is larger. Their size in
+/// memory and on the wire is several times as much.
 const BATCH_BYTES: usize = 8 << 20;
 
 /// One alert, or one unreadable part, of a message.
@@ -41,13 +41,13 @@ pub struct Arrival {
     pub source: String,
     /// Time of arrival.
     pub at: DateTime<Utc>,
-    /// The alert of a feed, or our own alert about a message that could not be read.
+    /// The alert of a feed, or Nightshift's own alert about a message that could not be read.
     pub alert: Arc<Alert>,
     /// Bytes of the message, or of its unreadable part.
     pub raw: Arc<[u8]>,
     /// Reason why the message could not be read, if so.
     pub unreadable: Option<String>,
-    /// Whether a person asks for a triage regardless of earlier arrivals.
+    /// True if a person asks for a triage regardless of earlier arrivals.
     pub on_demand: bool,
     /// Trace of a message with several alerts. Each case then has its own trace, linked to this one.
     pub link: Option<TraceContext>,
@@ -62,7 +62,7 @@ pub struct IntakeOutcome {
     pub accepted: Vec<AcceptedAlert>,
     /// Committed messages that the source could not settle. They are redelivered and become sightings.
     pub unsettled: usize,
-    /// Whether the source has ended.
+    /// True if the source has ended.
     pub ended: bool,
 }
 
@@ -75,7 +75,8 @@ pub struct Intake {
     pub options: ReadOptions,
     /// Keeps batches in the order in which they came.
     pub order: BatchOrder,
-    /// How long a batch is held while the store is away before it is nacked. A worker waits as long as it runs.
+    /// The time for which a batch is held while the store is away before it is nacked. A worker waits as long as it
+    /// runs.
     pub commit_timeout: Duration,
     /// Recognises canaries; `None` if none are sent.
     pub canary: Option<Arc<Canary>>,
@@ -101,14 +102,15 @@ pub enum IntakeError {
 }
 
 impl Intake {
-    /// Runs one round: receive, commit, settle. Large messages are committed in several batches. If the store does
-    /// not commit within [`Intake::commit_timeout`], the remaining messages are nacked.
+    /// Runs one round: receive, commit, settle. Large messages are committed in several batches. If the store does not
+    /// commit within [`Intake::commit_timeout`], the remaining messages are nacked.
     ///
     /// The future may be dropped at any await: unsettled messages are redelivered.
     ///
     /// # Errors
     ///
-    /// When the source or the store fails. Messages that were not settled before are not committed then.
+    /// Returns an error when the source or the store fails. Messages that were not settled before are not committed
+    /// then.
     pub async fn round(
         &self,
         source: &dyn Source,
@@ -123,12 +125,12 @@ impl Intake {
         self.ingest(source, messages).await
     }
 
-    /// Commits and settles messages that were received. Several calls may be in progress; they keep the order in
-    /// which they are first polled.
+    /// Commits and settles messages that were received. Several calls may be in progress; they keep the order in which
+    /// they are first polled.
     ///
     /// # Errors
     ///
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub async fn ingest(
         &self,
         source: &dyn Source,

@@ -1,7 +1,7 @@
-//! Language of our own texts. Texts of alerts, tools and analysts stay as they are.
+//! Defines the language of Nightshift's own texts. Texts of alerts, tools and analysts are not translated.
 //!
-//! Reports, destinations and button handlers use this module, so it is below them. Both languages of a label stand
-//! where the label is used, so that neither is forgotten. This module has the words of closed sets: verdicts,
+//! Reports, destinations and button handlers use this module, so it is below them. Both languages of a label are
+//! written where the label is used, so that neither is forgotten. This module has the words of closed sets: verdicts,
 //! severities and other parts of a header.
 
 use nightshift_alert::Severity;

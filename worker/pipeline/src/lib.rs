@@ -1,4 +1,4 @@
-//! The path of one alert: intake ▸ inbox ▸ triage ▸ outbox ▸ delivery.
+//! Implements the path of one alert: intake ▸ inbox ▸ triage ▸ outbox ▸ delivery.
 //!
 //! The crate has three loops and the rules between them. It contains no SQL and no vendor code: stores, sources and
 //! destinations are behind the traits of `port`. The crate decides what a report says, and destinations decide how it

@@ -1,7 +1,7 @@
-//! The loops of a worker: intake, triage, delivery and upkeep.
+//! Implements the loops of a worker: intake, triage, delivery and upkeep.
 //!
-//! Each loop runs until it is stopped and waits while the store or a source is away; none of them ends the process.
-//! The loops share only the store, so they can run in one process or in several.
+//! Each loop runs until it is stopped and waits while the store or a source is away; none of them ends the process. The
+//! loops share only the store, so they can run in one process or in several.
 
 mod delivery_loop;
 mod digest_schedule;
@@ -26,7 +26,7 @@ pub use outage::{ModelHealth, Outage};
 pub use register_watch::RegisterWatch;
 pub use triage_loop::TriageLoop;
 
-/// How long a loop waits after a failure of the store.
+/// The time that a loop waits after a failure of the store.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Sleeps for this long, or until `stop` is cancelled.

@@ -1,4 +1,4 @@
-//! Removal of data from a store: expired data, and data that a person wants removed.
+//! Removes data from a store: expired data, and data that a person wants removed.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -12,7 +12,8 @@ pub enum RetentionClass {
     Raw,
     /// Journals of triages that are over.
     Journals,
-    /// Cases that are over with all their data. Of unfinished cases, old arrivals and conclusions except the last.
+    /// Cases that are over, with all their data. Unfinished cases lose their old arrivals and all conclusions except
+    /// the last.
     Cases,
     /// Dead letters, with their bytes.
     DeadLetters,
@@ -46,10 +47,10 @@ impl RetentionClass {
 /// Conditions of a requested removal. Both must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Purge {
-    /// Removes what arrived before this time. Without an account, a case goes only if it is over and has no later
-    /// arrival.
+    /// Removes the alerts that arrived before this time. Without an account, a case goes only if it is over and has no
+    /// later arrival.
     pub before: Option<DateTime<Utc>>,
-    /// Removes what is about this account or project, whatever its state: personal data.
+    /// Removes the data about this account or project, in any state. The purpose is the removal of personal data.
     pub account: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Types with which a store describes mutes and the ledger of alerts: rows, counts, previews.
+//! Defines the types with which a store describes mutes and the ledger of alerts: rows, counts, previews.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl NewMute {
 pub struct MuteRow {
     #[serde(flatten)]
     pub mute: Mute,
-    /// Whether the mute is part of the configuration.
+    /// True if the mute is part of the configuration.
     pub configured: bool,
     /// Time of addition; `None` for mutes of the configuration.
     pub added_at: Option<DateTime<Utc>>,

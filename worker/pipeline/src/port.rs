@@ -1,4 +1,4 @@
-//! Traits that the pipeline needs from outside: stores, sources and destinations.
+//! Defines traits that the pipeline needs from outside: stores, sources and destinations.
 
 mod canaries;
 mod outbox;
@@ -120,7 +120,7 @@ pub trait Inbox: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When nothing was committed. The messages must not be acked then.
+    /// Returns an error when nothing was committed. The messages must not be acked then.
     async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<AcceptedAlert>, StoreError>;
 }
 
@@ -150,7 +150,7 @@ pub struct CaseClosure {
     pub report: Report,
     /// Destinations that should show the report.
     pub destinations: Vec<String>,
-    /// Whether the case was concluded without a model because all were down. It is triaged again when they are back.
+    /// True if the case was concluded without a model because all were down. It is triaged again when they are back.
     pub wants_model: bool,
     /// Time of the next re-evaluation of a benign case; `None` if there is none.
     pub recheck_at: Option<DateTime<Utc>>,
@@ -336,7 +336,8 @@ pub trait DeadLetters: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the store cannot be written. The dead letter is read again later, which is a sighting then.
+    /// Returns an error when the store cannot be written. The dead letter is read again later, which is a sighting
+    /// then.
     async fn mark_dead_letter_retried(
         &self,
         id: i64,
@@ -427,7 +428,7 @@ pub trait Digests: Send + Sync {
 /// The ledger of alerts: each accepted alert is in exactly one place.
 #[async_trait]
 pub trait AlertLedger: Send + Sync {
-    /// Returns the number of alerts per place and reason since this time. The whole ledger is too long to count while
-    /// somebody waits.
+    /// Returns the number of alerts per place and reason since this time. The whole ledger is too long to count while a
+    /// person waits.
     async fn ledger_counts(&self, since: DateTime<Utc>) -> Result<Vec<LedgerCount>, StoreError>;
 }

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Distinguishes the files of concurrent probes of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Creates a file in this folder, or in its nearest existing ancestor if the folder is missing, and removes it.
-/// Blocks.
+/// Creates a file in this folder, or in its nearest existing ancestor if the folder is missing, and removes it. The
+/// call blocks.
 ///
 /// # Errors
 ///
-/// When the file cannot be created.
+/// Returns an error when the file cannot be created.
 pub fn check_writable(folder: &Path) -> io::Result<()> {
     let above = folder.ancestors().map(|one| {
         if one.as_os_str().is_empty() {

@@ -1,4 +1,4 @@
-//! Profiles: named sets of analyst, models, tools and limits with which cases are triaged.
+//! Defines profiles: named sets of analyst, models, tools and limits with which cases are triaged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,6 @@ pub struct Profile {
     pub analyst: Arc<dyn Analyst>,
     /// Analyst that takes over when the first gives no answer.
     pub fallback: Option<Arc<dyn Analyst>>,
-    /// Kind of the analyst.
     pub analyst_kind: AnalystKind,
     /// Models that the analyst may use, `provider/name`.
     pub models: Vec<String>,

@@ -1,5 +1,5 @@
-//! Re-evaluates cases by code, without a model: benign ones, whether records and logs still support the verdict, and
-//! once those that only a look-up kept from being cleared.
+//! Re-evaluates cases by code, without a model. For a benign case, it checks whether records and logs still support the
+//! verdict. A case that only a look-up kept from being cleared is re-evaluated once.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::conclusion::{Conclusion, Verdict};
@@ -13,7 +13,7 @@ use crate::admission::RevisionReason;
 use crate::port::{DueRecheck, Rechecks, StoreError};
 use crate::triage::Triage;
 
-/// How long after its last event a benign case is re-evaluated.
+/// The period after its last event in which a benign case is re-evaluated.
 const RECHECK_PERIOD: TimeDelta = TimeDelta::days(30);
 /// Delay until the next re-evaluation if a look-up was not whole, unless the normal interval is shorter.
 const INCOMPLETE_RETRY_DELAY: TimeDelta = TimeDelta::hours(3);
@@ -26,8 +26,8 @@ const SECOND_LOOK_DELAY: TimeDelta = TimeDelta::minutes(30);
 pub const RECHECK_RESULTS: [&str; 3] = ["covered", "revised", "not_whole"];
 
 impl Triage {
-    /// Returns when a case concluded at `now` is re-evaluated: a benign one after a day, a covered one with a look-up
-    /// that was not whole once, after half an hour. Returns `None` for other cases.
+    /// Returns when a case concluded at `now` is re-evaluated: a benign case after a day, and a covered case with a
+    /// look-up that was not whole after half an hour, once. Returns `None` for other cases.
     pub(crate) fn first_recheck(
         &self,
         opened: &CaseSetup,
@@ -55,7 +55,7 @@ impl Triage {
     ///
     /// # Errors
     ///
-    /// When the store is away. The case is due again later.
+    /// Returns an error when the store is away. The case is due again later.
     pub(crate) async fn recheck(
         &self,
         rechecks: &dyn Rechecks,

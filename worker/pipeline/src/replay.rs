@@ -1,4 +1,4 @@
-//! Replay: runs a recorded case again with another profile and the tool results of its journal.
+//! Replay runs a recorded case again with another profile and the tool results of its journal.
 //!
 //! No tool is called and nothing is stored. A result that the recording lacks is reported to the analyst as not
 //! available and counted, so that two runs with different inputs are not taken as comparable.
@@ -53,7 +53,7 @@ pub struct ReplayOutcome {
 ///
 /// # Errors
 ///
-/// When the journal is empty, the replay is cancelled, or an analyst is down without a fallback.
+/// Returns an error when the journal is empty, the replay is cancelled, or an analyst is down without a fallback.
 pub async fn replay(
     events: &[Event],
     profile: &Profile,
@@ -170,7 +170,6 @@ impl Toolbox for RecordedToolbox {
     }
 }
 
-/// Journal in memory.
 struct MemoryJournal {
     case_id: String,
     watcher: Option<Arc<dyn Watcher>>,

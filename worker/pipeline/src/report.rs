@@ -1,6 +1,6 @@
-//! The typed report: everything that people are told about a case. Every destination and page renders this type, and
-//! `--format json` prints it as it is. Its texts come from alerts, tools and analysts, and renderers must treat them
-//! as data.
+//! Defines the typed report, which holds everything that people see of a case. Every destination and page renders this
+//! type, and `--format json` prints it unchanged. Its texts come from alerts, tools and analysts, and renderers must
+//! treat them as data.
 
 mod assessment_change;
 mod blast_radius;
@@ -128,7 +128,7 @@ pub struct AlertFacts {
     /// Number of further alerts of the storm in this report. The store fills it in.
     #[serde(default)]
     pub members: u64,
-    /// Whether the alert is a generated sample.
+    /// True if the alert is a generated sample.
     pub sample: bool,
     /// Notes for the reader on how the alert was read.
     pub flags: Vec<ContentFlag>,
@@ -139,7 +139,7 @@ pub struct AlertFacts {
 pub struct BlastRadius {
     /// Environment of the resource: `production`, `test`, …
     pub environment: Option<String>,
-    /// Whether the resource can be reached from the internet.
+    /// True if the resource can be reached from the internet, or `None` if that is not known.
     pub internet_facing: Option<bool>,
     /// Owner of the resource.
     pub owner: Option<String>,
@@ -151,10 +151,10 @@ pub struct BlastRadius {
     pub evidence: Option<EvidenceId>,
     /// Ids of other cases that share an actor, target or far end with this one, or are of the same finding.
     pub other_cases: Vec<String>,
-    /// Facts about these cases, in the same order. Empty in a report of an older version.
+    /// Facts about these cases, in the same order. The list is empty in a report of an older version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherCase>,
-    /// Whether the search for earlier cases ended at its limit, so that there may be more, all of them older.
+    /// True if the search for earlier cases ended at its limit, so that there may be more, all of them older.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub others_cut: bool,
 }
@@ -163,7 +163,7 @@ pub struct BlastRadius {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherCase {
     pub case_id: String,
-    /// Whether the case is of the same finding.
+    /// True if the case is of the same finding.
     pub same_key: bool,
     #[serde(rename = "type")]
     pub kind: String,
@@ -198,7 +198,7 @@ impl OtherCase {
 pub struct FindingEntry {
     /// Claim in one sentence.
     pub claim: String,
-    /// Whether the evidence supports the claim.
+    /// True if the evidence supports the claim.
     pub supported: bool,
     /// Reason why the claim is not supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,7 +209,6 @@ pub struct FindingEntry {
     pub evidence: Vec<Quote>,
 }
 
-/// One call of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepCall {
     pub tool: String,
@@ -285,15 +284,15 @@ pub struct EvidenceEntry {
     pub at: DateTime<Utc>,
     /// Number of rows that the call found.
     pub rows: Option<u64>,
-    /// Whether rows or fields were left out because of their size.
+    /// True if rows or fields were left out because of their size.
     pub truncated: bool,
     /// Error of a call without an answer.
     pub error: Option<ToolError>,
-    /// The answer. For the alert (E0) only the normalised fields; the store has the whole alert.
+    /// The answer. For the alert (E0) it holds only the normalised fields; the store has the whole alert.
     pub body: JsonText,
 }
 
-/// Everything that people are told about a case.
+/// Everything that people see of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`REPORT_SCHEMA`].
@@ -328,9 +327,9 @@ pub struct Report {
     /// Meaning of this finding type.
     pub meaning: String,
     pub findings: Vec<FindingEntry>,
-    /// What was not looked up or not answered whole.
+    /// Facts that were not looked up or not answered whole.
     pub gaps: Vec<String>,
-    /// What would decide an inconclusive case.
+    /// The facts that would decide an inconclusive case.
     pub would_decide: Vec<String>,
     /// Advised actions.
     pub actions: Vec<Action>,
@@ -345,7 +344,7 @@ pub struct Report {
     /// Number of log rows that did not fit. The evidence has them.
     #[serde(default)]
     pub timeline_left: u32,
-    /// What logs show for the time after the alert's last event.
+    /// The activity that logs show for the time after the alert's last event.
     #[serde(default)]
     pub since: Box<LaterActivity>,
     /// Values that play a part in the case.
@@ -368,7 +367,7 @@ pub struct Report {
     pub prompts: String,
     /// Origin of the plan.
     pub source: String,
-    /// Whether the fallback analyst took over, or the report is a plain one.
+    /// True if the fallback analyst took over, or the report is a plain one.
     pub degraded: bool,
     /// The point at which rules took over from a model, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -379,7 +378,7 @@ pub struct Report {
     pub failed: Option<String>,
     /// Rules that overrode the analyst.
     pub overridden: Vec<VerdictOverride>,
-    /// Whether text in the data addresses the analyst.
+    /// True if text in the data addresses the analyst.
     pub manipulation: bool,
     /// Places of such text.
     #[serde(default)]
@@ -438,7 +437,7 @@ impl Report {
         self.analyst == AnalystKind::Playbook || self.no_model_answered()
     }
 
-    /// Returns whether rules made the conclusion, whoever made the plan.
+    /// Returns whether rules made the conclusion, even if a model made the plan.
     #[must_use]
     pub fn is_concluded_by_rules(&self) -> bool {
         self.is_by_rules_alone() || self.takeover.as_ref().is_some_and(|one| one.concluded)

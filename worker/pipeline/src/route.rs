@@ -1,4 +1,4 @@
-//! Routes: which profile triages an alert, and where its report goes. The code is pure.
+//! Routes decide which profile triages an alert, and where its report goes. The code is pure.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ impl Match {
         self.fits(alert) && (self.verdict.is_empty() || verdict.is_some_and(is_wanted))
     }
 
-    /// Returns whether the alert matches, whatever its verdict.
+    /// Returns whether the alert matches, without its verdict.
     #[must_use]
     pub fn fits(&self, alert: &Alert) -> bool {
         let among = |list: &[String], value: Option<&String>| {
@@ -125,7 +125,7 @@ pub struct Route {
     /// Names of destinations; each receives the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destinations: Option<Vec<String>>,
-    /// Destinations that take a report which another one refuses for good, in this order.
+    /// Destinations that take a report which another one refuses permanently, in this order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! Spans that group the lines of a log and of a trace.
+//! Creates spans that group the lines of a log and of a trace.
 //!
 //! The spans do not depend on a subscriber: running ones use `tracing`, ended ones the OpenTelemetry API. Spans of the
 //! log have the level error, so that every line has them at any log level. Spans of a trace have their own target, and
@@ -133,8 +133,8 @@ pub(crate) fn record_triage(state: &CaseState, status: &'static str) {
     }
 }
 
-/// Records the span of a step, whoever took part; a step that never began has none. It is recorded with the span of
-/// the triage, so that a crashed worker loses no span and a resumed step has only one.
+/// Records the span of a step, also if several workers ran it. A step that never began has none. It is recorded with
+/// the span of the triage, so that a crashed worker loses no span and a resumed step has only one.
 fn record_step(state: &CaseState, trace: &CaseTrace, step: &Step) {
     let work = state.work.get(&step.id);
     let begun = work.and_then(|work| work.started_at.or(work.ended_at));
@@ -297,8 +297,8 @@ pub fn record_accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[
     }
 }
 
-/// Returns the trace that the case of an arrival continues. Our own alert about an unreadable or refused message
-/// continues none.
+/// Returns the trace that the case of an arrival continues. Nightshift's own alert about an unreadable or refused
+/// message continues none.
 fn trace_origin<'a>(arrival: &'a Arrival, one: &AcceptedAlert) -> Option<&'a TraceContext> {
     let trace = arrival.alert.trace.as_ref();
     trace.filter(|_| one.dead_letter.is_none())

@@ -1,4 +1,4 @@
-//! Triage: drives a claimed case from the state of its journal to its conclusion.
+//! Triage drives a claimed case from the state of its journal to its conclusion.
 
 mod journal;
 mod lease_loss;
@@ -33,12 +33,12 @@ use journal::CaseJournal;
 /// Seconds between two renewals of a lease.
 const RENEW_SECS: u64 = 10;
 
-/// How long a case that cannot continue is held before it is released.
+/// The time for which a case that cannot continue is held before it is released.
 const RELEASE_PAUSE: std::time::Duration = std::time::Duration::from_secs(3);
-/// How long a case without a turn at its busy model is held before it is released. There are more cases than the
-/// model can serve, and fewer of them queue meanwhile.
+/// The time for which a case without a turn at its busy model is held before it is released. There are more cases than
+/// the model can serve, and fewer of them queue meanwhile.
 const NO_TURN_PAUSE: std::time::Duration = std::time::Duration::from_secs(30);
-/// How long a stopping process tries to release a case. This is less than the loop waits for it.
+/// The time for which a stopping process tries to release a case. It is shorter than the time that the loop waits.
 const SHUTDOWN_RELEASE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 const SHUTDOWN_RETRY_PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 
@@ -73,9 +73,9 @@ pub struct Triage {
     pub sender: ReportProducer,
     /// Outbox for announcing running urgent cases; `None` if they are not announced.
     pub announcer: Option<Arc<dyn Outbox>>,
-    /// Whether cases are triaged here only because the models are down. They are triaged again later.
+    /// True if cases are triaged here only because the models are down. They are triaged again later.
     pub without_models: bool,
-    /// Whether cases are triaged here although the models are up, because these left them unanswered repeatedly.
+    /// True if cases are triaged here although the models are up, because these left them unanswered repeatedly.
     pub models_are_up: bool,
     /// Interval of re-evaluations of benign cases; `None` if there are none.
     pub recheck_every: Option<TimeDelta>,
@@ -117,7 +117,7 @@ impl Triage {
     ///
     /// # Errors
     ///
-    /// When the lease is lost or the store is away. The case then continues elsewhere or later.
+    /// Returns an error when the lease is lost or the store is away. The case then continues elsewhere or later.
     pub async fn run(
         &self,
         claimed: ClaimedCase,
@@ -142,7 +142,7 @@ impl Triage {
     ///
     /// # Errors
     ///
-    /// As [`Triage::run`].
+    /// Returns the same errors as [`Triage::run`].
     pub async fn run_leased(
         &self,
         claimed: ClaimedCase,
@@ -217,7 +217,7 @@ impl Triage {
                 // This process is alive, so the end of the lease is not a crash of the case.
                 self.release(&lease, release).await;
             }
-            // The lease ends and counts as a crash. The third crash ends in a report.
+            // The lease ends, which counts as a crash. The third crash ends in a report.
             Err(error) if error.is_permanent() => {}
             Err(_) => {
                 pause_before_release(RELEASE_PAUSE, release).await;
@@ -370,7 +370,7 @@ impl Triage {
     }
 
     /// Returns whether a case is triaged again once the models answer. A case that was triaged again before and left
-    /// unanswered by models that are up is excluded, because it may be the cause and would loop for ever.
+    /// unanswered by models that are up is excluded, because it may be the cause and would loop indefinitely.
     pub(crate) fn wants_model(&self, again: Option<&PreviousRun>, is_degraded: bool) -> bool {
         let why = again.and_then(|again| again.why.as_deref());
         let had_its_turn = self.models_are_up && why == Some(MODELS_BACK);

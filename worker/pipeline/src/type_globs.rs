@@ -1,4 +1,4 @@
-//! Naming schemes of finding types. They distinguish a glob that matches every type of a product from one that
+//! Lists naming schemes of finding types. They distinguish a glob that matches every type of a product from one that
 //! selects some types.
 
 use nightshift_engine::exoneration::type_matches;

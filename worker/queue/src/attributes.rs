@@ -3,7 +3,7 @@
 //! AMQP prefixes them with `cloudEvents:` or, where a colon is not allowed, `cloudEvents_` (CloudEvents AMQP binding
 //! 1.0.2, §3.1). SQS has no binding, so producers there use one of these or the HTTP binding's `ce-`.
 
-/// Returns the name with which alerts are read: `ce-type` for `cloudEvents:type`. Other names stay as they are.
+/// Returns the name with which alerts are read: `ce-type` for `cloudEvents:type`. Other names are not changed.
 pub(crate) fn canonical_name(sent: &str) -> String {
     for prefix in ["cloudEvents:", "cloudEvents_", "ce-", "ce_"] {
         let head = sent.get(..prefix.len());

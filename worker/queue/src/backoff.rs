@@ -1,8 +1,8 @@
-//! Backoff of a source.
+//! Implements the backoff of a source.
 //!
 //! The delay is between 0.2 and 30 seconds, with jitter, so that a fleet does not overload a returning broker. If the
-//! broker does not answer, attempts are cheap and the delay is at most 5 seconds: a broker that is back is used
-//! within ten seconds. Longer delays are for a broker that answers with a refusal.
+//! broker does not answer, attempts are cheap and the delay is at most 5 seconds: a broker that is back is used within
+//! ten seconds. Longer delays are for a broker that answers with a refusal.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Waits until the next attempt is due. May be dropped and called again.
+    /// Waits until the next attempt is due. The call may be dropped and repeated.
     pub(crate) async fn wait(&self) {
         if let Some(due) = self.due {
             sleep_until(due).await;

@@ -1,8 +1,8 @@
-//! The `[[source]]` tables of a configuration.
+//! Defines the `[[source]]` tables of a configuration.
 //!
-//! `kind` selects the source; its other keys are in the source's own file. Unknown keys and kinds are refused by
-//! name. [`SourceConfig::check`] finds errors within the configuration. A missing queue is found only on connecting.
-//! This crate does not implement `kind = "http"`, the intake.
+//! `kind` selects the source; its other keys are in the source's own file. Unknown keys and kinds are refused by name.
+//! [`SourceConfig::check`] finds errors within the configuration. A missing queue is found only on connecting. This
+//! crate does not implement `kind = "http"`, the intake.
 
 use std::path::Path;
 
@@ -78,7 +78,7 @@ impl SourceConfig {
     ///
     /// # Errors
     ///
-    /// The first inconsistency.
+    /// Returns the first inconsistency.
     pub fn check(&self) -> Result<(), ConfigError> {
         let checked = check_name(self.name()).and_then(|()| match self {
             Self::Rabbitmq(config) => config.check(),

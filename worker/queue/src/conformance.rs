@@ -1,8 +1,8 @@
-//! One suite for all sources, run against real services: RabbitMQ, moto as SQS and S3, a directory. Pub/Sub is a
-//! strict fake.
+//! Runs one suite for all sources against real services: RabbitMQ, moto as SQS and S3, a directory. Pub/Sub is a strict
+//! fake.
 //!
-//! `tests/services` starts the services and names their addresses. If one is missing, its tests say so on standard
-//! error and end; `tests/run` leaves them out and counts them as skipped. Each test has its own queue. No test
+//! `tests/services` starts the services and names their addresses. If a service is missing, its tests report that on
+//! standard error and end; `tests/run` leaves them out and counts them as skipped. Each test has its own queue. No test
 //! sleeps: it waits for messages, within bounds that only a broken source reaches.
 
 mod broker;
@@ -20,7 +20,7 @@ use std::time::Duration;
 use nightshift_pipeline::port::{Disposition, Message, Settlement, Source};
 use tokio::time::timeout;
 
-/// Far more than anything here takes.
+/// The time limit of each wait, far above the real times.
 const BOUND: Duration = Duration::from_secs(90);
 
 /// Returns the value that `tests/services` reports for a service, such as `RABBITMQ`.

@@ -7,8 +7,8 @@ use secrecy::SecretString;
 
 use crate::{ConfigError, SourceConfig, pubsub, rabbitmq, spool, sqs};
 
-/// Resolves `env:NAME` and `file:PATH`; any other text stands for itself. Called at each connect, so that a changed
-/// file takes effect without a restart. The error names what is missing and contains no secret.
+/// Resolves `env:NAME` and `file:PATH`; any other text is the secret itself. The function is called at each connect, so
+/// that a changed file takes effect without a restart. The error names what is missing and contains no secret.
 pub type SecretResolver = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send + Sync>;
 
 /// Creates a source, which connects at the first request for messages. If its broker is unavailable, the source is
@@ -16,7 +16,8 @@ pub type SecretResolver = Arc<dyn Fn(&str) -> Result<SecretString, String> + Sen
 ///
 /// # Errors
 ///
-/// When the configuration is inconsistent, or a folder or the certificates of an authority cannot be used.
+/// Returns an error when the configuration is inconsistent, or a folder or the certificates of an authority cannot be
+/// used.
 pub async fn connect(
     config: &SourceConfig,
     secrets: SecretResolver,

@@ -1,5 +1,5 @@
-//! Doctor checks of a queue before it is used: whether it exists, and whether its messages can be lost. No message is
-//! taken and nothing is created.
+//! Runs the doctor checks of a queue before it is used: whether it exists, and whether its messages can be lost. No
+//! message is taken and nothing is created.
 
 use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::port::Clock;
@@ -63,7 +63,7 @@ pub(crate) fn report_unusable(what: String, checkup: &mut HealthReport) {
     );
 }
 
-/// What happens to messages that a queue no longer keeps.
+/// The outcome for messages that a queue no longer keeps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ExpiryOutcome {
     Dropped,

@@ -1,4 +1,4 @@
-//! Health of a source, for readiness and the log. A change is logged once, not at every attempt.
+//! Tracks the health of a source, for readiness and the log. A change is logged once, not at every attempt.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -46,7 +46,7 @@ impl SourceHealth {
     ///
     /// # Errors
     ///
-    /// The reason why not.
+    /// Returns the reason why the source is not ready.
     pub(crate) fn ready(&self) -> Result<(), String> {
         let why_not = self.why_not.lock().unwrap_or_else(PoisonError::into_inner);
         why_not.clone().map_or(Ok(()), Err)

@@ -1,4 +1,4 @@
-//! Messages that are held for a time: the handle that settles each, and the time since when it is held.
+//! Tracks messages that are held for a time, each with the handle that settles it and the time when it was received.
 //!
 //! A message that was delivered twice has two handles, of which the later one counts. A message that is never settled
 //! is forgotten long after its queue has redelivered it.

@@ -1,8 +1,8 @@
-//! Sources of messages: RabbitMQ, SQS, Pub/Sub, a spool directory.
+//! Implements sources of messages: RabbitMQ, SQS, Pub/Sub, a spool directory.
 //!
-//! Each is a [`nightshift_pipeline::port::Source`]: it handles bytes, not alerts, and keeps delivered messages until they
-//! are settled. A source that cannot reach its queue retries by itself and reports that in `ready`. It loses nothing,
-//! because unsettled messages are redelivered. `docs/sources.md` is for operators.
+//! Each is a [`nightshift_pipeline::port::Source`]: it handles bytes, not alerts, and keeps delivered messages until
+//! they are settled. A source that cannot reach its queue retries by itself and reports that in `ready`. It loses
+//! nothing, because unsettled messages are redelivered. `docs/sources.md` is for operators.
 
 mod attributes;
 mod backoff;
@@ -29,9 +29,9 @@ pub use rabbitmq::RabbitmqConfig;
 pub use spool::SpoolConfig;
 pub use sqs::{SqsConfig, fetch_payload as sqs_payload};
 
-/// Most bytes of one message that are delivered: one more than is ever kept, so that the reader sees that the message
-/// is too large. Of a payload in a file or a bucket only this much is read.
+/// Maximum number of bytes of one message that are delivered: one more than is ever kept, so that the reader sees that
+/// the message is too large. Of a payload in a file or a bucket only this much is read.
 const MOST_BYTES: usize = 16 * 1024 * 1024 + 1;
 
-/// How long one call of `receive` waits for a first message.
+/// The time that one call of `receive` waits for a first message.
 const LONG_POLL: std::time::Duration = std::time::Duration::from_secs(20);

@@ -7,8 +7,8 @@
 /// Bytes of messages that a source may hold.
 pub(crate) const BUDGET_BYTES: usize = 64 * 1024 * 1024;
 
-/// The largest of at least this many last messages counts, and of at most twice as many. Rarer large messages still
-/// fit when a full batch arrives.
+/// The size of the largest of the last messages counts, of which there are at least this many and at most twice as
+/// many. Rarer large messages still fit when a full batch arrives.
 const WINDOW: usize = 128;
 
 /// Sizes of the last messages.

@@ -10,7 +10,7 @@ use crate::{ConfigError, SecretResolver, SourceConfig, rabbitmq, spool, sqs};
 ///
 /// # Errors
 ///
-/// When the configuration is inconsistent, or the source does not support publishing.
+/// Returns an error when the configuration is inconsistent, or the source does not support publishing.
 pub async fn publisher(
     config: &SourceConfig,
     secrets: SecretResolver,
@@ -39,7 +39,7 @@ impl SourceConfig {
     ///
     /// # Errors
     ///
-    /// The reason why not.
+    /// Returns the reason why nothing can be published.
     pub fn check_publishable(&self) -> Result<(), String> {
         match self {
             Self::Rabbitmq(_) | Self::Sqs(_) | Self::Spool(_) => Ok(()),

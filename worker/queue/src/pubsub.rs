@@ -1,8 +1,8 @@
-//! A pull subscription of Google Cloud Pub/Sub, for sites without a public endpoint.
+//! Implements the source for a pull subscription of Google Cloud Pub/Sub, for sites without a public endpoint.
 //!
 //! One pull runs at a time, as a task of the source. A caller may stop waiting, and the next caller gets the messages
-//! of that pull. Messages are held for `ack_deadline_secs`, whatever the subscription says: the deadline is set as
-//! soon as they arrive. Messages are identified by their message id.
+//! of that pull. Messages are held for `ack_deadline_secs`, regardless of the subscription's own deadline: the deadline
+//! is set as soon as they arrive. Messages are identified by their message id.
 
 mod client;
 mod config;
@@ -30,9 +30,9 @@ use crate::health::SourceHealth;
 use crate::in_flight::{InFlightMessage, InFlightMessages, InFlightQueue, SettleAction};
 use crate::{LONG_POLL, SecretResolver, attributes};
 
-/// Most messages of one pull.
+/// Maximum number of messages of one pull.
 const MOST_MESSAGES: usize = 500;
-/// Most messages that one call settles.
+/// Maximum number of messages that one call settles.
 const MOST_IDS: usize = 500;
 /// Attempts of a call that settles.
 const TRIES: usize = 5;
@@ -66,8 +66,8 @@ struct PubsubReceiveState {
     /// Messages that arrived and were not delivered.
     waiting: VecDeque<Message>,
     backoff: Backoff,
-    /// Whether the last pull succeeded. The first pull, and one after a failure, do not wait for messages, so that
-    /// they show at once whether the subscription can be read.
+    /// True if the last pull succeeded. The first pull, and one after a failure, do not wait for messages, so that they
+    /// show at once whether the subscription can be read.
     works: bool,
     closed: bool,
 }
@@ -77,7 +77,7 @@ impl PubsubSource {
     ///
     /// # Errors
     ///
-    /// When the key cannot be read, or TLS cannot be set up.
+    /// Returns an error when the key cannot be read, or TLS cannot be set up.
     pub(crate) fn new(config: PubsubConfig, secrets: SecretResolver) -> Result<Self, String> {
         let giver = match config.credentials.as_str() {
             "none" => TokenProvider::Disabled,
@@ -234,8 +234,8 @@ impl Puller {
         })
     }
 
-    /// Extends new messages to our deadline. There is one short attempt, because the messages are delivered only
-    /// afterwards and their time runs. If it fails, messages are redelivered sooner, at worst as sightings.
+    /// Extends new messages to the configured deadline. There is one short attempt, because the messages are delivered
+    /// only afterwards and their time runs. If it fails, messages are redelivered sooner, at worst as sightings.
     async fn extend_received(&self, messages: &[Message]) -> Result<(), String> {
         let handles = self
             .lock_in_flight()

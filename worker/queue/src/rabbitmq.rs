@@ -1,10 +1,10 @@
-//! A queue of RabbitMQ, over AMQP 0-9-1.
+//! Implements the source for a queue of RabbitMQ, over AMQP 0-9-1.
 //!
 //! Each source has one connection and one consumer, made by `receive` itself: connect, check the queue, set the
 //! prefetch, consume. After any error or end of the stream everything is dropped and made again; the library's own
 //! recovery of topology is not used. The prefetch is the room beside the unsettled messages, and less while messages
-//! are large. A message is identified by its connection and delivery tag. A settlement after a reconnect therefore
-//! has no effect, and the message is redelivered.
+//! are large. A message is identified by its connection and delivery tag. A settlement after a reconnect therefore has
+//! no effect, and the message is redelivered.
 
 mod config;
 mod doctor;

@@ -1,9 +1,9 @@
-//! A spool directory in which each file is a message.
+//! Implements the source for a spool directory in which each file is a message.
 //!
 //! A writer puts a file into `tmp/` and renames it into `new/`, so that no partial file is visible. A process takes a
 //! file by renaming it into its own folder below `cur/`, so that no two processes have the same file. Files of a
-//! process that is gone are put back. Settled files are removed, or kept in `done/` and `failed/`. The file system
-//! must only provide atomic `rename` and locks that end with their process.
+//! process that is gone are put back. Settled files are removed, or kept in `done/` and `failed/`. The file system must
+//! only provide atomic `rename` and locks that end with their process.
 
 mod claim;
 mod config;
@@ -37,7 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub(crate) struct SpoolSource {
     name: String,
     health: SourceHealth,
-    /// `None` once the source is closed. Only touched on threads that may block.
+    /// `None` once the source is closed. It is only used on threads that may block.
     folder: Arc<Mutex<Option<SpoolFolder>>>,
     /// Serialises receivers, because one listing serves several calls.
     receiving: tokio::sync::Mutex<()>,
@@ -52,7 +52,7 @@ impl SpoolSource {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be created or written.
+    /// Returns an error when the directory cannot be created or written.
     pub(crate) async fn open(config: SpoolConfig) -> Result<Self, String> {
         let name = config.name.clone();
         let shown = config.dir.display().to_string();

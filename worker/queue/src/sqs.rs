@@ -1,4 +1,4 @@
-//! A queue of Amazon SQS or a compatible service.
+//! Implements the source for a queue of Amazon SQS or a compatible service.
 //!
 //! Long polls run as tasks of the source: a caller may stop waiting, and the next caller gets their messages. Polls
 //! request no more messages than there is room for. One poll waits at an idle queue, and more run concurrently when
@@ -37,7 +37,7 @@ use crate::health::SourceHealth;
 use crate::in_flight::{InFlightMessages, InFlightQueue, SettleAction};
 use crate::message_sizes::MessageSizes;
 
-/// Most concurrent polls.
+/// Maximum number of concurrent polls.
 const MOST_POLLS: usize = 16;
 
 /// Shortest time between two checks of an unavailable bucket, about as long as one check may take.
@@ -51,7 +51,7 @@ const LARGEST_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
 ///
 /// # Errors
 ///
-/// When the payload cannot be read.
+/// Returns an error when the payload cannot be read.
 pub async fn fetch_payload(config: &SqsConfig, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
     // A client is created only for a pointer.
     parse_pointer(std::str::from_utf8(bytes).ok()?)?;
@@ -83,8 +83,8 @@ struct SqsReceiveState {
     waiting: VecDeque<Message>,
     sizes: MessageSizes,
     backoff: Backoff,
-    /// Whether the last poll succeeded. The first poll, and one after a failure, do not wait for messages, so that
-    /// they show at once whether the queue can be read.
+    /// True if the last poll succeeded. The first poll, and one after a failure, do not wait for messages, so that they
+    /// show at once whether the queue can be read.
     works: bool,
     closed: bool,
 }
@@ -94,7 +94,7 @@ impl SqsSource {
     ///
     /// # Errors
     ///
-    /// When no region is known, or a client cannot be created.
+    /// Returns an error when no region is known, or a client cannot be created.
     pub(crate) async fn new(config: SqsConfig) -> Result<Self, String> {
         // More than the longest wait of a poll.
         let access = ClientAccess::load(&config, LONG_POLL + Duration::from_secs(10)).await?;

@@ -1,4 +1,4 @@
-//! Access control of the pages: a bearer token, or a name from a trusted proxy.
+//! Implements access control of the pages: a bearer token, or a name from a trusted proxy.
 //!
 //! Tokens are kept as hashes and compared in constant time. A proxy's header counts only on connections from the
 //! proxy's own networks, since anybody can write a header.

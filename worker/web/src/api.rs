@@ -1,5 +1,5 @@
-//! The JSON API for programs: the data of the pages, with values that are not defanged. A report has the format of
-//! `--format json`.
+//! Implements the JSON API for programs: the data of the pages, with values that are not defanged. A report has the
+//! format of `--format json`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The shared state of all handlers: ports and templates.
+//! Defines the shared state of all handlers: ports and templates.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! Reading of request bodies within limits, for each body and for all bodies of one kind together.
+//! Reads request bodies within limits, for each body and for all bodies of one kind together.
 //!
 //! Memory is reserved as bytes arrive, not by the promised length, so that nobody reserves what is never sent. The
 //! reservation lasts as long as its permit.
@@ -13,8 +13,8 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Most bytes of a refused body that are still read, and for how long. Many senders read the response only after
-/// sending everything and would otherwise see only a closed connection.
+/// Maximum number of bytes of a refused body that are still read, and the time limit for that. Many senders read the
+/// response only after sending everything and would otherwise see only a closed connection.
 const MAX_DRAINED_BYTES: usize = 20 << 20;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 

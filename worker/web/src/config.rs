@@ -1,7 +1,7 @@
-//! The configuration `[web]`: the addresses of the pages and who may read them.
+//! Defines the configuration `[web]`: the addresses of the pages and who may read them.
 //!
-//! Only a loopback address may be open to everybody. Any other address needs a token or a trusted proxy, or nothing
-//! is served. The caller reads the secrets; this module never does.
+//! Only a loopback address may be open to everybody. Any other address needs a token or a trusted proxy, or nothing is
+//! served. The caller reads the secrets; this module never does.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -28,22 +28,23 @@ pub struct WebConfig {
     /// Address and port of pages, JSON, `/healthz` and `/readyz`. Any but a loopback address needs `tokens` or
     /// `trusted_proxies`.
     pub listen: String,
-    /// Address and port of `/metrics`, `/healthz` and `/readyz` alone, without access control. Empty: `/metrics` is
+    /// Address and port of `/metrics`, `/healthz` and `/readyz` alone, without access control. If empty, `/metrics` is
     /// served beside the pages, with their access control.
     pub metrics_listen: String,
-    /// Address and port of `/v1/alerts…`, `/healthz` and `/readyz` alone, for sources of the kind `http`. Empty:
+    /// Address and port of `/v1/alerts…`, `/healthz` and `/readyz` alone, for sources of the kind `http`. If empty,
     /// these paths are served beside the pages.
     pub intake_listen: String,
-    /// URL under which people reach the pages, e.g. `https://nightshift.example.com`. Empty: only by `listen`.
+    /// The URL under which people reach the pages, e.g. `https://nightshift.example.com`. If empty, people reach the
+    /// pages only by `listen`.
     pub public_url: String,
     /// Further host names that requests may use, e.g. that of a service in a cluster.
     pub hosts: Vec<String>,
-    /// Bearer tokens of readers: `env:NAME` or `file:PATH`. At least 20 characters each.
+    /// Bearer tokens of readers: `env:NAME` or `file:PATH`. Each has at least 20 characters.
     pub tokens: Vec<String>,
     /// Proxies that authenticate people and pass on their names.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// Seconds for which requests are still accepted after the stop signal, while `/readyz` reports not ready, so
-    /// that load balancers notice. At most 60.
+    /// Seconds for which requests are still accepted after the stop signal, while `/readyz` reports not ready, so that
+    /// load balancers notice. The maximum is 60.
     #[schemars(range(max = 60))]
     pub linger_secs: u64,
 }
@@ -157,7 +158,7 @@ impl WebConfig {
     ///
     /// # Errors
     ///
-    /// Says what is wrong and how to correct it.
+    /// Returns the problem and its correction.
     pub fn check(&self) -> Result<(), WebError> {
         self.options(|_| Ok(SecretString::from("-".repeat(MIN_TOKEN_CHARS))))
             .map(drop)
@@ -167,7 +168,7 @@ impl WebConfig {
     ///
     /// # Errors
     ///
-    /// Says what is wrong and how to correct it.
+    /// Returns the problem and its correction.
     pub fn options(
         &self,
         secret: impl Fn(&str) -> Result<SecretString, String>,
@@ -254,8 +255,8 @@ fn address(key: &'static str, text: &str) -> Result<SocketAddr, WebError> {
     text.parse().map_err(|_| no_address())
 }
 
-/// Checks that no two of these addresses collide: they are equal, or one is unspecified and has the other's port. A
-/// port that the system chooses never collides.
+/// Checks that no two of these addresses collide. Two addresses collide if they are equal, or if one is unspecified and
+/// has the other's port. A port that the system chooses never collides.
 fn apart(all: [(&'static str, Option<SocketAddr>); 3]) -> Result<(), WebError> {
     let mut before: Vec<(&'static str, SocketAddr)> = Vec::new();
     for (other, address) in all {

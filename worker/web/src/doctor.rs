@@ -1,4 +1,5 @@
-//! Doctor checks of the server: whether its addresses are free, who could read the pages, and who could post alerts.
+//! Runs the doctor checks of the server: whether its addresses are free, who could read the pages, and who could post
+//! alerts.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,13 +13,13 @@ use secrecy::SecretString;
 use crate::server::ServerOptions;
 use crate::{WebConfig, WebError};
 
-/// How long another process on our address may take to answer.
+/// The time within which another process on the configured address must answer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shortest prefix lengths (IPv4, IPv6) that are plausible for a proxy network.
 const MIN_PROXY_PREFIX: (u8, u8) = (16, 32);
 
-/// Checks the configuration of the pages and this machine. Blocks for a moment. `posted` are the names of the `http`
-/// sources, and `secret` reads the value that a token refers to.
+/// Checks the configuration of the pages and this machine. The call blocks for a moment. `posted` are the names of the
+/// `http` sources, and `secret` reads the value that a token refers to.
 pub fn probe(
     config: &WebConfig,
     posted: &[String],
@@ -153,7 +154,7 @@ fn check_exposure(config: &WebConfig, options: &ServerOptions, checkup: &mut Hea
 }
 
 /// Checks whether other machines could post to these sources. A loopback listener is right behind a proxy on this
-/// machine; such an installation has a public name or a trusted proxy.
+/// machine; an installation with such a proxy has a public name or a trusted proxy.
 fn check_reachability(
     config: &WebConfig,
     options: &ServerOptions,

@@ -1,7 +1,7 @@
-//! Liveness, readiness and metrics.
+//! Serves liveness, readiness and metrics.
 //!
-//! `/healthz` says only that the event loop runs, since a restart helps against nothing else. `/readyz` asks every
-//! part with a timeout and reports one line for each part. Both are open to everybody, so they report no addresses or
+//! `/healthz` says only that the event loop runs, since a restart helps against nothing else. `/readyz` asks every part
+//! with a timeout and reports one line for each part. Both are open to everybody, so they report no addresses or
 //! causes.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::server::{DrainMarker, ListenerRole};
 /// Timeout for the answer of a part.
 const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Renders the metrics in the text format of Prometheus, or says why there are none.
+/// Renders the metrics in the text format of Prometheus, or returns the reason why there are none.
 pub type MetricsText = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// A part of the process that must be ready for work.
@@ -37,7 +37,8 @@ pub trait Readiness: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Says why not, in half a sentence without addresses or secrets, since anybody can read this.
+    /// Returns the reason why the part is not ready, in half a sentence without addresses or secrets, since anybody can
+    /// read it.
     async fn ready(&self) -> Result<(), String>;
 
     /// Returns whether the process is unready without this part.

@@ -1,5 +1,6 @@
 //! Tests with attacker-controlled strings in every field of a report (attacks.md rows A4, A5, A6, A15, A21, A22). A
-//! real HTML parser must find the same elements and attributes as with harmless text, and no link but our own.
+//! real HTML parser must find the same elements and attributes as with harmless text, and only links that Nightshift
+//! makes.
 
 mod page_checks;
 
@@ -19,7 +20,7 @@ use serde_json::Value;
 use self::page_checks::{ParsedPage, check};
 use crate::testing::{FakeStore, failed, get, inconclusive, now, report, view};
 
-/// Fields with our own words, numbers or times, or with commands of the catalogue.
+/// Fields with Nightshift's own words, numbers or times, or with commands of the catalogue.
 const OURS: [&str; 30] = [
     "class",
     "logs",
@@ -53,7 +54,7 @@ const OURS: [&str; 30] = [
     "stopped_by",
 ];
 
-/// Replaces every field that is not ours by one of these strings in turn.
+/// Replaces every field with foreign content by one of these strings in turn.
 fn replace(value: &mut Value, strings: &mut impl Iterator<Item = String>) {
     match value {
         Value::String(text) => *text = strings.next().unwrap_or_default(),

@@ -1,7 +1,7 @@
-//! Checks of `Host` and `Origin` on every request.
+//! Checks `Host` and `Origin` on every request.
 //!
-//! If an attacker points a name at our address (DNS rebinding), the browser treats our pages as the attacker's own.
-//! Only the name in `Host` shows this, so names must be configured. An IP address cannot be rebound.
+//! If an attacker points a name at the address of the pages (DNS rebinding), the browser treats the pages as the
+//! attacker's own. Only the name in `Host` shows this, so names must be configured. An IP address cannot be rebound.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,6 @@ pub(crate) enum HostRejection {
     OtherOrigin,
 }
 
-/// The allowed hosts.
 #[derive(Debug, Clone)]
 pub(crate) struct AllowedHosts {
     listen: IpAddr,

@@ -1,4 +1,4 @@
-//! The HTTP intake: `POST /v1/alerts`, `/v1/alerts/sns`, `/v1/alerts/pubsub`.
+//! Implements the HTTP intake: `POST /v1/alerts`, `/v1/alerts/sns`, `/v1/alerts/pubsub`.
 //!
 //! A sender authenticates with the credentials of a source. The body then waits at its [`HttpSource`] until it is
 //! committed, and only then the response is 200. An unreadable body becomes a dead letter, as for any other source.
@@ -40,7 +40,7 @@ use response::{IntakeError, await_settlement};
 use sns::{SnsCertificateCache, SnsIntake};
 pub use source::{HttpSource, IntakeSecrets};
 
-/// Most bytes of a body from SNS: a message has at most 256 KiB, plus escapes.
+/// Maximum number of bytes of a body from SNS: a message has at most 256 KiB, plus escapes.
 const MAX_SNS_BYTES: usize = 2 << 20;
 
 /// Fetched keys and certificates for checking signatures. Clones share them.

@@ -1,8 +1,8 @@
-//! The HTTP server: pages of cases, their JSON, health, readiness and metrics, Slack interactions, and the HTTP
-//! intake.
+//! Provides the HTTP server: pages of cases, their JSON, health, readiness and metrics, Slack interactions, and the
+//! HTTP intake.
 //!
-//! The pages are read-only and rendered on the server, without any script, so that they work on a telephone and under
-//! a strict content security policy. Cases come through the ports of the pipeline; this crate knows no store and no
+//! The pages are read-only and rendered on the server, without any script, so that they work on a telephone and under a
+//! strict content security policy. Cases come through the ports of the pipeline; this crate knows no store and no
 //! command line. Every string from an alert, a tool or an analyst is hostile and reaches a page only as `Shown`.
 
 mod access;

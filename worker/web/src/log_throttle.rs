@@ -1,4 +1,4 @@
-//! A throttle for log lines that strangers can cause.
+//! Implements a throttle for log lines that strangers can cause.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// Minimum time between two lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// When a line was last logged.
+/// The time when a line was last logged.
 #[derive(Debug, Default)]
 pub(crate) struct LogThrottle(Mutex<Option<Instant>>);
 

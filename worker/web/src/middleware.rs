@@ -1,4 +1,4 @@
-//! Middleware for every request: checks of hosts and access, security headers, and panics.
+//! Implements middleware for every request: checks of hosts and access, security headers, and panics.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::access::AccessPolicy;
 use crate::hosts::AllowedHosts;
 use crate::log_throttle::LogThrottle;
 
-/// No script, frame, image or foreign content; one style sheet and one form, both our own.
+/// No script, frame, image or foreign content; one style sheet and one form, both Nightshift's own.
 const CSP: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Headers of every answer.

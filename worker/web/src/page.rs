@@ -1,6 +1,6 @@
-//! The pages: a list of cases, a case, and error pages.
+//! Serves the pages: a list of cases, a case, and error pages.
 //!
-//! A handler reads a port, builds a view and renders a template. Views hold our own words, numbers and
+//! A handler reads a port, builds a view and renders a template. Views hold Nightshift's own words, numbers and
 //! [`SafeText`](crate::safe_text::SafeText); templates escape everything and build every link themselves.
 
 mod case;
@@ -28,11 +28,10 @@ use crate::app_state::AppState;
 use crate::query::ListQuery;
 pub(crate) use templates::Templates;
 
-/// How long a page waits for the count of alerts without a case.
+/// The time that a page waits for the count of alerts without a case.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(2);
 const STYLE: &str = include_str!("../templates/style.css");
 
-/// The error page.
 #[derive(Debug, Serialize)]
 struct ErrorPage {
     title: &'static str,
@@ -121,8 +120,8 @@ pub(crate) async fn not_found(State(site): State<Arc<AppState>>) -> Response {
 }
 
 impl AppState {
-    /// Counts the alerts of the last day by their place. Returns `None` when counting takes too long; the cases are
-    /// then shown without the counts.
+    /// Counts the alerts of the last day by their row in the ledger of alerts. Returns `None` when counting takes too
+    /// long; the cases are then shown without the counts.
     async fn ledger_counts(&self) -> Option<Vec<LedgerCount>> {
         let since = self.parts.clock.now() - TimeDelta::hours(24);
         let counting = self.parts.ledger.ledger_counts(since);
@@ -151,7 +150,7 @@ impl AppState {
             return Ok(all);
         }
         for (query, words) in ListQuery::high_priority_queries() {
-            // These filters consist of our own words, so they always parse.
+            // These filters are constants of this program, so they always parse.
             let Ok(filter) = query.filter() else { continue };
             let cases = self.parts.cases.list(&filter).await?.len();
             all.extend(list::HighPriorityCount::new(&query, words, cases));

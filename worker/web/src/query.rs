@@ -1,4 +1,4 @@
-//! The filter of a list in a URL, for pages and JSON.
+//! Parses the filter of a list in a URL, for pages and JSON.
 
 use std::str::FromStr as _;
 
@@ -12,12 +12,11 @@ use url::form_urlencoded::Serializer;
 
 /// Longest value, in characters.
 const MAX_VALUE_CHARS: usize = 200;
-/// Rows of a page.
 pub(crate) const PAGE_ROWS: usize = 50;
 /// The only value of a switch, and its opposite.
 const YES: &str = "yes";
 const NO: &str = "no";
-/// Most rows of one JSON response.
+/// Maximum number of rows of one JSON response.
 const MAX_ROWS: usize = 500;
 
 /// The query string. An empty value counts as missing.

@@ -1,4 +1,4 @@
-//! Text that is safe on a page. Foreign text is cleaned by `plain`; the template then escapes it.
+//! Defines text that is safe on a page. Foreign text is cleaned by `plain`; the template then escapes it.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use nightshift_pipeline::report::with_plain_times;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Most characters of a foreign sentence.
+/// Maximum number of characters of a foreign sentence.
 const MAX_SENTENCE_CHARS: usize = 500;
-/// Most characters of a foreign name.
+/// Maximum number of characters of a foreign name.
 const MAX_NAME_CHARS: usize = 120;
 
 /// Text that is safe to show once it is escaped.
@@ -35,7 +35,7 @@ impl SafeText {
         Self::from_foreign(text, MAX_NAME_CHARS)
     }
 
-    /// Cleans a typed value. An address is defanged whatever its form.
+    /// Cleans a typed value. An address is defanged in any form.
     pub(crate) fn value(one: &Indicator) -> Self {
         Self(sanitize_value(one.kind, &one.value, MAX_NAME_CHARS))
     }
@@ -69,7 +69,7 @@ impl SafeText {
         }
     }
 
-    /// Wraps our own words, numbers, times, and other `Shown`.
+    /// Wraps Nightshift's own words, numbers, times, and other `Shown` values.
     pub(crate) fn from_own(words: fmt::Arguments<'_>) -> Self {
         Self(words.to_string())
     }
@@ -103,7 +103,7 @@ impl DisplayTime {
     }
 }
 
-/// Returns `12 min ago`, or that the time is ahead of our clock.
+/// Returns `12 min ago`, or a text that the time is ahead of this machine's clock.
 fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let after = if at > now { "ahead" } else { "ago" };
     format!("{} {after}", span(at, now))

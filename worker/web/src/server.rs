@@ -1,4 +1,4 @@
-//! The server: its routes, their middleware, and its life cycle from bind to the last response.
+//! Implements the server: its routes, their middleware, and its life cycle from bind to the last response.
 
 mod connections;
 mod listeners;
@@ -29,9 +29,9 @@ use crate::page::Templates;
 use crate::slack::{self, SlackIntegration, SlackInteractions};
 use crate::{api, health, middleware, page};
 
-/// Timeout of a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Largest body, in bytes. Only posts of Slack and to the intake are read, and those have limits of their own.
+/// Maximum size of a body, in bytes. Only posts of Slack and to the intake are read, and those have limits of their
+/// own.
 const MAX_BODY_BYTES: usize = 16 * 1024;
 
 /// The options of a server. [`WebConfig::options`](crate::WebConfig::options) creates them from a checked
@@ -44,7 +44,7 @@ pub struct ServerOptions {
     pub metrics_listen: Option<SocketAddr>,
     /// Address of the HTTP intake, if separate from the pages.
     pub intake_listen: Option<SocketAddr>,
-    /// How long requests are accepted after the stop signal.
+    /// The time for which requests are accepted after the stop signal.
     pub linger: Duration,
     pub(crate) access: AccessPolicy,
     pub(crate) hosts: AllowedHosts,
@@ -111,7 +111,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Same as [`Server::bind`].
+    /// Returns the same errors as [`Server::bind`].
     pub async fn bind_replacing(self, before: &Listeners) -> Result<BoundServer, WebError> {
         self.site.pending_listeners.get_or_init(|| before.pending());
         let wanted = |place, address, router| ListenerSpec {
@@ -148,7 +148,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Same as [`Server::bind`].
+    /// Returns the same errors as [`Server::bind`].
     pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
         self.bind().await?.serve(stop).await;
         Ok(())

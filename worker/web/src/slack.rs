@@ -1,8 +1,8 @@
-//! `POST /slack/interactions`: the buttons below a report in Slack.
+//! Implements `POST /slack/interactions`: the buttons below a report in Slack.
 //!
 //! Slack signs its requests, so no token of the pages is needed; the configuration lists who may act. An action is
-//! stored before Slack is answered, within its three seconds; the outbox then edits the message. Calls to Slack, for
-//! a modal or an ephemeral message, go through [`SlackReplies`]: this module does not know Slack's API.
+//! stored before Slack is answered, within its three seconds; the outbox then edits the message. Calls to Slack, for a
+//! modal or an ephemeral message, go through [`SlackReplies`]: this module does not know Slack's API.
 
 mod action;
 mod messages;
@@ -41,7 +41,7 @@ use signature::SlackSignature;
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// Memory for all bodies, in KiB. Anybody can claim to be Slack until the body is read.
 const MAX_BODIES_KIB: usize = 16 << 10;
-/// Shortest signing secret, in characters; Slack's have 32. With an empty one anybody could sign.
+/// Shortest signing secret, in characters; Slack's have 32. With an empty secret anybody could sign.
 const MIN_SECRET_CHARS: usize = 16;
 /// Timeout of the store. Slack waits three seconds for a response, and as long for a modal after the click
 /// (<https://docs.slack.dev/interactivity/handling-user-interaction>). [`CALL_TIMEOUT`] comes on top.
@@ -51,7 +51,7 @@ const PREVIEW_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Timeout of a call to Slack before the click is answered.
 const CALL_TIMEOUT: Duration = Duration::from_millis(1_000);
 
-/// Reads the current secret, or says why there is none.
+/// Reads the current secret, or returns the reason why there is none.
 pub type SlackSecret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
 /// A destination in Slack whose messages have buttons.
@@ -76,7 +76,7 @@ pub trait SlackReplies: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Says why not, for the log.
+    /// Returns the reason for the log when Slack does not open it.
     async fn open_view(&self, desk: &str, trigger_id: &str, view: Value) -> Result<(), String>;
 
     /// Shows a line to one person in a channel (`chat.postEphemeral`). The text is plain and may contain names of an
@@ -84,7 +84,7 @@ pub trait SlackReplies: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Says why not, for the log.
+    /// Returns the reason for the log when Slack does not show it.
     async fn post_ephemeral(
         &self,
         desk: &str,
@@ -125,7 +125,8 @@ pub(crate) struct SlackInteractions {
 /// The person who acted, the time, and their language.
 struct ClickContext {
     by: String,
-    /// When Slack sent the request. A repeated request has the same time, by which the store recognises the action.
+    /// The time when Slack sent the request. A repeated request has the same time, by which the store recognises the
+    /// action.
     at: DateTime<Utc>,
     language: Language,
 }
@@ -168,7 +169,7 @@ pub(crate) async fn interactions(
                 None => StatusCode::OK.into_response(),
             }
         }
-        // Slack expects a success even for interactions that we do not handle.
+        // Slack expects a success even for interactions that this handler ignores.
         Some(SlackPayload::Other) => StatusCode::OK.into_response(),
         None => StatusCode::BAD_REQUEST.into_response(),
     }

@@ -1,4 +1,4 @@
-//! Test helpers: a store with a few cases, and requests without sockets.
+//! Provides test helpers: a store with a few cases, and requests without sockets.
 
 mod people;
 mod report;
@@ -56,10 +56,10 @@ pub(crate) struct FakeStore {
     pub(crate) views: Vec<CaseView>,
     pub(crate) journal: Vec<JournalLine>,
     pub(crate) places: Vec<LedgerCount>,
-    /// Whether counting takes too long.
+    /// True if counting takes too long.
     pub(crate) is_uncounted: bool,
     pub(crate) is_away: bool,
-    /// Whether the store never answers to actions of people.
+    /// True if the store never answers to actions of people.
     pub(crate) is_slow: bool,
     /// The last filter used.
     pub(crate) asked: Mutex<CaseFilter>,
@@ -312,7 +312,6 @@ pub(crate) fn server(config: &WebConfig, store: Arc<FakeStore>) -> Server {
     Server::new(config.options(token).unwrap(), parts(store)).unwrap()
 }
 
-/// A response.
 pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! `nightshift cases` on the command line.
+//! Defines `nightshift cases` on the command line.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `nightshift destinations` and `nightshift feedback` on the command line.
+//! Defines `nightshift destinations` and `nightshift feedback` on the command line.
 
 use std::path::PathBuf;
 

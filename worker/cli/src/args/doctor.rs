@@ -1,4 +1,4 @@
-//! `nightshift doctor` on the command line.
+//! Defines `nightshift doctor` on the command line.
 
 use clap::ValueEnum;
 use serde::Serialize;

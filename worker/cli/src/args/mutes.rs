@@ -1,4 +1,4 @@
-//! `nightshift mutes` on the command line.
+//! Defines `nightshift mutes` on the command line.
 
 use chrono::{DateTime, Utc};
 use clap::Subcommand;

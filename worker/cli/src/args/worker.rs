@@ -1,4 +1,4 @@
-//! `nightshift worker`.
+//! Defines `nightshift worker`.
 
 use clap::ValueEnum;
 

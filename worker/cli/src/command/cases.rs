@@ -1,5 +1,5 @@
-//! `nightshift cases`: lists of cases, one case with its trace or journal, people's verdicts and actions, and export
-//! and check of a journal.
+//! Implements `nightshift cases`: lists of cases, one case with its trace or journal, people's verdicts and actions,
+//! and export and check of a journal.
 
 mod events;
 mod export;
@@ -26,7 +26,7 @@ use crate::wiring::{App, remote_link};
 
 /// Hours of alerts without a case that the list counts.
 const LEDGER_WINDOW_HOURS: i64 = 24;
-/// How long the list waits for that count.
+/// The time that the list waits for that count.
 const LEDGER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
 
 pub(super) async fn run(app: &App, command: &CasesCommand) -> Result<(), Exit> {
@@ -275,7 +275,7 @@ fn trace(app: &App, view: &CaseView) -> String {
     format!("\n{}\n", lines.join("\n"))
 }
 
-/// Returns where a report is shown, or why it is not.
+/// Returns the place where a report is shown, or the reason why it is not shown.
 fn render_delivery(app: &App, delivery: &DeliveryRow) -> String {
     let how = how_far(delivery);
     let there = delivery.remote_id.as_ref().map_or_else(String::new, |id| {

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::{print, print_json, print_stderr, sanitize_line};
 use crate::wiring::App;
 
-/// Most bytes that are printed escaped.
+/// Maximum number of bytes that are printed escaped.
 const MAX_SHOWN: usize = 4096;
 
 pub(super) async fn run(app: &App, command: &DeadLettersCommand) -> Result<(), Exit> {

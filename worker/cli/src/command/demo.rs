@@ -1,7 +1,7 @@
-//! `nightshift demo`: sample alerts on the whole way from source to report.
+//! `nightshift demo`: runs sample alerts from source to report.
 //!
-//! Alerts, registers, lists and logs of the demo are compiled in, and playbooks give the verdicts. Without `--once`
-//! the demo then serves the pages of its store. It reads no configuration; see `apart`.
+//! Alerts, registers, lists and logs of the demo are compiled in, and playbooks give the verdicts. Without `--once` the
+//! demo then serves the pages of its store. It reads no configuration; see `isolation`.
 
 mod isolation;
 mod samples;
@@ -34,7 +34,7 @@ use crate::wiring::{App, Overrides};
 pub(super) use isolation::demo_config;
 use source::DemoSource;
 
-/// Most messages of one round.
+/// Maximum number of messages of one round.
 const MAX_MESSAGES: usize = 100;
 
 pub(super) async fn run(loaded: &LoadedConfig, options: &DemoArgs) -> Result<(), Exit> {

@@ -1,4 +1,4 @@
-//! `nightshift doctor`: probes everything that the configuration names and says what will not work.
+//! `nightshift doctor`: probes everything that the configuration names and reports what will not work.
 //!
 //! Each crate probes what it owns. The probes run concurrently, each with a time limit, and their results are shown
 //! together. Nothing is stored, taken from a queue or posted, and no secret is printed.
@@ -159,7 +159,7 @@ mod tests {
             let things = targets::doctor_targets(&loaded, &|area| only.contains(&area));
             probe_runner::run_probes(things, brief).await
         });
-        // The reader of the pipe blocks for ever.
+        // The reader of the pipe never returns.
         runtime.shutdown_background();
         let checks = |area: DoctorArea| -> Vec<&str> {
             let of_area = looked.iter().filter(|one| one.area == area);

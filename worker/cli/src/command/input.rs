@@ -1,4 +1,4 @@
-//! Input files, read whole up to a bound. Errors name the file and the problem.
+//! Reads input files as a whole, up to a bound. Errors name the file and the problem.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The recorded triage of a case, for commands that work on it.
+//! Reads the recorded triage of a case, for commands that work on it.
 
 use nightshift_pipeline::case::CaseRow;
 use nightshift_pipeline::export::JournalLine;
@@ -7,7 +7,8 @@ use crate::exit::Exit;
 use crate::output::print_stderr;
 use crate::wiring::App;
 
-/// Returns the journal of this revision, or of the newest revision that has one. A revision that waits has none yet.
+/// Returns the journal of this revision, or of the newest revision that has one. A revision that waits has no journal
+/// yet.
 pub(super) async fn revision_journal(
     app: &App,
     row: &CaseRow,

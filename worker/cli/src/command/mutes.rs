@@ -17,7 +17,7 @@ use crate::wiring::App;
 const PREVIEW_DAYS: u32 = 90;
 /// Time limit of that preview.
 const PREVIEW_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
-/// Most true positives that are listed.
+/// Maximum number of true positives that are listed.
 const MAX_LISTED: usize = 20;
 /// The author of a mute that is only previewed.
 const PREVIEW_AUTHOR: &str = "preview";

@@ -15,7 +15,7 @@ use crate::output::{print, print_json, sanitize_line};
 use crate::progress::Progress;
 use crate::wiring::{App, Overrides};
 
-/// Most characters of a claim or description on a line.
+/// Maximum number of characters of a claim or description on a line.
 const MAX_CHARS: usize = 140;
 
 pub(super) async fn run(app: &App, options: &ReplayArgs) -> Result<(), Exit> {

@@ -116,12 +116,12 @@ async fn triage(
     }
 }
 
-/// Returns the cases of a message, and the same with each as often as it is to be triaged: once for all states that join
-/// what waits, and once for each that waits behind that.
+/// Returns the cases of a message, and the same cases once for each triage: once for all states that join the waiting
+/// alert, and once for each state that is triaged after it.
 fn triages(accepted: Vec<AcceptedAlert>) -> (Vec<CaseId>, Vec<CaseId>) {
     let (mut ids, mut triages) = (Vec::new(), Vec::new());
     for accepted in accepted {
-        // What somebody asks for always has a case.
+        // An alert that a person asks to triage always has a case.
         let Some(id) = accepted.case_id else { continue };
         if !ids.contains(&id) {
             ids.push(id.clone());
@@ -182,7 +182,7 @@ async fn deliver(app: &App, ids: &[CaseId], stop: &CancellationToken) -> Result<
         });
     let all: Vec<DeliveryLoop> = all.collect();
     let mut served: BTreeSet<&str> = BTreeSet::new();
-    // If a destination refuses a report for good, the next one of the route takes it. That one may come earlier in
+    // If a destination refuses a report permanently, the next one of the route takes it. That one may come earlier in
     // this loop.
     for _ in &all {
         let mut tried = 0;

@@ -1,10 +1,10 @@
-//! Tables in the common layout of all commands.
+//! Builds tables in the common layout of all commands.
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 
 use crate::output::{columns, table_width};
 
-/// Least width to which a text is cut. With less room, the text goes on its own line.
+/// Least width to which a text is cut. With less room, the text gets its own line.
 const MIN_TEXT_COLUMNS: usize = 25;
 /// Indentation of such a line.
 const INDENT: &str = "    ";

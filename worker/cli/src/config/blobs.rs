@@ -1,4 +1,4 @@
-//! `[blobs]`: storage of large messages.
+//! Defines `[blobs]`: storage of large messages.
 
 use nightshift_engine::hosts::is_loopback;
 use nightshift_store::{BlobOptions, StoreUrl};
@@ -10,16 +10,16 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BlobsConfig {
-    /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:FOLDER`, relative to the working directory. Empty: in the folder
-    /// `blobs` beside a SQLite database, and within a PostgreSQL one.
+    /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:FOLDER`, relative to the working directory. If empty, large
+    /// messages are kept in the folder `blobs` beside a SQLite database, or within a PostgreSQL one.
     pub(crate) url: String,
-    /// Messages of at least so many bytes are kept there; smaller ones in the database.
+    /// Messages of at least this many bytes are kept there; smaller ones are kept in the database.
     pub(crate) min_bytes: usize,
-    /// The region of a bucket of S3. Empty: that of the environment (`AWS_REGION`).
+    /// The region of a bucket of S3. If empty, it is the region of the environment (`AWS_REGION`).
     pub(crate) region: String,
-    /// Another server that speaks as S3 does: `https://HOST`. Empty: that of AWS.
+    /// Another server with the protocol of S3, as `https://HOST`. If empty, it is the server of AWS.
     pub(crate) endpoint_url: String,
-    /// Whether plain http may go to another machine than this.
+    /// True if plain http may go to another machine than this.
     pub(crate) allow_private: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `[canary]`: signed alerts of Nightshift itself, which show whether alerts get through.
+//! Defines `[canary]`: signed alerts of Nightshift itself, which show whether alerts reach a destination.
 
 use std::time::Duration;
 
@@ -18,14 +18,16 @@ const DEFAULT_MINUTES: u64 = 15;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CanaryConfig {
-    /// Minutes between two canaries, up to 1440. 0: none is sent.
+    /// Minutes between two canaries, up to 1440. With 0 none is sent.
     pub(crate) every_minutes: u64,
-    /// The `[[source]]` whose queue they are put into. Empty: the first that anything can be put into.
+    /// The `[[source]]` whose queue receives canaries. If empty, it is the first source that messages can be published
+    /// to.
     source: String,
-    /// The `[[destination]]` that shows them for a moment. Empty: the first that can take them away again.
+    /// The `[[destination]]` that shows canaries for a moment. If empty, it is the first destination that can remove
+    /// them.
     destination: String,
-    /// What they are signed with: `env:NAME` or `file:PATH`, at least 20 characters. Several with spaces between are
-    /// accepted, and the first signs. With a key alone, canaries of other workers are accepted.
+    /// The key that signs canaries: `env:NAME` or `file:PATH`, at least 20 characters. Several keys with spaces between
+    /// them are accepted, and the first signs. With a key alone, canaries of other workers are accepted.
     pub(crate) key: Option<KeyRef>,
 }
 

@@ -1,4 +1,4 @@
-//! `[[destination]]`: the destinations of reports.
+//! Defines `[[destination]]`: the destinations of reports.
 
 mod slack;
 mod ticket;
@@ -22,13 +22,13 @@ pub(crate) enum DestinationConfig {
         name: String,
         /// A folder: one file per case and revision.
         path: PathBuf,
-        /// How reports are written.
+        /// The format of reports.
         #[serde(default)]
         format: FileFormat,
     },
     /// A signed POST of each report to an address: a CloudEvent, signed as Standard Webhooks has it.
     Webhook(WebhookDestinationConfig),
-    /// A message of Slack for each case, edited as it goes on.
+    /// A message of Slack for each case, edited as the case goes on.
     Slack(Box<slack::SlackDestinationConfig>),
     /// An issue of Jira Cloud for each case that is worth one.
     Jira(ticket::Jira),
@@ -51,8 +51,8 @@ pub(crate) struct WebhookDestinationConfig {
     pub(crate) name: String,
     /// The address that is posted to: `https://…`, or plain http to this machine.
     url: String,
-    /// What posts are signed with: `whsec_` and base64, in `env:NAME` or `file:PATH`, which are read again at each post.
-    /// Several with spaces between all sign.
+    /// The key that signs posts: `whsec_` and base64, in `env:NAME` or `file:PATH`, which are read again at each post.
+    /// Several keys with spaces between them all sign.
     pub(crate) secret: KeyRef,
     /// Allows plain http to another machine.
     #[serde(default)]
@@ -60,12 +60,12 @@ pub(crate) struct WebhookDestinationConfig {
     /// PEM file of authorities that are trusted beside those of the system.
     #[serde(default)]
     ca_file: Option<PathBuf>,
-    /// Proxy, as a URL. Without it `HTTPS_PROXY` and the like of the environment count; `none`: no proxy.
+    /// URL of a proxy. Without it `HTTPS_PROXY` and similar environment variables apply; `none` disables proxies.
     #[serde(default)]
     proxy: Option<String>,
 }
 
-/// In which language our own words are.
+/// The language of Nightshift's own words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReportLanguage {
@@ -122,7 +122,7 @@ impl DestinationConfig {
         }
     }
 
-    /// Returns whether reports open tickets or page somebody. Generated samples are not sent to such destinations.
+    /// Returns whether reports open tickets or page a person. Generated samples are not sent to such destinations.
     pub(crate) const fn opens_tickets(&self) -> bool {
         match self {
             Self::File { .. } | Self::Webhook(_) | Self::Slack(_) => false,
@@ -197,7 +197,7 @@ impl WebhookDestinationConfig {
     }
 }
 
-/// How a report is written to a file.
+/// The format of a report in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FileFormat {

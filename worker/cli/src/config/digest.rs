@@ -1,4 +1,4 @@
-//! `[digest]`: the daily digest.
+//! Defines `[digest]`: the daily digest.
 
 use chrono::NaiveTime;
 use chrono_tz::Tz;
@@ -9,9 +9,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DigestConfig {
-    /// At which hour, as `09:00`.
+    /// The time of day, as `09:00`.
     at: String,
-    /// In which time zone, as `Europe/Madrid`.
+    /// The time zone, as `Europe/Madrid`.
     #[serde(default = "utc")]
     timezone: String,
     /// The destination that it is posted to.

@@ -1,4 +1,4 @@
-//! The environment variables. Only this module reads them.
+//! Reads the environment variables. Only this module reads them.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! `[[feed]]`: a product with its own JSON format, read by JSON pointers.
+//! Defines `[[feed]]`: a product with its own JSON format, read by JSON pointers.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ pub(crate) struct FeedConfig {
     /// JSON pointer to the list of findings, where a message holds several.
     #[serde(default)]
     list: Option<String>,
-    /// JSON pointers of the fields: `id`, `type`, `title`, `severity`, `time`, `actor_ip`, … Behind `envelope:` they lead
-    /// into what stands around the finding. (docs/sources.md)
+    /// JSON pointers of the fields: `id`, `type`, `title`, `severity`, `time`, `actor_ip`, … After `envelope:` they
+    /// lead into the envelope of the finding (docs/sources.md).
     fields: BTreeMap<String, String>,
-    /// The product that makes the findings, where it is not the feed itself.
+    /// The product that makes the findings, if it is not the feed itself.
     #[serde(default)]
     product: Option<String>,
-    /// How severities are read, where the product's scale is not known.
+    /// The mapping of severities, for a product whose scale is not known.
     #[serde(default)]
     severity: FeedSeverityConfig,
 }
@@ -45,7 +45,7 @@ struct FeedSeverityConfig {
     #[serde(default)]
     #[schemars(extend("enum" = scales()))]
     scale: Option<String>,
-    /// Words or numbers as they are sent, with what they mean.
+    /// Words or numbers as they are sent, each with its severity.
     #[serde(default)]
     map: BTreeMap<String, Severity>,
 }

@@ -1,4 +1,4 @@
-//! Loading of the configuration. Errors name the file, the line, and the nearest known key.
+//! Loads the configuration. Errors name the file, the line, and the nearest known key.
 
 mod bounds;
 mod error_text;
@@ -31,7 +31,7 @@ pub(crate) struct LoadedConfig {
     pub(crate) text: Option<String>,
     /// The names of the environment variables that apply.
     pub(crate) environment: Vec<String>,
-    /// What became of the standard variables of OpenTelemetry.
+    /// The result of reading the standard variables of OpenTelemetry.
     pub(crate) otel: OtelUse,
 }
 
@@ -378,7 +378,8 @@ mod tests {
         assert_eq!(named, [Path::new("db.pem")]);
     }
 
-    /// Each of two equal names would take the other's reports and use the other's remote ids.
+    /// Checks that equal names are refused. Each of two equal names would take the other's reports and use the other's
+    /// remote ids.
     #[test]
     fn two_destinations_or_profiles_of_one_name_are_refused() {
         let refused = |two: &str| {

@@ -1,4 +1,4 @@
-//! `[[mute]]`: a mute in the configuration, converted to a rule of admission.
+//! Defines `[[mute]]`: a mute in the configuration, converted to a rule of admission.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use nightshift_alert::Severity;
@@ -15,17 +15,17 @@ pub(crate) struct MuteConfig {
     /// Its name; called after its place in the file without one.
     #[serde(default)]
     name: Option<String>,
-    /// What an alert must be like.
+    /// The conditions that an alert must meet.
     pub(super) when: Match,
     /// Greatest severity that it hides.
     #[serde(default = "medium")]
     severity: Severity,
-    /// When it ends: a date, or a time with its offset.
+    /// The end of the mute: a date, or a time with its offset.
     #[schemars(with = "String")]
     until: Datetime,
-    /// Why it is there.
+    /// The reason for the mute.
     why: String,
-    /// Who wants it.
+    /// The person who wants the mute.
     #[serde(default = "the_file")]
     by: String,
 }

@@ -1,8 +1,8 @@
-//! The standard `OTEL_*` variables that `[traces]` has a key for
-//! (<https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>). They lie between the defaults and
-//! the configuration: a file or a `NIGHTSHIFT__TRACES__…` variable overrides them. They never keep the program from starting:
-//! an operator of Kubernetes injects them. The libraries of OpenTelemetry
-//! read others themselves: headers, timeout, `OTEL_BSP_*`, resource attributes, span limits.
+//! Reads the standard `OTEL_*` variables that `[traces]` has a key for
+//! (<https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>). Their precedence is between
+//! the defaults and the configuration: a file or a `NIGHTSHIFT__TRACES__…` variable overrides them. They never keep the
+//! program from starting: an operator of Kubernetes injects them. The libraries of OpenTelemetry read others
+//! themselves: headers, timeout, `OTEL_BSP_*`, resource attributes, span limits.
 
 use toml::{Table, Value};
 
@@ -12,7 +12,7 @@ use super::TracesConfig;
 #[derive(Debug)]
 pub(super) struct OtelVariables(Vec<Setting>);
 
-/// One key of `[traces]` and the variable that sets it, with its value or what is wrong with it.
+/// One key of `[traces]` and the variable that sets it, with its value or its fault.
 #[derive(Debug)]
 struct Setting {
     key: &'static str,
@@ -20,14 +20,15 @@ struct Setting {
     value: Result<Value, String>,
 }
 
-/// What became of the variables.
+/// The result of reading the variables.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct OtelUse {
     /// The names of those that count.
     pub(super) names: Vec<String>,
-    /// Whether they alone name the collector. The program must start whatever they hold, because they may be injected.
+    /// True if only the variables name the collector. The program must start with any content of the variables, because
+    /// they may be injected.
     pub(crate) names_collector: bool,
-    /// What cannot be used, and how to fix it.
+    /// The variables that cannot be used, and how to fix them.
     pub(crate) problem: Option<String>,
 }
 
@@ -125,7 +126,7 @@ impl OtelVariables {
             traces.entry(key).or_insert_with(|| value.clone());
         }
         if let Some(name) = named_by {
-            // Whoever sets the variable decides whether the network there is private.
+            // The operator who sets the variable decides whether the network there is private.
             traces.insert("allow_private".to_owned(), true.into());
             let read = Value::Table(traces.clone()).try_into::<TracesConfig>();
             let wrong = read.ok().and_then(|traces| traces.check().err());
@@ -138,7 +139,7 @@ impl OtelVariables {
                 used.names.clear();
             }
         } else if traces.get("endpoint").and_then(Value::as_str) == Some("") {
-            // No collector, so nothing depends on the variables.
+            // There is no collector, so nothing depends on the variables.
             problems.clear();
         }
         used.problem = (!problems.is_empty()).then(|| problems.join("; "));

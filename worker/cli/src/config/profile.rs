@@ -1,4 +1,4 @@
-//! `[[profile]]`: what alerts are triaged with.
+//! Defines `[[profile]]`: the analyst, models, tools and limits with which alerts are triaged.
 
 use std::path::PathBuf;
 
@@ -17,44 +17,44 @@ pub(crate) struct ProfileConfig {
     /// The analyst. The default is `model` if a `[[model]]` is configured, else `playbook`.
     #[serde(default)]
     pub(crate) analyst: Option<AnalystChoice>,
-    /// The models of each question by name, in the order in which they are tried. Needed where there are several; the
-    /// only one serves all.
+    /// The models of each question by name, in the order in which they are tried. The key is needed if there are
+    /// several models; a single model serves all questions.
     #[serde(default)]
     pub(crate) models: Option<QuestionModels>,
-    /// Folder with prompts that take the place of the compiled-in ones of the same file name. See docs/prompts.md.
+    /// Folder with prompts that replace the compiled-in prompts of the same file name. See docs/prompts.md.
     #[serde(default)]
     pub(crate) prompts: PathBuf,
-    /// Further instructions for the model: house rules, exceptions, what to look at first.
+    /// Further instructions for the model: rules of the organisation, exceptions, and what to look at first.
     #[serde(default)]
     pub(crate) instructions: String,
-    /// The organisation as a model must know it: what runs where, what is normal.
+    /// The facts about the organisation that a model must know: what runs where, and what is normal.
     #[serde(default)]
     pub(crate) environment: String,
-    /// What the tools read from: which logs there are, how far back, with which gaps.
+    /// The data that the tools read: which logs there are, how far back they go, and which gaps they have.
     #[serde(default)]
     pub(crate) data_sources: String,
     /// Language in which a model writes: `en`, `ja`, …
     #[serde(default = "english")]
     pub(crate) language: String,
-    /// Whether account ids, principals, hosts and internal addresses become tokens before a model sees them.
+    /// True if account ids, principals, hosts and internal addresses become tokens before a model sees them.
     #[serde(default)]
     pub(crate) pseudonyms: bool,
     /// Tools that may be used: names or globs.
     #[serde(default = "all_tools")]
     pub(crate) tools: Vec<String>,
-    /// Who chooses how a case is worked on.
+    /// The strategy for the work on a case.
     #[serde(default)]
     pub(crate) strategy: Strategy,
-    /// When the analyst looks back at its plan.
+    /// The occasions on which the analyst reviews its plan.
     #[serde(default)]
     pub(crate) reflection: ReflectionMode,
-    /// What a model's turn sees of earlier steps.
+    /// The part of earlier steps that a model's turn sees.
     #[serde(default)]
     pub(crate) history: History,
     /// Texts that, found in a result or an error, call for a reflection; or a JSON file that lists them.
     #[serde(default)]
     pub(crate) replan_when: ReplanWhen,
-    /// Whether a leaning towards benign is asked again without the actor's words.
+    /// True if a leaning towards benign is asked again without the actor's words.
     #[serde(default)]
     pub(crate) counterfactual: bool,
     /// Own names, domains and ranges (CIDR) that never go to a third party.
@@ -66,14 +66,14 @@ pub(crate) struct ProfileConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuestionModels {
-    /// Is a plan needed, and which.
+    /// The models for the question whether a plan is needed, and which.
     pub(crate) plan: Vec<String>,
     /// The next calls of a step, or its result.
     pub(crate) turn: Vec<String>,
     /// Models that judge the last action and choose the next. The default is `turn`.
     #[serde(default)]
     pub(crate) decide: Vec<String>,
-    /// Does the plan still fit. Without it as `plan`.
+    /// The models for the question whether the plan still fits. The default is `plan`.
     #[serde(default)]
     pub(crate) reflect: Vec<String>,
     /// Models that conclude the case. The default is `plan`.
@@ -188,7 +188,7 @@ impl Default for ProfileConfig {
     }
 }
 
-/// Who thinks.
+/// The analyst of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AnalystChoice {

@@ -1,15 +1,15 @@
-//! `[retention]`: how long the worker keeps data.
+//! Defines `[retention]`: how long the worker keeps data.
 
 use chrono::{DateTime, Days, Utc};
 use nightshift_pipeline::maintenance::RetentionClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// `[retention]`, in days; 0: for ever.
+/// `[retention]`: the times for which data is kept, in days. With 0 data is kept indefinitely.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RetentionConfig {
-    /// Messages as they came; at the latest with the last alert of theirs that is kept.
+    /// Days for which messages are kept as they came. They are removed at the latest with their last alert.
     pub(crate) raw_days: u64,
     /// Journals of cases that are over.
     pub(crate) journal_days: u64,

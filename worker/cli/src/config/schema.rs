@@ -1,4 +1,4 @@
-//! The JSON Schema of the configuration for editors.
+//! Generates the JSON Schema of the configuration for editors.
 //!
 //! Types and descriptions come from the configuration structs, defaults from `config.default.toml`. `config check`
 //! validates what types cannot express, such as the existence of files. The schema uses draft 7, which TOML editors
@@ -21,7 +21,7 @@ pub(crate) fn schema() -> anyhow::Result<String> {
     serde_json::to_string_pretty(&schema).context("the schema as JSON")
 }
 
-/// Sets the defaults of a section's keys. The derived default of a whole section is the empty one and wrong.
+/// Sets the defaults of a section's keys. The derived default of a whole section is empty, which is wrong.
 fn put_defaults(schema: &mut Map<String, Value>, defaults: &Map<String, Value>) {
     let sections: Vec<(String, String)> = properties(schema)
         .map(|(name, section)| {

@@ -1,8 +1,8 @@
-//! Secrets of the configuration: `env:NAME`, `file:PATH`, or the value itself.
+//! Reads secrets of the configuration: `env:NAME`, `file:PATH`, or the value itself.
 //!
 //! Surrounding white space is ignored, because files and variables often end in a newline. A reference is resolved at
-//! each use, so a changed file applies to the next request (F33). Nothing here has a `Debug` or `Display` that shows
-//! a secret, and no error contains one.
+//! each use, so a changed file applies to the next request (F33). Nothing here has a `Debug` or `Display` that shows a
+//! secret, and no error contains one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use nightshift_llm::{KeyLocation, KeyRef};
 use secrecy::SecretString;
 
-/// Returns the current secret, or a message that says why there is none.
+/// Returns the current secret, or the reason why there is none.
 pub(crate) type SecretReader = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
 /// Returns the secret at this place. Relative paths start from `base`.

@@ -1,4 +1,4 @@
-//! `[[source]]`: the sources of messages. Queues are configured by `nightshift-queue`, the intake by
+//! Defines `[[source]]`: the sources of messages. Queues are configured by `nightshift-queue`, the intake by
 //! `nightshift-web`.
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 pub(crate) enum AnySourceConfig {
     /// A queue of RabbitMQ.
     Rabbitmq(RabbitmqConfig),
-    /// A queue of Amazon SQS, or of what answers like it.
+    /// A queue of Amazon SQS, or of a compatible service.
     Sqs(SqsConfig),
     /// A subscription of Google Cloud Pub/Sub that is pulled from.
     Pubsub(PubsubConfig),
@@ -31,7 +31,7 @@ pub(crate) fn intake_address(web: &WebConfig) -> &str {
     own.unwrap_or(&web.listen)
 }
 
-/// How the messages of a source arrive.
+/// The transport by which the messages of a source arrive.
 pub(crate) enum SourceKind<'a> {
     /// The worker takes them from a queue.
     Queue(SourceConfig),

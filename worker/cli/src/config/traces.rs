@@ -1,4 +1,4 @@
-//! `[traces]`: the destination of spans.
+//! Defines `[traces]`: the destination of spans.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,19 +14,20 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TracesConfig {
-    /// Address that spans are posted to, as OTLP over HTTP, up to and including `/v1/traces`. Empty: none are made.
+    /// Address that spans are posted to, as OTLP over HTTP, up to and including `/v1/traces`. If empty, no spans are
+    /// made.
     pub(crate) endpoint: String,
-    /// Headers of each post. The values are `env:NAME`, `file:PATH`, which is read again for each post, or themselves.
+    /// Headers of each post. A value is `env:NAME`, `file:PATH`, which is read again for each post, or the text itself.
     pub(crate) headers: BTreeMap<String, KeyRef>,
-    /// Which part of all cases is traced, from 0 to 1.
+    /// The part of all cases that is traced, from 0 to 1.
     pub(crate) sample_ratio: f64,
-    /// Whether spans hold prompts, answers, arguments and results of tools, redacted as models get them.
+    /// True if spans hold prompts, answers, arguments and results of tools, redacted as models get them.
     pub(crate) content: bool,
-    /// What the collector calls this program.
+    /// The name of this program for the collector.
     pub(crate) service_name: String,
-    /// Whether plain http may go to another machine than this.
+    /// True if plain http may go to another machine than this.
     pub(crate) allow_private: bool,
-    /// PEM file of authorities that are trusted beside those of the system. Empty: none.
+    /// PEM file of authorities that are trusted in addition to those of the system. If empty, there are none.
     pub(crate) ca_file: PathBuf,
 }
 

@@ -19,8 +19,8 @@ impl FlowMetrics {
         match measure {
             Measurement::Message { source, outcome } => {
                 self.messages.with_label_values(&[source, *outcome]).inc();
-                // Refused messages and our own canaries do not show that the feed is alive. An unsettled message was
-                // counted by its other outcome.
+                // Refused messages and canaries do not show that the feed is alive. An unsettled message was counted by
+                // its other outcome.
                 if matches!(*outcome, "refused" | "busy" | "canary" | "unsettled") {
                     return;
                 }

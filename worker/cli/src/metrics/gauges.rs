@@ -24,7 +24,7 @@ impl Metrics {
         self.backlog.clear();
     }
 
-    /// Sets when the last canary came through. Without canaries there is no such series.
+    /// Sets the time when the last canary came through. Without canaries there is no such series.
     pub(crate) fn set_last_canary(&self, last: Option<DateTime<Utc>>) {
         let at = last.map_or(0, |at| at.timestamp());
         self.backlog.canary.with_label_values(NO_LABELS).set(at);

@@ -25,7 +25,7 @@ pub(crate) struct ConfiguredNames {
     pub(crate) feeds: BTreeSet<String>,
     pub(crate) tools: BTreeSet<String>,
     pub(crate) destinations: BTreeSet<String>,
-    /// Whether canaries are sent.
+    /// True if canaries are sent.
     pub(crate) canary: bool,
     /// The day budget in US dollars, if there is one.
     pub(crate) day_cap: Option<f64>,

@@ -112,7 +112,8 @@ fn known_series_start_at_0_so_that_first_failure_is_increase() {
     metrics.init_tool("assets");
     metrics.init_feed("edr");
     let ended = all(&metrics, "cases_total");
-    // Five feeds and ours; two analysts; five severities; four verdicts, failed, cancelled.
+    // There are five feeds and Nightshift's own, two analysts, five severities, and four verdicts with failed and
+    // cancelled.
     assert_eq!(ended.len(), 6 * 2 * 5 * 6);
     assert!(!ended.iter().any(|one| one.contains("canary")));
     assert!(ended.iter().all(|one| one.ends_with(" 0")));
@@ -308,7 +309,7 @@ fn removed_configuration_names_are_no_longer_exported() {
         models: names(&["openai/new"]),
         ..ConfiguredNames::default()
     });
-    // From the last case of the old generation.
+    // This value comes from the last case of the old generation.
     metrics.count(&day_of(5.0));
     assert_eq!(
         shown(),

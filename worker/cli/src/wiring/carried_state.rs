@@ -1,5 +1,5 @@
-//! The state that carries over to the next configuration, so that the running cases of both generations share their
-//! limits.
+//! Defines the state that carries over to the next configuration, so that the running cases of both generations share
+//! their limits.
 
 use std::sync::Arc;
 

@@ -60,7 +60,7 @@ pub(crate) async fn probe_destination(
     checkup
 }
 
-/// Checks whether somebody can press the configured buttons.
+/// Checks whether any person can press the configured buttons.
 fn buttons(
     slack: &crate::config::SlackDestinationConfig,
     building: &DestinationBuilder<'_>,

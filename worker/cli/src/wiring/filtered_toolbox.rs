@@ -1,4 +1,4 @@
-//! The configured tools that a profile allows.
+//! Provides the configured tools that a profile allows.
 
 use std::sync::Arc;
 

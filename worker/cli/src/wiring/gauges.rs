@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 
 /// Time between two readings of the backlog.
 const READ_INTERVAL: Duration = Duration::from_secs(2);
-/// How long the last backlog is shown while it cannot be read.
+/// The time for which the last backlog is shown while it cannot be read.
 const STALE_AFTER: Duration = Duration::from_secs(15);
 
 pub(super) struct GaugeLoop {

@@ -258,7 +258,7 @@ impl ModelChains {
         self.models.circuits().health(&names)
     }
 
-    /// Returns the chains that are down and may be probed now, whatever wait others were given.
+    /// Returns the chains that are down and may be probed now, even if other requests must wait.
     fn due_chains(&self) -> impl Iterator<Item = &Vec<String>> {
         let now = Instant::now();
         self.all.iter().filter(move |chain| {
@@ -281,7 +281,7 @@ impl ModelChains {
 
     async fn probe_models(&self, names: &[&str]) {
         if let Ok(model) = self.models.chain(names) {
-            // The circuit records the result, whatever the answer is.
+            // The circuit records the result, with any answer.
             drop(model.chat(&probe_request()).await);
         }
     }
@@ -326,8 +326,8 @@ fn probe_request() -> ChatRequest {
     }
 }
 
-/// Returns what is replaced beside account ids, principals, hosts and private addresses: the texts that must never go
-/// to a third party.
+/// Returns the texts that must never go to a third party. They are replaced in addition to account ids, principals,
+/// hosts and private addresses.
 fn pseudonyms(profile: &ProfileConfig) -> PseudonymSettings {
     let mut settings = PseudonymSettings::default();
     for own in &profile.never_send {

@@ -1,5 +1,5 @@
-//! An analyst for commands that a person waits for. When its models are down, the case does not wait as in a worker:
-//! the playbooks take over at once, and the report says so.
+//! Implements an analyst for commands that a person waits for. When its models are down, the case does not wait as in a
+//! worker: the playbooks take over at once, and the report says so.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Pending deliveries to destinations that are no longer configured. The worker reports them, and a command gives
-//! them up.
+//! Reports pending deliveries to destinations that are no longer configured. The worker reports them, and a command
+//! gives them up.
 
 use nightshift_pipeline::loops::{Failover, GiveUpTask};
 use nightshift_pipeline::port::{DestinationBacklog, StoreError};

@@ -1,6 +1,6 @@
-//! Generated samples and canaries. Playbooks triage them, and samples open no ticket or page.
+//! Handles generated samples and canaries. Playbooks triage them, and samples open no ticket or page.
 //!
-//! They only prove that the way from feed to destination is open. A model would cost money and prove no more.
+//! They only prove that alerts get from feed to destination. A model would cost money and prove no more.
 
 use nightshift_pipeline::route::{Routes, SampleRoute};
 

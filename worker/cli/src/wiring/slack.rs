@@ -1,5 +1,5 @@
-//! Buttons below reports in Slack: who may press them, and how they are answered. The server of the pages receives
-//! the presses, and the destination calls Slack with its own token.
+//! Wires the buttons below reports in Slack: the people who may press them, and the answers. The server of the pages
+//! receives the presses, and the destination calls Slack with its own token.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

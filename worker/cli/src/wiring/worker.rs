@@ -27,8 +27,8 @@ use crate::config::RetentionConfig;
 use crate::exit::Exit;
 use crate::metrics::ConfiguredNames;
 
-/// Most messages of a batch. A larger one is hardly faster, and its first message would wait longer for its ack,
-/// behind the two batches before it.
+/// Maximum number of messages of a batch. A larger one is hardly faster, and its first message would wait longer for
+/// its ack, behind the two batches before it.
 const BATCH: usize = 120;
 /// Time between two rounds of retention.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(3_600);

@@ -1,4 +1,4 @@
-//! Alerts and stored facts for the tests of admission.
+//! Provides alerts and stored facts for the tests of admission.
 
 use std::sync::Arc;
 use std::sync::LazyLock;

@@ -17,17 +17,17 @@ use super::{
 };
 use crate::intake::Arrival;
 
-/// How far a feed's clock may be ahead of ours.
+/// The time by which a feed's clock may be ahead of this machine's clock.
 const MAX_CLOCK_SKEW: Duration = Duration::minutes(15);
-/// Most indicators of a joined alert: twice the limit of one alert. Actors are kept first.
+/// Maximum number of indicators of a joined alert: twice the limit of one alert. Actors are kept first.
 const MOST_INDICATORS: usize = 512;
-/// Most resources of a joined alert: twice the limit of one alert.
+/// Maximum number of resources of a joined alert: twice the limit of one alert.
 const MOST_RESOURCES: usize = 128;
-/// Most details, and most unreadable fields, of a joined alert.
+/// Maximum number of details, and most unreadable fields, of a joined alert.
 const MOST_DETAILS: usize = 256;
-/// Most new actors, targets and far ends that a report names.
+/// Maximum number of new actors, targets and far ends that a report names.
 const MOST_NEW: usize = 8;
-/// Kinds that identify who acts and what runs, stores or serves. They also count with the role `related`.
+/// Kinds of values that identify actors, programs and resources. They also count with the role `related`.
 const SUBJECTS: [IndicatorKind; 10] = [
     IndicatorKind::Principal,
     IndicatorKind::AccessKey,
@@ -67,8 +67,8 @@ pub(super) fn is_same(alert: &Alert, known: &KnownCase) -> bool {
         && (is_full(&known.alert) || first_new_subject(alert, &known.alert).is_none())
 }
 
-/// The first part of its content that is not in the last alert of the case. Where that has no room for more, and says so,
-/// nobody and nothing counts as new.
+/// Returns the first part of the alert's content that is not in the last alert of the case. If the last alert reached
+/// its limits and is marked as full, no subject counts as new.
 pub(super) fn first_untriaged_change(alert: &Alert, last: &Alert) -> Option<RevisionReason> {
     let by_value = || {
         let new = (!is_full(last)).then(|| first_new_subject(alert, last));
@@ -118,7 +118,7 @@ fn has_new_action(alert: &Alert, last: &Alert) -> bool {
         || (alert.action.is_some() && alert.action != last.action && !are_known)
 }
 
-/// Returns whether the joined alert has no room for more and says so. Such an alert is never cleared.
+/// Returns whether the joined alert reached its limits and is marked as full. Such an alert is never cleared.
 pub(super) fn is_full(alert: &Alert) -> bool {
     let has_no_room =
         alert.indicators.len() >= MOST_INDICATORS || alert.resources.len() >= MOST_RESOURCES;
@@ -130,8 +130,8 @@ pub(super) fn overflows(alert: &Alert, known: &KnownCase) -> bool {
     is_full(&known.alert) && first_new_subject(alert, &known.alert).is_some()
 }
 
-/// Returns whether events of the alert or of earlier sightings continue after the end of what cleared the last
-/// triage. Times are not part of the content hash.
+/// Returns whether events of the alert or of earlier sightings continue after the end of the records that cleared the
+/// last triage. Times are not part of the content hash.
 pub(super) fn outlasts_clearance(alert: &Alert, known: &KnownCase) -> bool {
     let window = alert.times.window();
     let last = window.map(|(_, last)| last).max(known.last_event);

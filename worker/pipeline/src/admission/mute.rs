@@ -1,5 +1,5 @@
-//! Mutes: rules of people that store alerts without triage until a time. Muted alerts are counted under the name of
-//! the rule. A mute never covers critical alerts, nor alerts above the severity it was made for.
+//! Defines mutes: rules of people that store alerts without triage until a time. Muted alerts are counted under the
+//! name of the rule. A mute never covers critical alerts, nor alerts above the severity it was made for.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};

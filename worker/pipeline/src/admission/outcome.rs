@@ -1,4 +1,4 @@
-//! The outcomes of admission and their reasons, with the words stored for them.
+//! Defines the outcomes of admission and their reasons, with the words stored for them.
 
 use std::fmt;
 
@@ -167,7 +167,7 @@ pub enum SightingReason {
     Unchanged,
     /// The alert reports an earlier state than the known one, and no content that was not judged.
     Older,
-    /// A subject is new, but the case has no room for it. The case says so and is not cleared.
+    /// A subject is new, but the case has no room for it. The case is marked as full and is not cleared.
     Full,
     /// The change is material, but the case has reached its revisions of the day.
     TooOften(RevisionReason),

@@ -1,6 +1,6 @@
-//! Property test of admission over any sequence of arrivals of a few keys, in any order. No subject is lost, and
-//! there are at most three revisions a day. A rise in severity always leads to a triage. The state and time that
-//! count are those of the newest alert.
+//! Tests admission over any sequence of arrivals of a few keys, in any order. No subject is lost, and there are at most
+//! three revisions a day. A rise in severity always leads to a triage. The state and time that count are those of the
+//! newest alert.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ enum StoryEvent {
 }
 
 fn happens() -> impl Strategy<Value = StoryEvent> {
-    // Times lie before the start, because an alert ahead of our clock has no order.
+    // Times lie before the start, because an alert ahead of the worker's clock has no order.
     let arrives = (0..3_u8, -30..1_i64, 0..5_usize, 0..6_u8, any::<u8>()).prop_map(
         |(key, updated, severity, actor, archived)| StoryEvent::Arrives {
             key,

@@ -1,5 +1,5 @@
-//! Storms: many cases of one feed, type and account within minutes become one report with a count. High and critical
-//! alerts and generated samples never become members.
+//! Detects storms: many cases of one feed, type and account within minutes become one report with a count. High and
+//! critical alerts and generated samples never become members.
 
 use nightshift_alert::Alert;
 

@@ -1,4 +1,4 @@
-//! Table tests of admission, rule by rule.
+//! Tests admission, rule by rule.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An analyst that is asked only while the day budget has room.
+//! Implements an analyst that is asked only while the day budget has room.
 
 use std::sync::Arc;
 

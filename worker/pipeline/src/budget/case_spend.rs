@@ -1,4 +1,4 @@
-//! Costs of the questions of one case that its journal does not hold yet.
+//! Keeps the costs of the questions of one case that its journal does not hold yet.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,8 @@ use nightshift_engine::question::AskError;
 
 use super::DayBudgetTracker;
 
-/// Unjournaled costs of one case while one worker holds it. What remains at the end will never be journaled here.
+/// Unjournaled costs of one case while one worker holds it. The costs that remain at the end will never be journaled
+/// here.
 pub(crate) struct CaseSpend {
     tracker: Arc<DayBudgetTracker>,
     urgent: bool,
@@ -15,7 +16,7 @@ pub(crate) struct CaseSpend {
 }
 
 impl CaseSpend {
-    /// Creates an empty record. Room depends on whether the case is of a high or critical alert.
+    /// Creates an empty record. The room in the budget depends on whether the case is of a high or critical alert.
     pub(crate) fn new(purse: Arc<DayBudgetTracker>, urgent: bool) -> Self {
         Self {
             tracker: purse,
@@ -24,11 +25,11 @@ impl CaseSpend {
         }
     }
 
-    /// Reserves room for one question until the permit is settled or dropped.
+    /// Reserves room for one question until the reservation is settled or dropped.
     ///
     /// # Errors
     ///
-    /// As [`DayBudgetTracker::reserve`].
+    /// Returns the same errors as [`DayBudgetTracker::reserve`].
     pub(super) async fn reserve(&self, reserve_usd: f64) -> Result<Reservation<'_>, AskError> {
         self.tracker.reserve(self.urgent, reserve_usd).await?;
         Ok(Reservation {

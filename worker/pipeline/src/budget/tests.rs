@@ -1,4 +1,4 @@
-//! Tests of the rule, the tracker of the day and the cost of a journal.
+//! Tests the rule, the tracker of the day and the cost of a journal.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -413,7 +413,7 @@ fn happens() -> impl Strategy<Value = BudgetEvent> {
 /// Reservation and maximum cost of a question.
 const RESERVE: f64 = 0.1;
 const DEAREST: f64 = 0.3;
-/// Most questions that run at once.
+/// Maximum number of questions that run at once.
 const RUNNING: usize = 6;
 
 proptest! {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{DayBudget, DaySpend};
 use crate::port::DaySpendStore;
 
-/// How long a reading is valid.
+/// The time for which a reading is valid.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Decides whether the day budget has room for a question. All cases of a process share one.
@@ -157,7 +157,7 @@ impl DayBudgetTracker {
                     at: Instant::now(),
                     spent,
                 });
-                // The reading may miss what was written while it ran.
+                // The reading may miss costs that were written while it ran.
                 known.journaled_since.urgent_usd -= before.urgent_usd;
                 known.journaled_since.other_usd -= before.other_usd;
                 drop(known);

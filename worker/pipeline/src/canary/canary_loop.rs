@@ -1,5 +1,5 @@
-//! The loop that sends canaries: one process sends one in each interval. The processes agree by a lease in the store,
-//! as for destinations.
+//! Implements the loop that sends canaries: one process sends one in each interval. The processes agree by a lease in
+//! the store, as for destinations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::port::{Canaries, Outbox, OutgoingMessage, Publish, StoreError};
 const LEASE_MARGIN: Duration = Duration::from_secs(1);
 /// Pause between attempts after the broker refused a canary.
 const RESEND_PAUSE: Duration = Duration::from_secs(10);
-/// Most canaries with an unnoted end that are closed at once.
+/// Maximum number of canaries with an unnoted end that are closed at once.
 const MOST_OPEN: usize = 10;
 
 /// Sends canaries until it is stopped.
@@ -103,8 +103,7 @@ impl CanaryLoop {
         format!("(canary {})", self.canary.every.as_secs())
     }
 
-    /// Sends the canary of this interval if this process gets the lease, and returns how long to wait for the next.
-    /// `owes` is true while this process may hold the lease without having sent.
+    /// Sends the canary with this number. A failed send is repeated until the interval ends.
     async fn send(&self, number: i64) {
         loop {
             let now = self.closer.clock.now();

@@ -15,7 +15,7 @@ use crate::port::{Feedback, StoreError};
 
 #[derive(Clone)]
 pub struct CanaryCloser {
-    /// Where the closing is noted.
+    /// The store that notes the closing.
     pub feedback: Arc<dyn Feedback>,
     pub clock: Arc<dyn Clock>,
     /// Interval between canaries.

@@ -1,4 +1,5 @@
-//! The message of a canary: `{"nightshift-canary":{"at":…,"n":…,"source":…},"signature":"v1=…"}`, and nothing else.
+//! Defines the message of a canary: `{"nightshift-canary":{"at":…,"n":…,"source":…},"signature":"v1=…"}`, and nothing
+//! else.
 //!
 //! The signature is the HMAC-SHA256, in hex, of the lines `nightshift-canary-v1`, source, number and Unix time. It
 //! therefore does not depend on the JSON formatting, and is valid for no other source.
@@ -9,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// Largest message that can be a canary, in bytes. Generated messages have at most half of that.
+/// Maximum size of a message that can be a canary, in bytes. Generated messages have at most half of that size.
 const MOST_BYTES: usize = 512;
 /// Shortest key, in bytes. A shorter key could be guessed.
 const LEAST_KEY_BYTES: usize = 20;

@@ -1,4 +1,4 @@
-//! Canaries are recognised by their signature alone.
+//! Tests that canaries are recognised by their signature alone.
 
 mod attacks;
 mod sending;

@@ -1,4 +1,4 @@
-//! An unchanged file is sound. A file with any changed byte is not.
+//! Tests that an unchanged file is valid, and that a file with any changed byte is not.
 
 use std::sync::LazyLock;
 

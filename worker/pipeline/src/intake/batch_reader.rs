@@ -1,4 +1,4 @@
-//! Turns the bytes of messages into arrivals, and creates our own alert about messages that cannot be read.
+//! Turns the bytes of messages into arrivals, and creates Nightshift's own alert about messages that cannot be read.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -172,7 +172,7 @@ fn shared_traces(alerts: &[Alert]) -> Vec<TraceContext> {
     shared
 }
 
-/// Returns our own alert about a message that could not be read: one per source and hour.
+/// Returns Nightshift's own alert about a message that could not be read: one per source and hour.
 #[must_use]
 pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc>) -> Alert {
     let digest = hex::encode(Sha256::digest(bytes));

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use nightshift_alert::{Alert, ContentFlag};
 
-/// Most feeds and values that are kept, because senders of alerts can write any word.
+/// Maximum number of feeds and values that are kept, because senders of alerts can write any word.
 const MAX_ENTRIES: usize = 256;
 
 /// The severities that were logged.

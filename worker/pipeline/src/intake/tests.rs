@@ -1,4 +1,4 @@
-//! Tests of intake with a scripted source and store.
+//! Tests intake with a scripted source and store.
 
 mod fakes;
 

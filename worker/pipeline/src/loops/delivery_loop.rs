@@ -1,8 +1,8 @@
-//! The delivery loop of one destination. One process at a time serves a destination, so that order and rate limit
-//! hold globally.
+//! Implements the delivery loop of one destination. One process at a time serves a destination, so that order and rate
+//! limit hold globally.
 //!
 //! An attempt is noted before the report is sent. After an attempt with an unknown result, the destination is first
-//! asked whether it shows the report. A report that a destination refuses for good goes to the next destination of
+//! asked whether it shows the report. A report that a destination refuses permanently goes to the next destination of
 //! the alert's route that wants it. A command that shows its own cases uses the same code.
 
 mod attempt;
@@ -35,13 +35,14 @@ use attempt::AttemptOutcome;
 const LEASE_DURATION: Duration = Duration::from_secs(45);
 /// Reports of one round if the destination has no pace.
 const MAX_ROUND: usize = 20;
-/// Reports that are read at once if the destination has a pace. Sorting costs more the more reports wait.
+/// Maximum number of reports that are read at once if the destination limits the rate. Sorting costs more the more
+/// reports wait.
 const MAX_PACED_ROUND: usize = 50;
-/// Longest time for which a busy destination is not asked. The time that it named is about one report, and the next
+/// Maximum time for which a busy destination is not asked. The time that it named is about one report, and the next
 /// attempt shows whether it still holds.
 const MAX_THROTTLE_PAUSE: Duration = Duration::from_secs(60);
-/// How long the order of reports is kept without a notification. Retries become due without one, and another process
-/// on SQLite sends none here.
+/// The time for which the order of reports is kept without a notification. Retries become due without one, and another
+/// process on SQLite sends none here.
 const ORDER_TTL: Duration = Duration::from_secs(10);
 
 /// Result of one round.
@@ -61,7 +62,7 @@ pub struct DeliveryLoop {
     /// Kind of the destination as in the configuration, such as `slack`.
     pub kind: String,
     pub destination: Arc<dyn Destination>,
-    /// Finds another destination for reports that this one refuses for good.
+    /// Finds another destination for reports that this one refuses permanently.
     pub failover: Arc<Failover>,
     /// Notifies when there may be work.
     pub notifier: Arc<dyn WorkNotifier>,

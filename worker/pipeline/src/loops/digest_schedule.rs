@@ -16,10 +16,10 @@ use crate::port::{DeliveryError, Destination, Digests, Mutes, Outbox, StoreError
 /// Time between attempts of a digest that could not be posted. A digest in doubt is not looked up before this time.
 const POST_RETRY_PAUSE: Duration = Duration::from_secs(120);
 
-/// Time between attempts of a digest that was refused, because somebody has to fix the cause first.
+/// Time between attempts of a digest that was refused, because a person has to fix the cause first.
 const REFUSED_POST_RETRY_PAUSE: Duration = Duration::from_secs(1_800);
 
-/// When a digest is posted, and the sources of its content.
+/// The time when a digest is posted, and the sources of its content.
 pub struct DigestPlan {
     /// Local time of the post.
     pub at: NaiveTime,

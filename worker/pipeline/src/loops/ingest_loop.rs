@@ -1,6 +1,6 @@
-//! The intake loop of one source. It takes no more than there is room for and commits one batch after the other.
-//! While one batch is committed the next is received and read: reading uses this machine, committing mostly waits for
-//! the store.
+//! Implements the intake loop of one source. It takes no more than there is room for and commits one batch after the
+//! other. While one batch is committed the next is received and read: reading uses this machine, committing mostly
+//! waits for the store.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::intake::{Intake, IntakeError, IntakeOutcome};
 use crate::port::{Message, Source, SourceError};
 use crate::spans;
 
-/// Most batches that are read or committed at once; further messages stay at their source. With three, a full batch
-/// is read before an earlier commit ends, so the store never waits for it.
+/// Maximum number of batches that are read or committed at once; further messages stay at their source. With three, a
+/// full batch is read before an earlier commit ends, so the store never waits for it.
 const MAX_IN_FLIGHT: usize = 3;
 
 /// Takes messages from a source until it is stopped.

@@ -17,8 +17,8 @@ use crate::case::OutageWait;
 use crate::port::ClaimedCase;
 use crate::triage::Triage;
 
-/// How often models that are up may fail to answer one case. A text that makes their server fail does so each time,
-/// and opens the circuit for all cases.
+/// The number of times that models that are up may fail to answer one case. A text that makes their server fail does so
+/// each time, and opens the circuit for all cases.
 const MOST_WITHDRAWN: usize = 2;
 
 /// State of the models.
@@ -27,8 +27,8 @@ pub trait ModelHealth: Send + Sync {
     /// Returns whether no model can be asked.
     fn are_down(&self) -> bool;
 
-    /// Returns whether one request may probe whether the models are back. This includes a single model that others
-    /// substitute.
+    /// Returns whether one request may probe whether the models are back. This includes a single model that other
+    /// models replace.
     fn may_probe(&self) -> bool;
 
     /// Sends the probe: a question without a case that costs a few tokens.

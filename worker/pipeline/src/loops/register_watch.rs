@@ -1,4 +1,4 @@
-//! The loop that notices changed register files and makes benign cases due for re-evaluation.
+//! Implements the loop that notices changed register files and makes benign cases due for re-evaluation.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

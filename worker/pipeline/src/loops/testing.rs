@@ -1,4 +1,4 @@
-//! Shared helpers for tests of the loops.
+//! Provides shared helpers for tests of the loops.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,4 @@
-//! The triage loop: claims cases while there are slots, runs each in its own task, and releases them when it is
-//! stopped.
+//! The triage loop claims cases while there are slots, runs each in its own task, and releases them when it is stopped.
 //!
 //! A fifth of the slots, at least one, is reserved for high and critical cases. A case whose task panics keeps its
 //! lease until the lease ends, which counts as a crash. Another worker then takes the case over, and after three
@@ -37,7 +36,7 @@ const MAX_REQUEUED: usize = 100;
 /// it, at another worker or under an earlier configuration, without a notification.
 const REQUEUE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Most benign cases that are re-evaluated at the same time.
+/// Maximum number of benign cases that are re-evaluated at the same time.
 const MOST_RECHECKS: usize = 8;
 /// Time between two queries for such cases.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -50,7 +49,7 @@ pub struct TriageLoop {
     pub triage: Triage,
     /// Notifies when there may be work.
     pub notifier: Arc<dyn WorkNotifier>,
-    /// Most cases that run at the same time.
+    /// Maximum number of cases that run at the same time.
     pub max_cases: usize,
     /// Duration of a lease without renewal.
     pub lease: Duration,
@@ -60,11 +59,10 @@ pub struct TriageLoop {
     pub rechecks: Option<Arc<dyn Rechecks>>,
 }
 
-/// A running case.
 struct RunningCase {
     lease: Lease,
     is_urgent: bool,
-    /// Whether the case is triaged without models and may have to be triaged once more.
+    /// True if the case is triaged without models and may have to be triaged once more.
     is_overdue: bool,
     /// Span of the log lines about the case.
     span: Span,

@@ -1,4 +1,4 @@
-//! Stored facts about canaries.
+//! Defines the stored facts about canaries.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

@@ -1,4 +1,4 @@
-//! The outbox and the destinations: which destination should show which report, and the progress of that.
+//! Defines the outbox and the destinations: which destination should show which report, and the progress of that.
 //!
 //! The delivery loop and the destinations decide how a report is sent, looked up and paced. This module has only what
 //! they need from a store, and what the loop needs from a destination.
@@ -15,14 +15,13 @@ use crate::digest::Digest;
 use crate::port::StoreError;
 use crate::report::FailoverSources;
 
-/// A pending delivery.
 #[derive(Debug, Clone)]
 pub struct PendingDelivery {
     pub case_id: CaseId,
-    /// Attempts so far.
+    /// Number of attempts so far.
     pub attempts: u32,
-    /// An attempt began and its result was not noted. The report may be shown, so the destination is asked before it
-    /// is sent again.
+    /// True if an attempt began and its result was not noted. The report may be shown, so the destination is asked
+    /// before it is sent again.
     pub in_doubt: bool,
     /// Time since that attempt began or its answer was lost, by the store's clock; zero if nothing is in doubt. A
     /// destination whose look-up lags cannot deny the report reliably before its lag has passed.
@@ -34,8 +33,8 @@ pub struct PendingDelivery {
 /// Reason why the result of a send is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmbiguousSend {
-    /// The answer to a send was lost just now. The send may take effect from now on, however long the calls before it
-    /// took.
+    /// The answer to a send was lost just now. The send may take effect from now on, also if the calls before it took
+    /// long.
     AnswerLost,
     /// A look-up gave no result.
     LookupInconclusive,
@@ -56,12 +55,12 @@ impl PendingDelivery {
 #[async_trait]
 pub trait Outbox: Send + Sync {
     /// Takes or renews the lease for a destination, valid by the store's clock. Returns `false` if another process
-    /// holds it. `holder` names this process and never a later one. On SQLite the lease of a dead process of this
-    /// host is free at once.
+    /// holds it. `holder` names this process and never a later one. On SQLite the lease of a dead process of this host
+    /// is free at once.
     ///
     /// # Errors
     ///
-    /// When the store cannot be written. Nothing may be sent then.
+    /// Returns an error when the store cannot be written. Nothing may be sent then.
     async fn acquire_lease(
         &self,
         destination: &str,
@@ -72,9 +71,8 @@ pub trait Outbox: Send + Sync {
     /// Releases the lease for a destination, so that another process can take it at once.
     async fn release_lease(&self, destination: &str, holder: &str) -> Result<(), StoreError>;
 
-    /// Returns pending deliveries of a destination: news before changed counts, then the most severe, then the
-    /// longest requested. A delivery that this version cannot read is deferred for a minute and does not block
-    /// others.
+    /// Returns pending deliveries of a destination: new reports before changed counts, then the most severe, then the
+    /// longest requested. A delivery that this version cannot read is deferred for a minute and does not block others.
     async fn due_deliveries(
         &self,
         destination: &str,
@@ -82,12 +80,12 @@ pub trait Outbox: Send + Sync {
     ) -> Result<Vec<PendingDelivery>, StoreError>;
 
     /// Notes that an attempt begins, before anything is sent. If the process then dies, the next one knows that the
-    /// report may be shown. Returns `false` if the delivery has changed since it was read (another process tried it,
-    /// or a newer version is requested). It must not be sent then, and due deliveries are read again.
+    /// report may be shown. Returns `false` if the delivery has changed since it was read (another process tried it, or
+    /// a newer version is requested). It must not be sent then, and due deliveries are read again.
     ///
     /// # Errors
     ///
-    /// When the store cannot be written. Nothing may be sent then.
+    /// Returns an error when the store cannot be written. Nothing may be sent then.
     async fn begin_attempt(
         &self,
         destination: &str,
@@ -99,7 +97,7 @@ pub trait Outbox: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the store cannot be written. The version is sent again later.
+    /// Returns an error when the store cannot be written. The version is sent again later.
     async fn record_sent(
         &self,
         destination: &str,
@@ -147,12 +145,12 @@ pub trait Outbox: Send + Sync {
         destinations: &[String],
     ) -> Result<(), StoreError>;
 
-    /// Begins or retries the digest of a day at a destination. Returns `None` if the digest is posted, and `true` if
-    /// an earlier attempt has an unknown result. Only the process that serves the destination calls this.
+    /// Begins or retries the digest of a day at a destination. Returns `None` if the digest is posted, and `true` if an
+    /// earlier attempt has an unknown result. Only the process that serves the destination calls this.
     ///
     /// # Errors
     ///
-    /// When the store cannot be written. Nothing may be sent then.
+    /// Returns an error when the store cannot be written. Nothing may be sent then.
     async fn begin_digest(
         &self,
         destination: &str,
@@ -163,7 +161,7 @@ pub trait Outbox: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the store cannot be written. The digest is looked up before it is posted again.
+    /// Returns an error when the store cannot be written. The digest is looked up before it is posted again.
     async fn record_digest_posted(
         &self,
         destination: &str,
@@ -178,7 +176,6 @@ pub struct DeliveryReceipt {
     pub remote_id: Option<String>,
 }
 
-/// Error of a delivery.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
     /// The destination may take the report later.
@@ -192,7 +189,7 @@ pub enum DeliveryError {
     /// A look-up found nothing, but its index lags behind and cannot be trusted yet. Nothing was refused.
     #[error("{what}")]
     NotVisibleYet {
-        /// What the look-up waits for.
+        /// The event that the look-up waits for.
         what: String,
         /// Seconds until the next look-up.
         after_secs: u64,
@@ -210,11 +207,10 @@ pub enum DeliveryError {
     /// The answer was lost, so the result is unknown. It is looked up before the report is sent again.
     #[error("{what}")]
     Ambiguous {
-        /// What was observed.
+        /// Description of the failure.
         what: String,
     },
-    /// The destination will never take the report unless somebody fixes the cause. Another destination should take
-    /// it.
+    /// The destination will never take the report unless a person fixes the cause. Another destination should take it.
     #[error("{what}")]
     Permanent {
         /// Error text of the destination.
@@ -228,8 +224,9 @@ pub trait Destination: Send + Sync {
     /// Returns the name in configuration and metrics.
     fn name(&self) -> &str;
 
-    /// Returns whether the destination wants this. What it does not want counts as shown. By default a destination
-    /// gets each report once and the end of a canary, but no notice of a running triage and no update of counts.
+    /// Returns whether the destination wants this payload. A payload that it does not want counts as shown. By default
+    /// a destination gets each report once and the end of a canary, but no notice of a running triage and no update of
+    /// counts.
     fn wants(&self, showing: &DeliveryPayload) -> bool {
         !showing.is_early() && !showing.is_minor || showing.is_spent_canary()
     }
@@ -240,14 +237,14 @@ pub trait Destination: Send + Sync {
         Duration::ZERO
     }
 
-    /// Looks up the remote id of a case after a first attempt with an unknown result, by the key that the post
-    /// carries, once the lag of the index has passed. The content is then delivered as an edit. Returns `None` if the
+    /// Looks up the remote id of a case after a first attempt with an unknown result, by the key that the post carries,
+    /// once the lag of the index has passed. The content is then delivered as an edit. Returns `None` if the
     /// destination does not show the case, or if sending twice shows it once anyway.
     ///
     /// # Errors
     ///
-    /// When the result is not known yet; nothing is sent then. [`DeliveryError::NotVisibleYet`] means that waiting is
-    /// enough.
+    /// Returns an error when the result is not known yet; nothing is sent then. [`DeliveryError::NotVisibleYet`] means
+    /// that waiting is enough.
     async fn find(
         &self,
         showing: &DeliveryPayload,
@@ -262,16 +259,16 @@ pub trait Destination: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the report is not shown, or not all of it.
+    /// Returns an error when the report is not shown, or not all of it.
     async fn deliver(&self, showing: &DeliveryPayload) -> Result<DeliveryReceipt, DeliveryError>;
 
-    /// Probes the destination without showing anything: whether it answers, accepts our credential, and permits what
-    /// a report needs.
+    /// Probes the destination without showing anything: whether it answers, accepts the configured credential, and
+    /// permits what a report needs.
     async fn probe(&self) -> HealthReport {
         HealthReport::default()
     }
 
-    /// Returns what would be sent, or `None` if the destination takes reports as they are.
+    /// Returns what would be sent, or `None` if the destination takes reports unchanged.
     fn preview(&self, showing: &DeliveryPayload) -> Option<serde_json::Value> {
         let _ = showing;
         None
@@ -288,7 +285,8 @@ pub trait Destination: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the digest is not shown. Returns [`DeliveryError::Permanent`] if this destination shows no digests.
+    /// Returns an error when the digest is not shown. Returns [`DeliveryError::Permanent`] if this destination shows no
+    /// digests.
     async fn post_digest(&self, digest: &Digest, in_doubt: bool) -> Result<(), DeliveryError> {
         let _ = (digest, in_doubt);
         Err(DeliveryError::Permanent {

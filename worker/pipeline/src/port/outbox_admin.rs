@@ -1,5 +1,5 @@
-//! Pending reports of all destinations, including those that nobody serves. Reports of a name that was removed from
-//! the configuration would otherwise wait for ever.
+//! Defines the port to pending reports of all destinations, including those that nobody serves. Reports of a name that
+//! was removed from the configuration would otherwise never be delivered.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

@@ -1,4 +1,4 @@
-//! The queue of a source as a destination of messages, for canaries, which have to travel the whole path.
+//! Defines the queue of a source as a destination of messages, for canaries, which have to travel the whole path.
 
 use async_trait::async_trait;
 
@@ -25,7 +25,6 @@ pub trait Publish: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot publish to source {source_name}: {what}")]
 pub struct PublishError {
-    /// Name of the source.
     pub source_name: String,
     /// Reason, for people.
     pub what: String,

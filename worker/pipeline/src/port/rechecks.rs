@@ -1,4 +1,4 @@
-//! Store of benign cases that code re-evaluates.
+//! Defines the store of benign cases that code re-evaluates.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Where messages are taken from: queues, folders, the demo.
+//! Defines sources of messages: queues, folders, the demo.
 //!
 //! A source handles bytes, not alerts. It keeps a delivered message until that is settled, and redelivers it if it
-//! never is: a duplicate becomes a sighting, a loss would be final. A source rebuilds its connection and paces its
-//! own retries, so the caller handles an error by calling again.
+//! never is: a duplicate becomes a sighting, a loss would be final. A source rebuilds its connection and paces its own
+//! retries, so the caller handles an error by calling again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,16 +15,17 @@ pub struct Message {
     /// Id at the source, used to settle the message.
     pub id: String,
     pub bytes: Vec<u8>,
-    /// Attributes. Those of a CloudEvent in binary mode are called `ce-…`, whatever the protocol calls them.
+    /// The attributes. Those of a CloudEvent in binary mode are called `ce-…`, regardless of their names in the
+    /// protocol.
     pub attributes: BTreeMap<String, String>,
 }
 
-/// What a source does with a message after the commit of its batch.
+/// The action of a source on a message after the commit of its batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     /// The whole content is committed.
     Ack,
-    /// The message is committed, but a part could not be read or stored as it is and became a dead letter.
+    /// The message is committed, but a part could not be read or stored unchanged and became a dead letter.
     DeadLetter,
     /// Nothing is committed: the message is nacked and redelivered to this or another process.
     Nack,
@@ -58,16 +59,16 @@ pub trait Source: Send + Sync {
         "nightshift"
     }
 
-    /// Receives at most this many messages. Waits up to about 20 seconds for the first one; then the list is empty.
-    /// `None` means that there will be no further message, which a queue never returns.
+    /// Receives at most this many messages. The call waits up to about 20 seconds for the first one; then the list is
+    /// empty. `None` means that there will be no further message, which a queue never returns.
     ///
-    /// The future may be dropped at any await: a message in transit is delivered by the next call or redelivered
-    /// later. Calls may overlap. `most` is the room in addition to all delivered and unsettled messages.
+    /// The future may be dropped at any await: a message in transit is delivered by the next call or redelivered later.
+    /// Calls may overlap. `most` is the room in addition to all delivered and unsettled messages.
     ///
     /// # Errors
     ///
-    /// When the source cannot be read; its messages stay there. Call again at once: the source itself waits before it
-    /// retries.
+    /// Returns an error when the source cannot be read; its messages stay there. Call again at once: the source itself
+    /// waits before it retries.
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError>;
 
     /// Settles messages in the order in which they were received. Retries where that can help, and returns those that
@@ -89,7 +90,7 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The reason why not, for people.
+    /// Returns the reason, for people, why messages cannot be received.
     fn ready(&self) -> Result<(), String> {
         Ok(())
     }
@@ -103,7 +104,6 @@ pub trait Source: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("the source {source_name} cannot be read")]
 pub struct SourceError {
-    /// Name of the source.
     pub source_name: String,
     #[source]
     pub cause: Box<dyn std::error::Error + Send + Sync>,

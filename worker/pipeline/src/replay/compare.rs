@@ -31,7 +31,7 @@ pub struct RunSummary {
     /// Claims that their evidence does not support.
     pub unverified: Vec<String>,
     pub cost: Cost,
-    /// Whether the fallback analyst took over.
+    /// True if the fallback analyst took over.
     pub degraded: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct ReplayDifference {
     pub before: RunSummary,
     /// The replayed run.
     pub after: RunSummary,
-    /// Whether verdict, leaning and assessed severity are equal.
+    /// True if verdict, leaning and assessed severity are equal.
     pub same_verdict: bool,
     /// Calls of the first run that the second did not make.
     pub calls_left_out: Vec<String>,

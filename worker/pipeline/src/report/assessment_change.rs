@@ -57,7 +57,7 @@ pub struct AssessmentChange {
 /// One reason why a case is triaged again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisionCause<'a> {
-    /// Words of our own.
+    /// Nightshift's own words.
     pub words: &'static str,
     /// Value that the reason names.
     pub who: Option<&'a Indicator>,

@@ -1,4 +1,5 @@
-//! Computes the reach: what registers and tags say about the affected resource, and which other cases belong to it.
+//! Computes the reach from the statements of registers and tags about the affected resource, and from other cases of
+//! that resource.
 
 use nightshift_engine::evidence::{Evidence, EvidenceId};
 use nightshift_engine::state::CaseState;
@@ -46,7 +47,8 @@ pub(super) fn build_blast_radius(state: &CaseState) -> BlastRadius {
     reach
 }
 
-/// Returns the owner of the identity that the alert is about. No asset has it, but a register of identities may.
+/// Returns the owner of the identity that the alert is about. The asset register does not hold it, but a register of
+/// identities may.
 fn owner(evidence: &Evidence, subject: &str) -> Option<(EvidenceId, String)> {
     if evidence.kind != "identity_lookup" {
         return None;

@@ -20,10 +20,10 @@ use super::{
 };
 use crate::case::CaseStatus;
 
-/// Most texts that address the analyst, and most characters of each.
+/// Maximum number of texts that address the analyst, and most characters of each.
 const MOST_SIGNALS: usize = 16;
 const MOST_SIGNAL_CHARS: usize = 240;
-/// Most indicators that a report lists.
+/// Maximum number of indicators that a report lists.
 pub(super) const MOST_INDICATORS: usize = 64;
 
 /// Returns the report of a case, or `None` before the case is concluded.

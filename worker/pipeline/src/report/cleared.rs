@@ -14,8 +14,8 @@ impl Report {
         Some(self.alert.first_seen.map_or(from, |first| from.min(first)))
     }
 
-    /// Returns the end of the cleared time: the first end of what covers a required subject, or the last judged event
-    /// if that was later. Returns `None` if nothing ends.
+    /// Returns the end of the cleared time: the earliest time at which the records of a required subject end, or the
+    /// last judged event if that was later. Returns `None` if nothing ends.
     #[must_use]
     pub fn cleared_until(&self) -> Option<DateTime<Utc>> {
         let required = self.ledger.iter().filter(|row| row.required);

@@ -6,9 +6,9 @@ use nightshift_alert::{Detail, DetailKind, FindingClass};
 use super::AlertFacts;
 use crate::language::Language;
 
-/// Most lines.
+/// Maximum number of lines.
 const MOST_LINES: usize = 30;
-/// Most values of a line.
+/// Maximum number of values of a line.
 const MOST_VALUES: usize = 6;
 /// Kinds that are shown without their label after an address.
 const PLACE: [DetailKind; 4] = [
@@ -107,7 +107,7 @@ const LABELS: &[(DetailKind, &str, &str)] = &[
 /// A labelled line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetailLine {
-    /// Label, in our words.
+    /// Label, in Nightshift's own words.
     pub label: &'static str,
     /// Values as the alert has them. Renderers must treat them as data.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Texts of a report for empty sections, which say why the section is empty.
+//! Writes texts of a report for empty sections, which say why the section is empty.
 
 use super::Report;
 use crate::language::Language;

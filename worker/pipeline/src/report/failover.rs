@@ -21,7 +21,7 @@ pub struct FailoverSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailoverReason {
-    /// The destination refuses the report for good.
+    /// The destination refuses the report permanently.
     Refused,
     /// The answer of an attempt was lost and a look-up is not permitted, so the result is unknown.
     NotKnown,

@@ -1,9 +1,8 @@
-//! Determines whether the activity continues: what the logs show for the time after the alert's last event.
+//! Determines from the logs whether the activity continues after the alert's last event.
 //!
-//! A reader who sees "nothing since" at night goes back to bed, so the statement must be safe. It is computed from
-//! all rows of all log answers. It is made only if each log that was asked for everything an actor, target or far end
-//! of the alert did covers that time and was answered whole. In all other cases the result is "not known" with the
-//! reason.
+//! A reader who sees "nothing since" at night goes back to bed, so the statement must be safe. It is computed from all
+//! rows of all log answers. It is made only if each log that was asked for everything an actor, target or far end of
+//! the alert did covers that time and was answered whole. In all other cases the result is "not known" with the reason.
 
 mod log_answers;
 
@@ -15,7 +14,7 @@ use crate::language::Language;
 
 pub(super) use log_answers::later_activity;
 
-/// What logs show for the time after the alert's last event.
+/// The activity that logs show for the time after the alert's last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "logs", rename_all = "snake_case")]
 pub enum LaterActivity {
@@ -23,7 +22,7 @@ pub enum LaterActivity {
     Events {
         /// Number of events that were shown.
         count: u64,
-        /// Whether there may be more events because an answer was cut.
+        /// True if there may be more events because an answer was cut.
         at_least: bool,
         /// Time of the last event.
         last: DateTime<Utc>,

@@ -8,7 +8,7 @@ use super::Report;
 /// One record with the values that it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupedRecord<'a> {
-    /// The record as it is about the first value.
+    /// The record about the first value.
     pub record: &'a Exoneration,
     /// Values that the record is about, unless its text names them.
     pub about: Vec<Indicator>,

@@ -1,4 +1,5 @@
-//! Records where rules took over from a model. The report then has the rules' conclusions, whoever made the plan.
+//! Records where rules took over from a model. The report then has the rules' conclusions, even if a model made the
+//! plan.
 
 use nightshift_engine::event::CommandId;
 use nightshift_engine::state::CaseState;
@@ -14,7 +15,7 @@ pub struct Takeover {
     pub at: String,
     /// Reason why the model did not answer.
     pub why: String,
-    /// Whether the fallback analyst made the conclusion.
+    /// True if the fallback analyst made the conclusion.
     pub concluded: bool,
 }
 

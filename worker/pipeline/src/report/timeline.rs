@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::TimelineEntry;
 use super::items::{is_log, items};
 
-/// Most log rows.
+/// Maximum number of log rows.
 const MOST_ROWS: usize = 24;
 
 /// Returns the events in order, and the number of log rows that did not fit.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 /// Characters of the date before the `T`.
 const DATE: usize = 10;
-/// Most characters from there to the `Z`.
+/// Maximum number of characters from there to the `Z`.
 const LONGEST: usize = 32;
 
 /// Returns the sentence with `2026-03-02T02:35:22Z` as `2026-03-02 02:35:22 UTC`. Text that is not a complete time of

@@ -3,9 +3,9 @@
 
 use super::AlertFacts;
 
-/// Most bytes of a paragraph.
+/// Maximum number of bytes of a paragraph.
 const MOST_PARAGRAPH: usize = 2_000;
-/// Most paragraphs of a text.
+/// Maximum number of paragraphs of a text.
 const MOST_PARAGRAPHS: usize = 40;
 
 impl AlertFacts {

@@ -1,4 +1,4 @@
-//! The journal of a running case: the store keeps the engine's events under the lease of the worker.
+//! Writes the journal of a running case. The store keeps the engine's events under the lease of the worker.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

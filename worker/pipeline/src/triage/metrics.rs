@@ -1,4 +1,5 @@
-//! Metrics of a case when it ends. The worker that ended the case, or held it when it was cancelled, counts it once.
+//! Reports metrics of a case when it ends. The worker that ended the case, or held it when it was cancelled, counts it
+//! once.
 
 use nightshift_engine::conclusion::Conclusion;
 use nightshift_engine::event::{AnalystKind, CaseSetup};

@@ -1,4 +1,4 @@
-//! Tests of valid and invalid `[[source]]` tables.
+//! Tests valid and invalid `[[source]]` tables.
 
 use std::sync::Arc;
 

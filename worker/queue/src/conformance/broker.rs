@@ -1,4 +1,5 @@
-//! What the suite needs of a queue beside the source under test: publishing messages, and counting the rest.
+//! Defines the functions that the suite needs of a queue beside the source under test: publishing messages, and
+//! counting the rest.
 
 use std::sync::Arc;
 

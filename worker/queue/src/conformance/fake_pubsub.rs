@@ -1,4 +1,5 @@
-//! A stateful fake of Google Cloud Pub/Sub, its token exchange and the metadata server, as strict as the originals.
+//! Provides a stateful fake of Google Cloud Pub/Sub, its token exchange and the metadata server, as strict as the
+//! originals.
 //!
 //! The fake refuses what Google would: calls without its own token, unknown fields, values out of bounds, and
 //! assertions that the account did not sign for it. Deadlines are real: unsettled messages are redelivered.
@@ -29,7 +30,7 @@ use tokio::time::{Instant, sleep, timeout};
 pub(super) const SUBSCRIPTION: &str = "projects/security-tools/subscriptions/alerts";
 pub(super) const ACCOUNT: &str = "nightshift@security-tools.iam.gserviceaccount.com";
 const KEY_ID: &str = "k1";
-/// How long an idle pull waits here; Google waits longer.
+/// The time that an idle pull waits here; Google waits longer.
 const IDLE: Duration = Duration::from_secs(2);
 /// Deadline of the subscription itself.
 const OWN_DEADLINE: Duration = Duration::from_secs(10);
@@ -60,7 +61,7 @@ pub(super) struct FakePubsub {
     pub(super) url: String,
     inside: Mutex<FakePubsubState>,
     came: Notify,
-    /// Whether the account may take messages.
+    /// True if the account may take messages.
     pub(super) may_consume: std::sync::atomic::AtomicBool,
     /// Settings of the subscription in Google's format.
     pub(super) settings: Mutex<Value>,

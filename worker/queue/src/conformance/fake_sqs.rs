@@ -1,6 +1,6 @@
-//! An endpoint that answers SQS calls as a test says, including answers that moto never gives.
+//! Provides an endpoint that answers SQS calls as a test says, including answers that moto never gives.
 //!
-//! AWS JSON 1.0 over HTTP/1.1: `X-Amz-Target: AmazonSQS.Action`, a JSON body, a JSON answer.
+//! The protocol is AWS JSON 1.0 over HTTP/1.1 with `X-Amz-Target: AmazonSQS.Action`, a JSON body and a JSON answer.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! A proxy between a source and its broker whose behaviour a test controls.
+//! Provides a proxy between a source and its broker whose behaviour a test controls.
 
 use std::net::SocketAddr;
 

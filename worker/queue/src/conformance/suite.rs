@@ -1,4 +1,4 @@
-//! Tests that hold for every source.
+//! Defines the tests that hold for every source.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

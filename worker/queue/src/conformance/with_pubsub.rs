@@ -1,4 +1,4 @@
-//! The suite on Pub/Sub as a strict fake, and possible answers of Google.
+//! Runs the suite on Pub/Sub as a strict fake, and tests possible answers of Google.
 
 use std::sync::Arc;
 

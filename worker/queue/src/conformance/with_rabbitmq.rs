@@ -1,4 +1,4 @@
-//! The suite on RabbitMQ, and faults of its connections (F6, F7, F8, F10, F11, F33).
+//! Runs the suite on RabbitMQ, and tests faults of its connections (F6, F7, F8, F10, F11, F33).
 
 mod faults;
 mod node;
@@ -196,7 +196,8 @@ impl Broker for RabbitQueue {
     }
 }
 
-/// If nothing is settled, as during a slow commit, the broker keeps what does not fit into memory.
+/// Checks that the broker keeps the messages that do not fit into memory if nothing is settled, as during a slow
+/// commit.
 #[tokio::test]
 async fn a17_of_large_messages_no_more_are_taken_than_fit_into_memory() {
     let Some(broker) = RabbitQueue::quorum().await else {

@@ -1,4 +1,4 @@
-//! The suite on a directory, and tests that apply to directories only.
+//! Runs the suite on a directory, and tests that apply to directories only.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The suite on SQS as implemented by moto, FIFO queues, and payloads in S3.
+//! Runs the suite on SQS as implemented by moto, with FIFO queues, and with payloads in S3.
 
 mod faults;
 

@@ -1,4 +1,4 @@
-//! The calls of a subscription, over REST and JSON
+//! Makes the calls of a subscription, over REST and JSON
 //! (<https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>).
 
 use std::collections::BTreeMap;
@@ -23,14 +23,13 @@ const PULL_TIMEOUT: Duration = Duration::from_secs(100);
 /// Longest attempt of any other call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Limits of a call.
 #[derive(Debug, Clone, Copy)]
 struct CallLimit {
     /// Time until the answer begins.
     begins: Duration,
     /// Time until the answer ends.
     ends: Duration,
-    /// Most bytes of the answer.
+    /// Maximum number of bytes of the answer.
     bytes: usize,
 }
 
@@ -63,7 +62,6 @@ pub(super) struct PubsubError {
     pub(super) status: Option<u16>,
 }
 
-/// A received message.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReceivedMessage {
@@ -87,7 +85,7 @@ pub(super) struct PubsubMessage {
 }
 
 impl PubsubMessage {
-    /// Returns the bytes. Data that is not base64 cannot come from Pub/Sub and is returned as it is.
+    /// Returns the bytes. Data that is not base64 cannot come from Pub/Sub and is returned unchanged.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let decoded = STANDARD.decode(&self.data);
         decoded.unwrap_or_else(|_| self.data.clone().into_bytes())
@@ -132,7 +130,6 @@ fn secs(duration: &str) -> Option<u64> {
     duration.strip_suffix('s')?.split('.').next()?.parse().ok()
 }
 
-/// Client of one subscription.
 pub(super) struct SubscriptionClient {
     client: Client,
     /// `https://…/v1/projects/…/subscriptions/…`
@@ -205,7 +202,7 @@ impl SubscriptionClient {
             .map(drop)
     }
 
-    /// Returns whether we have this permission on the subscription. Every account may ask.
+    /// Returns whether the account has this permission on the subscription. Every account may ask.
     pub(super) async fn has_permission(&self, permission: &str) -> Result<bool, PubsubError> {
         let asked = json!({"permissions": [permission]});
         let bytes = self

@@ -1,4 +1,4 @@
-//! `[[source]] kind = "pubsub"`.
+//! Defines `[[source]] kind = "pubsub"`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,14 +25,14 @@ pub struct PubsubConfig {
     /// Endpoint of Pub/Sub if it is not Google's: the emulator, a private endpoint.
     #[serde(default)]
     pub endpoint_url: Option<String>,
-    /// Seconds until unsettled messages are redelivered, whatever the subscription says. A slow commit extends them.
-    /// 30 to 600.
+    /// Seconds until unsettled messages are redelivered, regardless of the subscription's own deadline. A slow commit
+    /// extends them. The range is 30 to 600.
     #[serde(default = "ack_deadline")]
     pub ack_deadline_secs: u32,
     /// Allows plain http to another machine.
     #[serde(default)]
     pub allow_private: bool,
-    /// Feeds that the subscription may carry. Empty: all.
+    /// Feeds that the subscription may carry. If empty, all are allowed.
     #[serde(default)]
     pub feeds: Vec<String>,
 }

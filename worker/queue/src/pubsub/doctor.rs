@@ -1,5 +1,5 @@
-//! Doctor checks of a subscription: whether it exists, permits pulling, and may lose messages. No message is taken.
-//! <https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>
+//! Runs the doctor checks of a subscription: whether it exists, permits pulling, and may lose messages. No message is
+//! taken. <https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>
 
 use nightshift_engine::doctor::HealthReport;
 

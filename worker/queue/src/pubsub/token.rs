@@ -1,4 +1,5 @@
-//! Access tokens for Pub/Sub, from the metadata server of the machine or pod, or for the key of a service account.
+//! Provides access tokens for Pub/Sub, from the metadata server of the machine or pod, or for the key of a service
+//! account.
 //!
 //! A token is cached until shortly before its expiry and renewed when Pub/Sub refuses it. The key is read at each
 //! exchange, so that a changed file takes effect. No error contains the key or a token.
@@ -26,11 +27,11 @@ const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The metadata server (<https://cloud.google.com/compute/docs/metadata/querying-metadata>).
 pub(super) const METADATA: &str = "http://metadata.google.internal/";
 const METADATA_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
-/// How long before its expiry a token is renewed.
+/// The time before its expiry at which a token is renewed.
 const REFRESH_MARGIN: Duration = Duration::from_secs(120);
 /// Longest duration of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most bytes of an answer.
+/// Maximum number of bytes of an answer.
 const MOST_BYTES: usize = 64 << 10;
 /// Requested lifetime in seconds: the longest that is granted.
 const TOKEN_LIFETIME_SECS: u64 = 3_600;
@@ -45,7 +46,6 @@ pub(super) enum TokenProvider {
     Key(String, SecretResolver),
 }
 
-/// Cache of tokens.
 pub(super) struct TokenCache {
     provider: TokenProvider,
     cached: Mutex<Option<(SecretString, Instant)>>,

@@ -1,4 +1,4 @@
-//! `[[source]] kind = "rabbitmq"`.
+//! Defines `[[source]] kind = "rabbitmq"`.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,8 @@ pub struct RabbitmqConfig {
     /// written `%2f`.
     #[schemars(with = "String")]
     pub url: SecretString,
-    /// Password, if the URL has none: the text itself, `env:NAME` or `file:PATH`. It is read again at each connect.
+    /// The password, if the URL has none. It is the text itself, `env:NAME` or `file:PATH`. It is read again at each
+    /// connect.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub password: Option<SecretString>,
@@ -46,7 +47,7 @@ pub struct RabbitmqConfig {
     /// Allows `amqp://`, which is not encrypted, to another machine.
     #[serde(default)]
     pub allow_private: bool,
-    /// Feeds that the queue may carry. Empty: all.
+    /// Feeds that the queue may carry. If empty, all are allowed.
     #[serde(default)]
     pub feeds: Vec<String>,
 }
@@ -109,7 +110,7 @@ impl RabbitmqConfig {
     ///
     /// # Errors
     ///
-    /// What is wrong with the URL. The text contains only its host.
+    /// Returns the problem of the URL. The text contains only the host of the URL.
     pub(super) fn uri(&self, url: &str) -> Result<AMQPUri, String> {
         let expected =
             || "url: expected amqps://user@host[:port]/vhost, with the vhost / as %2f".to_owned();

@@ -1,5 +1,5 @@
-//! Doctor checks of a queue of RabbitMQ. AMQP shows whether the queue exists. Its type, limits and policies are known
-//! only to the management interface at `management_url`, if that is set.
+//! Runs the doctor checks of a queue of RabbitMQ. AMQP shows whether the queue exists. Its type, limits and policies
+//! are known only to the management interface at `management_url`, if that is set.
 
 mod queue_settings;
 

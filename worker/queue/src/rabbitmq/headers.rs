@@ -1,5 +1,5 @@
-//! Tests of message headers that a producer may write, as the parser below lapin reads them (docs/decisions/0028). A
-//! message that the parser refuses would be redelivered for ever and block those behind it.
+//! Tests message headers that a producer may write, as the parser below lapin reads them (docs/decisions/0028). A
+//! message that the parser refuses would be redelivered indefinitely and block those behind it.
 
 use lapin::types::parsing::{parse_field_table, parse_short_string};
 use lapin::types::{AMQPValue, FieldTable};
@@ -55,7 +55,7 @@ fn a_table_is_read_up_to_what_nobody_knows() {
 
 #[test]
 fn f05_headers_of_any_depth_leave_the_process_its_stack() {
-    // As many as a frame of 128 KiB holds.
+    // A frame of 128 KiB holds this many.
     for (kind, most) in [(b'F', 18_000), (b'A', 26_000)] {
         let mut sent = table(&[]);
         for _ in 0..most {
@@ -66,7 +66,7 @@ fn f05_headers_of_any_depth_leave_the_process_its_stack() {
             sent = table(&inner);
         }
         let headers = table(&entry(b"a", kind, &sent));
-        // The stack size of lapin's thread.
+        // This is the stack size of lapin's thread.
         let reading = std::thread::Builder::new()
             .stack_size(2 << 20)
             .spawn(move || parse_table(&headers))

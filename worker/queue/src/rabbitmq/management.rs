@@ -1,4 +1,4 @@
-//! Read-only client of the RabbitMQ management interface, as far as the checks of a queue need it.
+//! Implements a read-only client of the RabbitMQ management interface, as far as the checks of a queue need it.
 //! <https://www.rabbitmq.com/docs/http-api-reference>
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One connection with one consumer, from opening to closing.
+//! Manages one connection with one consumer, from opening to closing.
 //!
 //! Every step that waits for the broker has a timeout: heartbeats detect a silent network on an open connection, and
 //! these limits detect one before. Connecting and making room must not be dropped midway, because a consumer would be
@@ -43,9 +43,9 @@ pub(super) struct SessionError {
     pub(super) what: String,
     /// Kind of the failure.
     pub(super) failure: FailureKind,
-    /// Whether only the queue is missing.
+    /// True if only the queue is missing.
     pub(super) is_queue_missing: bool,
-    /// Whether the URL names the vhost with an empty name.
+    /// True if the URL names the vhost with an empty name.
     pub(super) has_empty_vhost: bool,
 }
 
@@ -125,7 +125,7 @@ struct ReceiveBuffer {
     /// Messages that were not handed over.
     waiting: VecDeque<Message>,
     sizes: MessageSizes,
-    /// Whether it was logged that they come from a stream.
+    /// True if it was logged that they come from a stream.
     is_stream_logged: bool,
 }
 
@@ -189,8 +189,8 @@ impl Session {
         u16::try_from(self.buffer.sizes.max_in_flight()).unwrap_or(u16::MAX)
     }
 
-    /// Returns whether the prefetch suits this many messages, or as many as fit into memory. A little too much room
-    /// does not justify another consumer, unless memory is short.
+    /// Returns whether the prefetch suits this many messages, or as many as fit into memory. A slightly too large
+    /// prefetch does not justify another consumer, unless memory is short.
     pub(super) fn has_room(&self, wanted: u16) -> bool {
         let fit = self.max_fitting();
         let wanted = wanted.min(fit);

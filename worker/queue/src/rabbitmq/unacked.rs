@@ -1,8 +1,8 @@
 //! Tracks unsettled deliveries of a connection, and settles some of them with few operations.
 //!
-//! AMQP settles one delivery, or with `multiple` all of a channel up to one. `multiple` is used only if every
-//! delivery up to there is meant, because one that is still being committed must not be acknowledged with its
-//! neighbours. A delivery is removed only once the broker was told; until then it prevents `multiple`.
+//! AMQP settles one delivery, or with `multiple` all of a channel up to one. `multiple` is used only if every delivery
+//! up to there is meant, because one that is still being committed must not be acknowledged with its neighbours. A
+//! delivery is removed only after the operation was sent to the broker; until then it prevents `multiple`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -135,7 +135,7 @@ impl UnackedDeliveries {
         (operations, strange)
     }
 
-    /// Removes deliveries after the broker was told.
+    /// Removes deliveries after the operation was sent to the broker.
     pub(super) fn mark_settled(&mut self, operation: &AckOperation) {
         if operation.connection == self.connection {
             for tag in &operation.tags {

@@ -1,7 +1,7 @@
-//! The folder of this process below `cur/`, and those of processes that are gone.
+//! Manages the folder of this process below `cur/`, and those of processes that are gone.
 //!
-//! Beside each folder is a file that its process holds a lock on. The lock ends with the process in any case, and
-//! works between containers of a host, where process ids are not comparable. The id in the name is for people.
+//! Beside each folder is a file that its process holds a lock on. The lock ends with the process in any case, and works
+//! between containers of a host, where process ids are not comparable. The id in the name is for people.
 
 use std::fs::{self, File, TryLockError};
 use std::io;

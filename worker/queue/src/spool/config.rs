@@ -1,4 +1,4 @@
-//! `[[source]] kind = "spool"`.
+//! Defines `[[source]] kind = "spool"`.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,13 @@ use serde::Deserialize;
 pub struct SpoolConfig {
     /// Name of the source.
     pub name: String,
-    /// Directory. It and its folders `tmp/`, `new/`, `cur/`, `done/` and `failed/` are created when missing.
+    /// The directory. The directory and its folders `tmp/`, `new/`, `cur/`, `done/` and `failed/` are created when
+    /// missing.
     pub dir: PathBuf,
     /// Keeps files that were taken, in `done/` or, if a part could not be read, in `failed/`.
     #[serde(default)]
     pub keep: bool,
-    /// Feeds that the directory may carry. Empty: all.
+    /// Feeds that the directory may carry. If empty, all are allowed.
     #[serde(default)]
     pub feeds: Vec<String>,
 }

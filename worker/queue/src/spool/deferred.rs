@@ -1,4 +1,4 @@
-//! Files that cannot be taken or read at present, with the time of the next attempt.
+//! Tracks files that cannot be taken or read at present, with the time of the next attempt.
 //!
 //! Exhausted file handles, an unavailable file server and missing permissions are not properties of the message. The
 //! file therefore stays where it is, and the source reports it until it is taken.

@@ -1,4 +1,4 @@
-//! Doctor checks of a spool directory.
+//! Runs the doctor checks of a spool directory.
 
 use std::ffi::OsStr;
 use std::fs::DirEntry;
@@ -12,7 +12,7 @@ use super::SpoolConfig;
 /// Folders that a source creates.
 const FOLDERS: [&str; 3] = ["new", "tmp", "cur"];
 
-/// Checks a directory. Blocks.
+/// Checks a directory. The call blocks.
 pub(crate) fn probe(config: &SpoolConfig) -> HealthReport {
     let mut checkup = HealthReport::default();
     let dir = config.dir.as_path();
@@ -55,7 +55,7 @@ pub(crate) fn probe(config: &SpoolConfig) -> HealthReport {
 /// Returns how many files are in the directory itself, where they are not read. Hidden files are never messages.
 pub(super) fn count_misplaced_files(dir: &Path) -> usize {
     let is_file = |one: &DirEntry| one.file_type().is_ok_and(|kind| kind.is_file());
-    // A file in the place of one of our folders is reported separately.
+    // A file in the place of one of these folders is reported separately.
     let is_ours = |name: &OsStr| FOLDERS.iter().any(|folder| name == *folder);
     let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

@@ -32,14 +32,14 @@ pub(super) struct SpoolFolder {
     taken: HashMap<String, ClaimedFile>,
     /// Files that could not be taken or read and are still in `new/`.
     deferred: DeferredFiles,
-    /// Files that could not be put back either. They are in our folder, and putting them back is retried.
+    /// Files that could not be put back either. They are in the folder of this process, and putting them back is
+    /// retried.
     stranded: Vec<PathBuf>,
     /// Function that reads a file.
     pub(super) read_file: fn(&Path) -> io::Result<FileContent>,
     count: u64,
 }
 
-/// Content of a file.
 #[derive(Debug)]
 pub(super) enum FileContent {
     /// The bytes of the file, or their beginning.
@@ -51,7 +51,7 @@ pub(super) enum FileContent {
 #[derive(Debug)]
 struct ClaimedFile {
     path: PathBuf,
-    /// Whether the whole file was read.
+    /// True if the whole file was read.
     whole: bool,
     /// Memory that the file takes.
     bytes: usize,
@@ -102,7 +102,7 @@ impl SpoolFolder {
         Ok(())
     }
 
-    /// Recreates our own folder if a clean-up of old folders removed it. Without it no file can be taken.
+    /// Recreates the folder of this process if a clean-up of old folders removed it. Without it no file can be taken.
     fn ensure_claim(&mut self) -> io::Result<()> {
         if !self.claim.folder().is_dir() {
             let new = FolderClaim::new(&self.cur)?;
@@ -229,7 +229,7 @@ impl SpoolFolder {
             let Some(taken) = self.taken.get_mut(id) else {
                 continue;
             };
-            // The caller has released the message, whatever happens to the file.
+            // The caller has released the message, regardless of the file.
             taken.bytes = 0;
             let path = &taken.path;
             let moved = match fate {

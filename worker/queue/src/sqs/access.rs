@@ -1,8 +1,8 @@
-//! The client of a queue with its credentials, which may change.
+//! Keeps the client of a queue with its credentials, which may change.
 //!
 //! The SDK reads the files of a profile once and keeps their content, so after a rotation every call would be refused
-//! until a restart. After a refused call a new client is therefore created from the present environment and files.
-//! The SDK itself renews credentials of other providers (web identity, container, instance).
+//! until a restart. After a refused call a new client is therefore created from the present environment and files. The
+//! SDK itself renews credentials of other providers (web identity, container, instance).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl ClientAccess {
     ///
     /// # Errors
     ///
-    /// When no region is known.
+    /// Returns an error when no region is known.
     pub(super) async fn load(config: &SqsConfig, attempt: Duration) -> Result<Self, String> {
         let region = config.region().map(Region::new);
         let load = move || {

@@ -21,7 +21,7 @@ use nightshift_pipeline::port::SettleError;
 
 use crate::in_flight::SettleAction;
 
-/// Most entries of one call.
+/// Maximum number of entries of one call.
 const MOST_ENTRIES: usize = 10;
 /// Concurrent calls.
 const CALLS: usize = 8;

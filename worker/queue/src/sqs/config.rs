@@ -1,4 +1,4 @@
-//! `[[source]] kind = "sqs"`.
+//! Defines `[[source]] kind = "sqs"`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ pub struct SqsConfig {
     /// Endpoint of SQS and S3 if it is not AWS: LocalStack, moto, a VPC endpoint.
     #[serde(default)]
     pub endpoint_url: Option<String>,
-    /// Seconds until unsettled messages are redelivered. A slow commit extends them. 30 to 43200.
+    /// Seconds until unsettled messages are redelivered. A slow commit extends them. The range is 30 to 43200.
     #[serde(default = "visibility")]
     pub visibility_secs: u32,
     /// Buckets from which payloads of the extended client may be read. Pointers elsewhere are never followed.
@@ -30,7 +30,7 @@ pub struct SqsConfig {
     /// Allows plain http to another machine.
     #[serde(default)]
     pub allow_private: bool,
-    /// Feeds that the queue may carry. Empty: all.
+    /// Feeds that the queue may carry. If empty, all are allowed.
     #[serde(default)]
     pub feeds: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Doctor checks of a queue of SQS, whose attributes show whether messages can be lost.
+//! Runs the doctor checks of a queue of SQS, whose attributes show whether messages can be lost.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>
 
 use std::collections::HashMap;
@@ -13,7 +13,8 @@ use super::batch::sdk_error_text;
 use super::{SqsConfig, SqsSource};
 use crate::doctor::{ExpiryOutcome, check_retention, format_duration, report_unusable};
 
-/// Smallest advisable maxReceiveCount. With fewer receives, a slow hour of ours moves alerts to the dead letters.
+/// Smallest advisable maxReceiveCount. With fewer receives, an hour in which Nightshift is slow moves alerts to the
+/// dead letters.
 const FEWEST_RECEIVES: u64 = 3;
 /// Longest advisable `visibility_secs`. The messages of a dead worker are redelivered after that time.
 const LONGEST_SECS: u32 = 900;

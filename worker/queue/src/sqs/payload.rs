@@ -1,4 +1,4 @@
-//! Payloads that the extended client has put into S3.
+//! Reads payloads that the extended client has put into S3.
 //!
 //! Anyone who may write to the queue can write a pointer, so it is followed into listed buckets only, and only up to
 //! the size of a message. A pointer has the form of the `ExtendedClientLibrary`: a message that is `[class,
@@ -77,8 +77,8 @@ fn retry_config() -> RetryConfig {
     }
 }
 
-/// How long a payload waits for memory. The time is short: messages that arrived with it are handed over later and
-/// free their memory only then.
+/// The time for which a payload waits for memory. The time is short: messages that arrived with it are handed over
+/// later and free their memory only then.
 const MEMORY_WAIT: Duration = Duration::from_secs(2);
 
 /// Memory reservation of a payload, held for the lifetime of this value.
@@ -111,7 +111,7 @@ impl PayloadStore {
     ///
     /// # Errors
     ///
-    /// When a client cannot be created.
+    /// Returns an error when a client cannot be created.
     pub(super) fn new(config: &SqsConfig, access: &ClientAccess) -> Result<Self, String> {
         let mut buckets = BTreeMap::new();
         for name in &config.buckets {
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(before.elapsed().as_secs(), 10);
     }
 
-    /// `a07_`: no bucket is listed, so no client exists that could reach one.
+    /// Tests attack A7. No bucket is listed, so no client exists that could reach one.
     #[tokio::test]
     async fn a07_pointer_into_an_unlisted_bucket_is_not_followed() {
         let payloads = payloads(None, BUDGET_BYTES);

@@ -1,8 +1,8 @@
-//! One long poll, and the conversion of its result to messages.
+//! Makes one long poll, and converts its result to messages.
 //!
-//! A message whose payload is unavailable at present is kept back, and in a FIFO queue so are those behind it: they
-//! are redelivered in order when their time is over. A pointer that may not or cannot be followed is delivered as it
-//! is. It cannot be read, and becomes a dead letter with that reason.
+//! A message whose payload is unavailable at present is kept back, and in a FIFO queue so are those behind it: they are
+//! redelivered in order when their time is over. A pointer that may not or cannot be followed is delivered unchanged.
+//! It cannot be read, and becomes a dead letter with that reason.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -28,10 +28,9 @@ use crate::attributes;
 use crate::backoff::FailureKind;
 use crate::in_flight::{InFlightMessage, InFlightMessages, InFlightQueue as _};
 
-/// Most messages of one poll.
+/// Maximum number of messages of one poll.
 pub(super) const MOST_MESSAGES: usize = 10;
 
-/// Error of a poll.
 #[derive(Debug)]
 pub(super) struct PollError {
     /// Text for people.

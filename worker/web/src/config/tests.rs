@@ -1,4 +1,4 @@
-//! Tests of which configurations are served, and of the errors for the others.
+//! Tests which configurations are served, and the errors for the others.
 
 use super::*;
 

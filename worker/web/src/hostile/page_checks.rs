@@ -1,4 +1,4 @@
-//! An HTML parser for pages, and the checks that every page must pass.
+//! Implements an HTML parser for pages, and the checks that every page must pass.
 
 use std::rc::Rc;
 
@@ -10,7 +10,6 @@ use nightshift_alert::text::strip_hidden;
 /// Largest page that any alert can cause, in bytes.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// A parsed page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ParsedPage {
     /// Element names with the names of their attributes, in order.
@@ -119,7 +118,7 @@ fn is_ours(link: &str) -> bool {
         })
 }
 
-/// Asserts everything that must hold for a page, whatever its contents.
+/// Asserts the rules that a page with any contents must meet.
 pub(super) fn check(html: &str) -> ParsedPage {
     assert!(html.len() <= LONGEST, "{} bytes", html.len());
     let found = parse(html);

@@ -1,17 +1,18 @@
-//! Limits for posts, and the headers that are kept.
+//! Defines limits for posts, and the headers that are kept.
 
 use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
 
-/// Most bytes of a body. A body above 1 MiB cannot be read as alerts and becomes a dead letter with its bytes.
+/// Maximum number of bytes of a body. A body above 1 MiB cannot be read as alerts and becomes a dead letter with its
+/// bytes.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 /// Memory for all waiting bodies of authenticated senders, in KiB.
 pub(super) const AUTHENTICATED_KIB: usize = 96 << 10;
 /// Memory for all bodies that authenticate their sender by their contents or signature, in KiB. Anybody can send
 /// these.
 pub(super) const UNAUTHENTICATED_KIB: usize = 32 << 10;
-/// Most attributes of one message.
+/// Maximum number of attributes of one message.
 const MAX_ATTRIBUTES: usize = 64;
 
 /// Returns the headers that describe the body: those of a CloudEvent in binary mode, the content type, the trace

@@ -1,4 +1,4 @@
-//! The configuration `[[source]] kind = "http"`: who may post alerts, and how they authenticate.
+//! Defines the configuration `[[source]] kind = "http"`: who may post alerts, and how they authenticate.
 //!
 //! A source has its own credentials, separate from those of the pages. [`HttpConfig::check`] reports what is wrong
 //! without reading secrets. Secrets are read for each request, so that a changed file takes effect immediately.
@@ -36,7 +36,7 @@ pub struct HttpConfig {
     /// A push subscription of Google Cloud Pub/Sub, at `/v1/alerts/pubsub`.
     #[serde(default)]
     pub pubsub: Option<HttpPubsubConfig>,
-    /// The only feeds that are accepted. Empty: all.
+    /// The feeds that are accepted. If empty, all are.
     #[serde(default)]
     pub feeds: Vec<String>,
     /// Allows plain http to another machine in `endpoint_url` and `jwks_url`.
@@ -65,7 +65,7 @@ pub struct HttpPubsubConfig {
     pub audience: String,
     /// Emails of the service accounts whose tokens are accepted.
     pub service_accounts: Vec<String>,
-    /// URL of the public keys of tokens. Default: Google's.
+    /// URL of the public keys of tokens. The default is Google's.
     #[serde(default)]
     pub jwks_url: Option<String>,
 }
@@ -83,7 +83,7 @@ impl HttpConfig {
     ///
     /// # Errors
     ///
-    /// Says the first thing that is wrong and how to correct it.
+    /// Returns the first problem and its correction.
     pub fn check(&self) -> Result<(), String> {
         let fits = |one: char| one.is_ascii_alphanumeric() || one == '-' || one == '_';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
@@ -122,7 +122,7 @@ impl HttpConfig {
     ///
     /// # Errors
     ///
-    /// Says which ARN is invalid.
+    /// Names the invalid ARN.
     pub(super) fn topics(&self) -> Result<Vec<SnsTopic>, String> {
         let Some(sns) = &self.sns else {
             return Ok(Vec::new());

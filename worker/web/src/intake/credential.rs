@@ -1,9 +1,9 @@
-//! Authentication of posts to `/v1/alerts`: a bearer token, or a signature of the body.
+//! Authenticates posts to `/v1/alerts`: a bearer token, or a signature of the body.
 //!
 //! Signatures follow Standard Webhooks
-//! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>):
-//! `webhook-signature` is `v1,` and the base64 of an HMAC-SHA256 of `id.timestamp.body`; several are separated by
-//! spaces. All secrets are compared, in constant time.
+//! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>): `webhook-signature`
+//! is `v1,` and the base64 of an HMAC-SHA256 of `id.timestamp.body`; several are separated by spaces. All secrets are
+//! compared, in constant time.
 
 use axum::http::HeaderMap;
 use base64::Engine as _;
@@ -22,9 +22,9 @@ use crate::access::{self, single_header};
 pub(super) const ID: &str = "webhook-id";
 pub(super) const TIMESTAMP: &str = "webhook-timestamp";
 pub(super) const SIGNATURE: &str = "webhook-signature";
-/// Largest difference between the sender's clock and ours, in seconds. Older requests may be replays.
+/// Maximum difference between the sender's clock and this machine's clock, in seconds. Older requests may be replays.
 const WINDOW_SECS: u64 = 300;
-/// Most signatures of one request that are checked.
+/// Maximum number of signatures of one request that are checked.
 const MAX_SIGNATURES: usize = 8;
 /// Shortest token, in characters, that cannot be guessed.
 const MIN_TOKEN_CHARS: usize = 20;
@@ -50,7 +50,7 @@ impl<'a> SignedRequest<'a> {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the headers, as far as this shows without the body.
+    /// Returns the problems of the headers that are visible without the body.
     pub(super) fn from_headers(
         headers: &'a HeaderMap,
         now: DateTime<Utc>,
@@ -98,7 +98,7 @@ impl<'a> SignedRequest<'a> {
     }
 }
 
-/// Whether a credential matches a secret of a source.
+/// The result of comparing a credential with the secrets of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CredentialMatch {
     /// No secret matches.

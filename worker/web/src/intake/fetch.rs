@@ -1,7 +1,7 @@
-//! Outgoing calls of the intake: certificates of SNS, keys of Google, the confirmation of a subscription.
+//! Makes outgoing calls of the intake: certificates of SNS, keys of Google, the confirmation of a subscription.
 //!
-//! Each call goes to an address of the configuration or one derived from it. Redirects are not followed, the size of
-//! a response is bounded, and a call takes at most five seconds.
+//! Each call goes to an address of the configuration or one derived from it. Redirects are not followed, the size of a
+//! response is bounded, and a call takes at most five seconds.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Posts of canaries to our own intake with a credential of a source, over the same path as alerts.
+//! Posts canaries to Nightshift's own intake with a credential of a source, over the same path as alerts.
 //!
 //! The process serves the address that it posts to, so nothing leaves the process. A proxy or load balancer in front of
 //! the intake is not tested.
@@ -32,7 +32,7 @@ pub struct HttpPublisher {
     client: Client,
 }
 
-/// Returns the address under which we reach this listener: `0.0.0.0` is replaced by loopback.
+/// Returns the address under which this process reaches the listener: `0.0.0.0` is replaced by loopback.
 fn address(listen: &str) -> Result<SocketAddr, String> {
     let mut address: SocketAddr = listen
         .parse()
@@ -49,11 +49,11 @@ fn address(listen: &str) -> Result<SocketAddr, String> {
 }
 
 impl HttpConfig {
-    /// Checks that we can post to the source at this listener.
+    /// Checks that canaries can be posted to the source at this listener.
     ///
     /// # Errors
     ///
-    /// Says why we cannot.
+    /// Returns the reason why they cannot.
     pub fn check_publishable(&self, listen: &str) -> Result<(), String> {
         if !self.accepts_posts() {
             return Err(
@@ -70,7 +70,7 @@ impl HttpPublisher {
     ///
     /// # Errors
     ///
-    /// Fails when we cannot post to the source.
+    /// Fails when canaries cannot be posted to the source.
     pub fn new(
         config: HttpConfig,
         listen: &str,

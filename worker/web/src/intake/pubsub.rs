@@ -1,6 +1,6 @@
-//! `/v1/alerts/pubsub`: messages of a push subscription of Google Cloud Pub/Sub, authenticated by a token.
+//! Implements `/v1/alerts/pubsub`: messages of a push subscription of Google Cloud Pub/Sub, authenticated by a token.
 //!
-//! The token is a JWT that Google signed for our audience and the subscription's own service account
+//! The token is a JWT that Google signed for the configured audience and the subscription's own service account
 //! (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>). The token proves the sender, not the
 //! contents: only TLS protects the body.
 
@@ -22,12 +22,11 @@ pub(super) use push_keys::PushKeyCache;
 
 /// Issuers of such tokens.
 const ISSUERS: [&str; 2] = ["https://accounts.google.com", "accounts.google.com"];
-/// Largest difference between Google's clock and ours, in seconds.
+/// Maximum difference between Google's clock and this machine's clock, in seconds.
 const LEEWAY_SECS: i64 = 60;
 /// Longest token that is parsed, in bytes.
 const MAX_TOKEN_BYTES: usize = 8 << 10;
 
-/// The claims of a token.
 #[derive(Debug, Deserialize)]
 struct PushTokenClaims {
     iss: String,
@@ -151,7 +150,7 @@ impl PushSubscription {
     }
 }
 
-/// Returns the claims of a token if this key signed it. The caller checks times and audience by our own clock.
+/// Returns the claims of a token if this key signed it. The caller checks times and audience by this machine's clock.
 fn verify_token(token: &[u8], key: &DecodingKey) -> Result<PushTokenClaims, IntakeError> {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.required_spec_claims.clear();

@@ -1,4 +1,4 @@
-//! Responses to posts: committed, try again later, or refused with a reason.
+//! Builds responses to posts: committed, try again later, or refused with a reason.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::source::{EnqueueError, HttpSource};
 use crate::body::BodyError;
 
-/// How long a request waits for the commit, within the ten seconds for a response.
+/// The time that a request waits for the commit, within the ten seconds for a response.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(7);
 /// `Retry-After` in seconds.
 const RETRY_AFTER_SECS: HeaderValue = HeaderValue::from_static("10");

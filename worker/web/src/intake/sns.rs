@@ -1,7 +1,7 @@
-//! `/v1/alerts/sns`: messages of Amazon SNS, authenticated by their signature.
+//! Implements `/v1/alerts/sns`: messages of Amazon SNS, authenticated by their signature.
 //!
-//! Only listed topics are accepted. The certificate comes from the SNS host of the topic, whatever the message says.
-//! A subscription is confirmed by our own call to that host, never by following a URL in a message. Only signed
+//! Only listed topics are accepted. The certificate comes from the SNS host of the topic, regardless of the message. A
+//! subscription is confirmed by a call of Nightshift to that host, never by following a URL in a message. Only signed
 //! fields are passed on (<https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html>).
 
 mod certificate;
@@ -27,7 +27,6 @@ use message::{SnsMessage, SnsMessageType};
 /// Largest response to a confirmation, in bytes, which is discarded.
 const MAX_CONFIRMATION_BYTES: usize = 64 << 10;
 
-/// A listed topic.
 struct ListedTopic {
     topic: SnsTopic,
     /// `https://sns.<region>.amazonaws.com/`, or the configured endpoint.

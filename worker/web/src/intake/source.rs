@@ -1,4 +1,4 @@
-//! The source for alerts posted over HTTP: requests wait here until their messages are committed.
+//! Implements the source for alerts posted over HTTP: requests wait here until their messages are committed.
 //!
 //! A request is answered when its message is settled, so that "accepted" means committed. The intake loop takes all
 //! waiting messages as one batch. If a client disconnects before its message was taken, the message is dropped.
@@ -24,13 +24,13 @@ use super::credential::secret_problems;
 use super::response::IntakeError;
 use crate::log_throttle::LogThrottle;
 
-/// How long a call of `receive` waits for the first message.
+/// The time that a call of `receive` waits for the first message.
 const LONG_POLL: Duration = Duration::from_secs(20);
-/// Most requests that wait to be received.
+/// Maximum number of requests that wait to be received.
 const MAX_WAITING: usize = 1_024;
 
-/// Reads the secrets that `env:NAME` and `file:PATH` refer to. Called for each request, so that a changed file takes
-/// effect immediately. The error says what is missing and contains no secret.
+/// Reads the secrets that `env:NAME` and `file:PATH` refer to. The function is called for each request, so that a
+/// changed file takes effect immediately. The error names what is missing and contains no secret.
 pub type IntakeSecrets = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send + Sync>;
 
 /// The reason why a message is not accepted now.
@@ -80,7 +80,7 @@ impl HttpSource {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the configuration, or which secret cannot be read.
+    /// Returns the problem of the configuration, or the secret that cannot be read.
     pub fn new(
         config: HttpConfig,
         secrets: IntakeSecrets,

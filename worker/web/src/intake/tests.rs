@@ -1,5 +1,4 @@
-//! Tests of posts by authenticated and other senders. The store and the called servers are strict fakes with a
-//! memory.
+//! Tests posts by authenticated and other senders. The store and the called servers are strict fakes with a memory.
 
 mod fixture;
 mod plain;

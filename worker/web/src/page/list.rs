@@ -1,4 +1,4 @@
-//! The list of cases, the newest first.
+//! Shows the list of cases, the newest first.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
@@ -11,19 +11,18 @@ use serde::Serialize;
 use crate::query::{ListQuery, PAGE_ROWS};
 use crate::safe_text::{DisplayTime, SafeText};
 
-/// Most characters of a search text from the query.
+/// Maximum number of characters of a search text from the query.
 const MAX_SEARCH_CHARS: usize = 200;
 
-/// The page.
 #[derive(Debug, Serialize)]
 pub(super) struct ListPage {
-    /// Unassigned high-priority cases, on whatever page they are.
+    /// Unassigned high-priority cases, on any page.
     grave: Vec<HighPriorityCount>,
     rows: Vec<CaseListRow>,
     counts: Vec<OutcomeCount>,
     /// Counts of alerts without a case: muted or set aside.
     hidden: Vec<SuppressedCount>,
-    /// Whether the alerts without a case were counted.
+    /// True if the alerts without a case were counted.
     is_counted: bool,
     is_narrow: bool,
     is_first: bool,
@@ -33,9 +32,9 @@ pub(super) struct ListPage {
     verdicts: Vec<FilterChoice>,
     severities: Vec<FilterChoice>,
     desks: Vec<FilterChoice>,
-    /// Whether only disputed cases are listed.
+    /// True if only disputed cases are listed.
     disagreed: bool,
-    /// Whether generated samples are left out.
+    /// True if generated samples are left out.
     without_samples: bool,
     feed: SafeText,
     account: SafeText,
@@ -94,14 +93,13 @@ struct SuppressedCount {
 #[derive(Debug, Serialize)]
 pub(super) struct HighPriorityCount {
     cases: usize,
-    /// Whether there may be more than `cases`.
+    /// True if there may be more than `cases`.
     is_bound: bool,
     words: &'static str,
     /// The query string of their list.
     query: String,
 }
 
-/// One choice of a filter.
 #[derive(Debug, Serialize)]
 struct FilterChoice {
     value: &'static str,

@@ -1,4 +1,4 @@
-//! The templates: compiled in, escaped, strict about undefined values, and bounded in work.
+//! Renders the templates, which are compiled in, escaped, strict about undefined values, and bounded in work.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -16,7 +16,7 @@ const TEMPLATES: [(&str, &str); 9] = [
     ("trace.html", include_str!("../../templates/trace.html")),
     ("problem.html", include_str!("../../templates/problem.html")),
 ];
-/// Most instructions of one page. The longest report needs a tenth of them.
+/// Maximum number of instructions of one page. The longest report needs a tenth of them.
 const FUEL: u64 = 10_000_000;
 
 pub(crate) struct Templates(Environment<'static>);

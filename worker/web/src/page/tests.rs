@@ -1,4 +1,4 @@
-//! Tests of the pages and their JSON.
+//! Tests the pages and their JSON.
 
 mod list;
 

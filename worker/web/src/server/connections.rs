@@ -1,10 +1,9 @@
-//! The connections of a listener: limits on their number and lifetime.
+//! Limits the number and lifetime of the connections of a listener.
 //!
 //! Anybody who reaches an address can connect and stay silent, and each connection uses one of the process's file
 //! descriptors. So a slot is taken before a connection is accepted, a request must arrive soon, and every connection
-//! has a maximum lifetime, however slowly its client reads. Each connection serves one request: keep-alive would
-//! occupy slots, and a proxy that reuses a closing connection cannot know whether its post arrived. Only HTTP/1 is
-//! supported.
+//! has a maximum lifetime, however slowly its client reads. Each connection serves one request: keep-alive would occupy
+//! slots, and a proxy that reuses a closing connection cannot know whether its post arrived. Only HTTP/1 is supported.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -26,13 +25,14 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Most connections of a listener. Three listeners leave room for outgoing calls within 1,024 file descriptors.
+/// Maximum number of connections of a listener. Three listeners leave room for outgoing calls within 1,024 file
+/// descriptors.
 pub(super) const MAX_CONNECTIONS: usize = 256;
 /// Timeout for the head of a request, from the first moment, which also ends silent connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Age at which a connection is told to finish its request.
+/// Age at which a connection must finish its request.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(60);
-/// How long that request then has, including its whole response.
+/// The time that this request has, including its whole response.
 const LAST_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest head in bytes, which is buffered for each connection.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -97,7 +97,7 @@ fn log_accept_error(error: &std::io::Error) {
     tracing::error!(error, "cannot accept connections; retrying in 1 s");
 }
 
-/// Returns whether the client disconnected before the accept, which is no error of ours.
+/// Returns whether the client disconnected before the accept, which is no error of the server.
 fn is_theirs(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(
@@ -132,7 +132,7 @@ async fn serve_connection<A, F>(
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     tokio::select! {
-        // The client disconnected, was silent, or did not speak HTTP; none of these is an error of ours.
+        // The client disconnected, was silent, or did not speak HTTP. None of these is an error of the server.
         _ = connection.as_mut() => return,
         () = ends.cancelled() => {
             if !has_asked.load(Ordering::Relaxed) {

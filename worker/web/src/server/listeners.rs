@@ -1,4 +1,4 @@
-//! Listeners that stay bound while their services change, so that a reload refuses no request.
+//! Keeps listeners bound while their services change, so that a reload refuses no request.
 //!
 //! A request is answered by the service that was active when it arrived. Addresses that the next server does not use
 //! are closed, and new ones are bound. A stopping server may linger, since load balancers send requests until they
@@ -21,12 +21,11 @@ use tower::ServiceExt as _;
 use super::connections;
 use crate::config::WebError;
 
-/// How long open requests have after the stop.
+/// The time that open requests have after the stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// Pause between two attempts to bind an address in use.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The role of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListenerRole {
     Pages,
@@ -52,7 +51,6 @@ pub(super) struct ListenerService {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrainMarker;
 
-/// A listener.
 struct Listener {
     role: ListenerRole,
     /// The requested address, whose port may be 0.

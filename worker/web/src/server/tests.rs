@@ -1,4 +1,4 @@
-//! Tests of the responses, access and headers of every path.
+//! Tests the responses, access and headers of every path.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -338,7 +338,6 @@ async fn over_a_real_socket_it_answers_and_stops_when_told() {
     assert!(told.starts_with("cannot listen on 127.0.0.1:"), "{told}");
 }
 
-/// Returns a free port.
 async fn free_port() -> u16 {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     free.local_addr().unwrap().port()

@@ -1,4 +1,4 @@
-//! The actions of the buttons: storing the action, or opening a modal.
+//! Handles the actions of the buttons: storing the action, or opening a modal.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::conclusion::Verdict;
@@ -18,7 +18,7 @@ use super::{
     log_slack_error, messages, modal, mute, person, workspace_of_channel,
 };
 
-/// What the person who clicked sees.
+/// The response that the person who clicked sees.
 pub(super) enum ClickResponse {
     Message(String),
     Modal(Value),
@@ -87,7 +87,7 @@ impl SlackInteractions {
                     .await?;
                 ClickResponse::Message(messages::acknowledged(language, case))
             }
-            // People close what they saw, not a later report.
+            // People close the report that they saw, not a later one.
             Button::Close => {
                 let view = self.cases.view(&case.0).await?;
                 match newer_revision(&view, target) {
@@ -178,7 +178,7 @@ impl SlackInteractions {
             }
             Err(_) => None,
         };
-        // A mute is about the current revision, whatever the message shows.
+        // A mute is about the current revision, even if the message shows an older one.
         let target = ButtonTarget {
             revision: view.row.revision,
             ..target.clone()

@@ -1,4 +1,4 @@
-//! Texts for people who click, in the language of their workspace.
+//! Writes texts for people who click, in the language of their workspace.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::conclusion::Verdict;

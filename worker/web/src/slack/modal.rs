@@ -1,4 +1,4 @@
-//! The two modals. Their texts are plain: Slack makes no links or mentions of them. Limits:
+//! Builds the two modals. Their texts are plain: Slack makes no links or mentions of them. Limits:
 //! <https://docs.slack.dev/reference/views/modal-views>, <https://docs.slack.dev/reference/block-kit>.
 
 use chrono::NaiveDate;
@@ -18,7 +18,7 @@ pub(super) const VERDICT: &str = "verdict";
 pub(super) const NOTE: &str = "note";
 pub(super) const UNTIL: &str = "until";
 pub(super) const WHY: &str = "why";
-/// Most characters of the reason of a mute.
+/// Maximum number of characters of the reason of a mute.
 pub(super) const WHY_CHARS: usize = 300;
 
 /// Returns the modal that asks for another verdict.

@@ -1,5 +1,5 @@
-//! Mutes from Slack: the same type in the same account, never above the severity of the alert, never critical, for at
-//! most 30 days. A preview shows what the mute would have hidden.
+//! Handles mutes from Slack: the same type in the same account, never above the severity of the alert, never critical,
+//! for at most 30 days. A preview shows what the mute would have hidden.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use nightshift_alert::text::{sanitize, truncate};
@@ -12,13 +12,12 @@ use nightshift_pipeline::route::Match;
 
 /// Period of the preview.
 pub(super) const PREVIEW_WINDOW: TimeDelta = TimeDelta::days(30);
-/// Default duration.
 pub(super) const DEFAULT_DURATION: TimeDelta = TimeDelta::days(7);
 /// Longest duration in days.
 const MAX_DAYS: u64 = 30;
-/// Most true positives that are listed.
+/// Maximum number of true positives that are listed.
 const MAX_LISTED: usize = 10;
-/// Most characters of a text block, below Slack's limit (3,000,
+/// Maximum number of characters of a text block, below Slack's limit (3,000,
 /// <https://docs.slack.dev/reference/block-kit/blocks/section-block>).
 const MAX_BLOCK_CHARS: usize = 2_900;
 
@@ -66,7 +65,7 @@ fn exactly(kind: &str) -> String {
 ///
 /// # Errors
 ///
-/// Says why the day is not allowed.
+/// Returns the reason why the day is not allowed.
 pub(super) fn until(
     language: Language,
     day: &str,

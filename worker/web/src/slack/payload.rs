@@ -1,5 +1,5 @@
-//! The payloads of Slack: <https://docs.slack.dev/reference/interaction-payloads>. Only used fields are parsed, and a
-//! signature makes none of them trusted: each value must be one of ours.
+//! Parses the payloads of Slack: <https://docs.slack.dev/reference/interaction-payloads>. Only used fields are parsed,
+//! and a signature makes none of them trusted: each value must be one that Nightshift itself wrote.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,7 +96,7 @@ pub(super) fn parse_payload(body: &[u8]) -> Option<SlackPayload> {
 }
 
 impl ButtonClick {
-    /// Returns our button that was clicked, and its value. Links also cause clicks and are ignored.
+    /// Returns the button of a report that was clicked, and its value. Links also cause clicks and are ignored.
     pub(super) fn button(&self) -> Option<(Button, &str)> {
         self.actions.iter().find_map(|action| {
             let button = Button::parse(&action.action_id)?;
@@ -180,7 +180,7 @@ pub(super) struct ButtonTarget {
 }
 
 impl ButtonTarget {
-    /// Parses the value of one of our buttons.
+    /// Parses the value of a button of a report.
     pub(super) fn parse(value: &str) -> Option<Self> {
         let (case, revision) = value.split_once(".r")?;
         let fits = |(place, byte): (usize, u8)| match place {

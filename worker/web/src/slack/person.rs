@@ -1,11 +1,11 @@
-//! Names and notes of people in the form in which they are stored.
+//! Formats names and notes of people in the form in which they are stored.
 
 use nightshift_alert::text::{sanitize, strip_hidden, truncate};
 use nightshift_pipeline::case_workflow::{ACTION_NAME_CHARS, ACTION_NOTE_CHARS};
 
 use super::payload::SlackUser;
 
-/// Most characters of a name that people choose for themselves.
+/// Maximum number of characters of a name that people choose for themselves.
 const MAX_NAME_CHARS: usize = 60;
 
 /// Returns `slack:U123 (ana)`. The id comes from Slack. The name is chosen by the person and cannot look like another

@@ -1,5 +1,5 @@
-//! Requests that were already handled. A signed request can be posted again while its timestamp is valid; the second
-//! time it has no effect. Other processes do not share this memory; there the store recognises the action.
+//! Remembers requests that were already handled. A signed request can be posted again while its timestamp is valid; the
+//! second time it has no effect. Other processes do not share this memory; there the store recognises the action.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::signature::{SlackSignature, WINDOW_SECS};
 
-/// Most requests that are remembered; the oldest are forgotten first.
+/// Maximum number of requests that are remembered; the oldest are forgotten first.
 const MOST: usize = 10_000;
 
 /// Signatures of requests whose timestamp is still valid, with that time.

@@ -1,4 +1,4 @@
-//! Signatures of Slack: `v0=` and the HMAC-SHA256 of `v0:{timestamp}:{body}` in hex
+//! Checks signatures of Slack: `v0=` and the HMAC-SHA256 of `v0:{timestamp}:{body}` in hex
 //! (<https://docs.slack.dev/authentication/verifying-requests-from-slack>), over the raw body.
 
 use axum::http::HeaderMap;
@@ -10,7 +10,7 @@ use crate::access::single_header;
 
 const SIGNATURE: &str = "x-slack-signature";
 const TIMESTAMP: &str = "x-slack-request-timestamp";
-/// Largest difference between Slack's clock and ours, in seconds. Older requests may be replays.
+/// Maximum difference between Slack's clock and this machine's clock, in seconds. Older requests may be replays.
 pub(super) const WINDOW_SECS: u64 = 300;
 
 /// A request with signature headers and a current timestamp.

@@ -1,4 +1,4 @@
-//! The submit of a modal. The person and the current state of the case are checked again.
+//! Handles the submit of a modal. The person and the current state of the case are checked again.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::conclusion::Verdict;

@@ -1,4 +1,4 @@
-//! Tests of signed clicks, from the request to the store and the calls to Slack.
+//! Tests signed clicks, from the request to the store and the calls to Slack.
 
 mod clicks;
 mod hostile;
@@ -146,7 +146,7 @@ impl SlackFixture {
         self.send(signed(&body, SECRET)).await
     }
 
-    /// Clicks as U1. Returns the text shown to them.
+    /// Clicks as the user U1. Returns the text that Slack shows to that user.
     async fn click(&self, action_id: &str) -> String {
         let answer = self.post(&click(action_id, VALUE, "U1")).await;
         assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, ""));

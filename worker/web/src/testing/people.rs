@@ -1,4 +1,4 @@
-//! The case workflow of the test store, which records every action.
+//! Implements the case workflow of the test store, which records every action.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -92,7 +92,7 @@ impl Mutes for FakeStore {
 }
 
 impl FakeStore {
-    /// Waits for ever if the store is slow.
+    /// Waits indefinitely if the store is slow.
     async fn answering(&self) -> Result<(), StoreError> {
         if self.is_slow {
             std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! Reports for tests, as the pipeline makes them.
+//! Provides reports for tests, as the pipeline makes them.
 
 use nightshift_pipeline::report::Report;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `nightshift cases show ID --events`: the journal of a case with one line per event.
+//! Implements `nightshift cases show ID --events`: the journal of a case with one line per event.
 
 use nightshift_engine::event::{CommandOutcome, Event, EventBody};
 use nightshift_engine::journal::read_event;
@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::{print, sanitize_line};
 use crate::wiring::App;
 
-/// Most characters of an event's result.
+/// Maximum number of characters of an event's result.
 const MAX_CHARS: usize = 160;
 
 /// Prints the journal of the latest revision.

@@ -1,4 +1,4 @@
-//! `nightshift cases agree` and `disagree`: the opinion of a person about a verdict.
+//! Implements `nightshift cases agree` and `disagree`: the opinion of a person about a verdict.
 
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::measurement::Measurement;

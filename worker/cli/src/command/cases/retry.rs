@@ -1,4 +1,4 @@
-//! `nightshift cases retry` and `cancel`.
+//! Implements `nightshift cases retry` and `cancel`.
 
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A case without a report: the facts of its alert and its progress.
+//! Shows a case without a report: the facts of its alert and its progress.
 
 use nightshift_alert::text::sanitize_value;
 use nightshift_pipeline::case::CaseView;
@@ -7,7 +7,7 @@ use nightshift_pipeline::report::Report;
 use crate::output::sanitize_line;
 use crate::progress::plan_lines;
 
-/// Most indicators that are listed.
+/// Maximum number of indicators that are listed.
 const MAX_INDICATORS: usize = 20;
 
 /// Renders the case as text.

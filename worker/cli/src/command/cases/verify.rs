@@ -9,7 +9,7 @@ use crate::command::input::read_up_to;
 use crate::exit::Exit;
 use crate::output::{print, print_json, sanitize_line};
 
-/// Most bytes of a file. A case of 20 steps takes far less than a MiB.
+/// Maximum size of a file, in bytes. A case of 20 steps takes far less than a MiB.
 const MAX_BYTES: usize = 1024 * 1024 * 1024;
 
 /// The result as `--json` prints it.
@@ -48,7 +48,7 @@ pub(in crate::command) fn run(options: &CasesVerifyArgs) -> Result<(), Exit> {
     }
 }
 
-/// Reports a journal that is not accepted. A broken chain is a violation; a file that is no journal, or one of a
+/// Reports a journal that is not accepted. A broken chain is a violation; a file that is no journal, or a journal of a
 /// newer version, cannot be checked.
 fn refused(options: &CasesVerifyArgs, error: ExportError) -> Result<(), Exit> {
     let broken = match &error {

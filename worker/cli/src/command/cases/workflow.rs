@@ -1,4 +1,4 @@
-//! `nightshift cases ack`, `assign` and `close`: the actions of a person on a case.
+//! Implements `nightshift cases ack`, `assign` and `close`: the actions of a person on a case.
 
 use nightshift_alert::text::sanitize as clean;
 use nightshift_pipeline::case_workflow::{

@@ -1,4 +1,4 @@
-//! The demo's data from `deploy/demo/`: messages as feeds deliver them, with registers, lists and logs.
+//! Provides the demo's data from `deploy/demo/`: messages as feeds deliver them, with registers, lists and logs.
 //! `deploy/demo/README.md` says which record decides which alert.
 //!
 //! No verdict is stored here. Without a row of a register, the playbook decides differently.

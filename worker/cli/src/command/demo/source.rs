@@ -1,4 +1,4 @@
-//! The source of the demo, which hands over compiled-in messages. It keeps no state.
+//! Implements the source of the demo, which hands over compiled-in messages. It keeps no state.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

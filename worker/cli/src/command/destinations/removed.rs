@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::output::{print, print_json, print_stderr, sanitize_line};
 use crate::wiring::App;
 
-/// Most characters of a name.
+/// Maximum number of characters of a name.
 const MAX_CHARS: usize = 100;
 
 pub(super) async fn drop_destination(app: &App, name: &str, as_json: bool) -> Result<(), Exit> {

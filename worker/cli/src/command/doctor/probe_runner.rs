@@ -116,8 +116,8 @@ pub(super) const fn probe_timeout(area: DoctorArea) -> Duration {
     }
 }
 
-/// Runs a probe in its own thread. Reading a file, such as a secret or certificates on a hung mount, may block for
-/// ever, and blocking code cannot be cancelled.
+/// Runs a probe in its own thread. Reading a file, such as a secret or certificates on a hung mount, may never return,
+/// and blocking code cannot be cancelled.
 async fn within(
     limit: Duration,
     area: DoctorArea,

@@ -1,4 +1,4 @@
-//! The output of the doctor: one line per target, then the findings, the worst first.
+//! Prints the output of the doctor: one line per target, then the findings, the worst first.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::output::authored_line;
 
 /// Name and version of the `--json` output.
 const SCHEMA: &str = "nightshift.doctor/1";
-/// Most characters of a text, which may be foreign.
+/// Maximum number of characters of a text, which may be foreign.
 const MAX_CHARS: usize = 600;
 /// Indentation of a finding's texts.
 const INDENT: &str = "         ";

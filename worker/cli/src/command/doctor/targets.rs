@@ -1,4 +1,4 @@
-//! The targets of the doctor: everything that the configuration names.
+//! Lists the targets of the doctor: everything that the configuration names.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -20,16 +20,15 @@ use crate::exit::Exit;
 use crate::output::{authored_line, print, print_json, print_stderr, sanitize_line};
 use crate::wiring::{load_playbooks, read_options, specs_for, tools_without_store};
 
-/// Most characters of one text of an alert.
+/// Maximum number of characters of one text of an alert.
 const MAX_CHARS: usize = 400;
 
-/// Most characters of one text of a playbook.
+/// Maximum number of characters of one text of a playbook.
 const MAX_AUTHORED: usize = 2000;
 
-/// Most values on a line.
+/// Maximum number of values on a line.
 const MAX_VALUES: usize = 4;
 
-/// An explanation with its alert.
 #[derive(Serialize)]
 struct AlertExplanation<'a> {
     alert: AlertSummary<'a>,

@@ -1,4 +1,4 @@
-//! `[[destination]]` of the kind `slack`.
+//! Defines `[[destination]]` of the kind `slack`.
 
 use std::path::PathBuf;
 
@@ -24,11 +24,11 @@ pub(crate) struct SlackDestinationConfig {
     /// The bot token: `env:NAME` or `file:PATH`, read again at each call.
     #[serde(default)]
     pub(crate) token: Option<KeyRef>,
-    /// Instead of channel and token: the address of an incoming webhook, which is a secret. The lesser way: no edits, no
-    /// thread, no buttons, and a report whose answer was lost is posted again.
+    /// The address of an incoming webhook instead of channel and token, which is a secret. A webhook has no edits, no
+    /// threads and no buttons, and a report whose answer was lost is posted again.
     #[serde(default)]
     pub(crate) webhook_url: Option<KeyRef>,
-    /// Where the Web API is.
+    /// The address of the Web API.
     #[serde(default = "api")]
     api_url: String,
     /// The app's signing secret: `env:NAME` or `file:PATH`. With it and `[web] public_url` messages have buttons, which
@@ -47,7 +47,7 @@ pub(crate) struct SlackDestinationConfig {
     /// PEM file of authorities that are trusted beside those of the system.
     #[serde(default)]
     pub(super) ca_file: Option<PathBuf>,
-    /// Proxy, as a URL. Without it `HTTPS_PROXY` and the like of the environment count; `none`: no proxy.
+    /// URL of a proxy. Without it `HTTPS_PROXY` and similar environment variables apply; `none` disables proxies.
     #[serde(default)]
     proxy: Option<String>,
 }

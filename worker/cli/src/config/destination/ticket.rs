@@ -1,4 +1,4 @@
-//! `[[destination]]` of the kinds that open tickets or page people: Jira, ServiceNow, PagerDuty, GitHub.
+//! Defines `[[destination]]` of the kinds that open tickets or page people: Jira, ServiceNow, PagerDuty, GitHub.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,14 +25,14 @@ macro_rules! ticket {
             /// Its name; routes use it.
             pub(crate) name: String,
             $($(#[$key_about])* $vis $key: $of,)*
-            /// Verdicts that open one. Without it: `true_positive`, and `inconclusive` from High up.
+            /// Verdicts that open a ticket. The default is `true_positive`, and `inconclusive` from High up.
             #[serde(default)]
             #[schemars(with = "Option<Vec<String>>")]
             verdicts: Option<Vec<Verdict>>,
-            /// Least assessed severity that opens one, whatever the verdict.
+            /// Least assessed severity that opens a ticket with any verdict.
             #[serde(default)]
             severity_at_least: Option<Severity>,
-            /// Language of our own words.
+            /// Language of Nightshift's own words.
             #[serde(default)]
             language: ReportLanguage,
             /// Allows plain http to another machine.
@@ -41,7 +41,8 @@ macro_rules! ticket {
             /// PEM file of authorities that are trusted beside those of the system.
             #[serde(default)]
             pub(super) ca_file: Option<PathBuf>,
-            /// Proxy, as a URL. Without it `HTTPS_PROXY` and the like of the environment count; `none`: no proxy.
+            /// URL of a proxy. Without it `HTTPS_PROXY` and similar environment variables apply; `none` disables
+            /// proxies.
             #[serde(default)]
             proxy: Option<String>,
         }
@@ -74,7 +75,7 @@ ticket! {
     Jira {
         /// The site: `https://example.atlassian.net`.
         url: String,
-        /// Whose token it is. Without it the token is an OAuth one.
+        /// The owner of the token. Without it the token is an OAuth token.
         #[serde(default)]
         email: Option<String>,
         /// The API token: `env:NAME` or `file:PATH`, read again at each call.
@@ -84,10 +85,11 @@ ticket! {
         /// Name of the issue type.
         #[serde(default = "task")]
         issue_type: String,
-        /// Names of priorities by assessed severity. Without it those of a new site; `{}` leaves the priority to Jira.
+        /// Names of priorities by assessed severity. The default is the names of a new site; `{}` leaves the priority
+        /// to Jira.
         #[serde(default)]
         priorities: Option<BTreeMap<Severity, String>>,
-        /// Labels beside our own.
+        /// Labels in addition to Nightshift's own.
         #[serde(default)]
         labels: Vec<String>,
         /// Further fields that the project requires, as Jira's API has them.
@@ -97,8 +99,8 @@ ticket! {
         /// are left alone.
         #[serde(default)]
         done_transition: Option<String>,
-        /// The same for an issue that is done, when its case is open again, by its source or by people, and a new report of
-        /// it is delivered. Without it issues stay closed and get comments.
+        /// The transition for an issue that is done, when its case is open again, by its source or by people, and a new
+        /// report of it is delivered. Without it issues stay closed and get comments.
         #[serde(default)]
         reopen_transition: Option<String>,
     }
@@ -109,7 +111,7 @@ ticket! {
     ServiceNow {
         /// The instance: `https://example.service-now.com`.
         url: String,
-        /// Whose password it is. Without it the secret is an OAuth token.
+        /// The owner of the password. Without it the secret is an OAuth token.
         #[serde(default)]
         user: Option<String>,
         /// Password or token: `env:NAME` or `file:PATH`, read again at each call.
@@ -151,15 +153,15 @@ ticket! {
         url: String,
         /// The token: `env:NAME` or `file:PATH`, read again at each call.
         pub(crate) token: KeyRef,
-        /// `owner/name`. It should be private: reports say what is weak.
+        /// `owner/name`. The repository should be private, because reports name weaknesses.
         repo: String,
-        /// Labels beside our own.
+        /// Labels in addition to Nightshift's own.
         #[serde(default)]
         labels: Vec<String>,
     }
 }
 
-/// How an incident is resolved.
+/// The fields that resolve an incident.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResolveConfig {
@@ -167,8 +169,9 @@ pub(crate) struct ResolveConfig {
     state: String,
     /// The resolution code, in the instance's own words.
     close_code: String,
-    /// What an incident that is resolved is set to when its case is open again, by its source or by people, and a new report
-    /// of it is told: 2 is In Progress on a new instance. Without it incidents stay resolved, and are told.
+    /// The state of a resolved incident when its case is open again, by its source or by people, and a new report is
+    /// sent: 2 is In Progress on a new instance. Without this key incidents stay resolved, and the report is still
+    /// sent.
     #[serde(default)]
     reopen_state: Option<String>,
 }

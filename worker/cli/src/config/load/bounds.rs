@@ -1,4 +1,4 @@
-//! Bounds of numbers with which nothing would run, or which no time or memory could hold.
+//! Checks for numbers with which nothing would run, or which no time or memory could hold.
 
 use super::refuse_if;
 use crate::config::{Config, LimitsConfig};

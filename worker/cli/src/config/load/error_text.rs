@@ -1,7 +1,7 @@
-//! Error messages for a configuration that cannot be read: position, key and expected type.
+//! Writes error messages for a configuration that cannot be read: position, key and expected type.
 //!
 //! They never contain the value. It may be a secret in the wrong place, and these messages are logged. Messages of
-//! serde and the lines that toml quotes are therefore not shown as they are.
+//! serde and the lines that toml quotes are therefore rewritten.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -55,7 +55,7 @@ fn place(text: &str, start: usize) -> String {
 
 /// The parts of serde's `invalid type: string "x", expected a sequence`.
 struct DeserializeError<'a> {
-    /// Whether the value has the right type and is out of bounds.
+    /// True if the value has the right type and is out of bounds.
     is_of_type: bool,
     /// `string`
     kind: &'a str,
@@ -122,7 +122,7 @@ fn toml_type_name(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// Describes what serde expects, without the names of our types.
+/// Describes what serde expects, without the names of Rust types.
 fn expected_text(expected: &str) -> String {
     let (least, number) = match expected.strip_prefix("a nonzero ") {
         Some(number) => (1, number),
@@ -158,9 +158,9 @@ fn suggest(message: &str) -> String {
     }
 }
 
-/// Returns the key, such as `[web] tokens`, and the position of its value. For tables that are chosen by their
-/// `kind`, serde reports only the section. The key is then the only one in it with this value, if there is exactly
-/// one.
+/// Returns the key, such as `[web] tokens`, and the position of its value. For tables that are chosen by their `kind`,
+/// serde reports only the section. The key is then found by its value, if exactly one key of the section has this
+/// value.
 fn key(text: &str, span: &Range<usize>, fault: &DeserializeError<'_>) -> Option<(String, usize)> {
     let root = DeTable::parse(text).ok()?;
     for (section, top) in root.get_ref() {

@@ -1,4 +1,4 @@
-//! The configuration without secrets. References to secrets are shown, their values never.
+//! Shows the configuration without secrets. References to secrets are shown, their values never.
 
 use nightshift_store::redact_password;
 use reqwest::Url;

@@ -1,5 +1,5 @@
 //! Checks that `config.default.toml` documents every setting. Each key of the schema must appear in its table, in the
-//! example of its kind if there are kinds, and with its default.
+//! example of its kind if there are kinds, and there with its default.
 
 use std::collections::{BTreeMap, BTreeSet};
 

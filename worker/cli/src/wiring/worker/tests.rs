@@ -6,7 +6,7 @@ use nightshift_pipeline::maintenance::{Purge, RetentionClass};
 
 use super::*;
 
-/// A store whose clock is at the start of time, with what it was asked to remove.
+/// A store whose clock is at the start of time. It records the requested removals.
 #[derive(Default)]
 struct EpochClockStore {
     asked: Mutex<Vec<(RetentionClass, DateTime<Utc>)>>,

@@ -1,4 +1,5 @@
-//! Content that was not judged is a change in any order of arrival. An arrival without new content is a sighting.
+//! Tests that content which was not judged is a change in any order of arrival. An arrival without new content is a
+//! sighting.
 
 use nightshift_alert::{Caller, Detail, DetailKind, Direction, EventTimes, Outcome};
 

@@ -1,4 +1,4 @@
-//! Alerts that are judged together with earlier ones, and the time for which a record clears.
+//! Tests alerts that are judged together with earlier ones, and the time for which a record clears.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! A sender without the key cannot make a canary, and a replayed canary proves nothing.
+//! Tests that a sender without the key cannot make a canary, and a replayed canary proves nothing.
 
 use std::sync::Arc;
 

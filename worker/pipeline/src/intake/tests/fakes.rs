@@ -1,4 +1,4 @@
-//! A scripted source and store.
+//! Provides a scripted source and store.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -90,7 +90,7 @@ pub(super) struct FakeInbox {
     pub(super) fails_at: Option<u32>,
     /// Position in a batch of an alert that becomes a dead letter.
     pub(super) will_not_have: Option<usize>,
-    /// Whether the store fails because its data cannot be read.
+    /// True if the store fails because its data cannot be read.
     pub(super) is_unread: bool,
     pub(super) tries: Mutex<u32>,
     pub(super) takes: Duration,

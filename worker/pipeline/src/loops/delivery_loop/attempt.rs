@@ -1,4 +1,4 @@
-//! One attempt of one delivery, made by the loop or by a command that shows its own cases.
+//! Makes one attempt of one delivery, for the loop or for a command that shows its own cases.
 //!
 //! A delivery in doubt is looked up before anything is sent. An attempt is noted before it begins, and its result
 //! afterwards.
@@ -18,8 +18,8 @@ use crate::spans;
 /// Shortest time until a refused report is tried again if no other destination takes it.
 pub(super) const REFUSED_RETRY_DELAY: Duration = Duration::from_secs(60);
 
-/// How long an edit may still take effect after its answer was lost. A look-up cannot see what it adds (comments,
-/// replies) before that.
+/// The time within which an edit may still take effect after its answer was lost. A look-up cannot see what the edit
+/// adds (comments, replies) before that.
 const EDIT_SETTLE_TIME: Duration = Duration::from_secs(15);
 
 /// A delivery with the result of its attempt.
@@ -154,7 +154,7 @@ impl DeliveryLoop {
     }
 
     /// Keeps the delivery in doubt after a look-up that failed. If the look-up is not permitted, the result stays
-    /// unknown until somebody fixes that, so the next destination of the route shows the report meanwhile.
+    /// unknown until a person fixes that, so the next destination of the route shows the report meanwhile.
     async fn record_ambiguous(
         &self,
         due: &PendingDelivery,
@@ -204,7 +204,7 @@ impl DeliveryLoop {
         error: &DeliveryError,
     ) -> Result<(), StoreError> {
         let name = self.destination.name();
-        // For an edit the report already stands here. A press of a button must not send the report to another
+        // For an edit the destination already shows the report. A press of a button must not send the report to another
         // destination.
         let is_edit = due.payload.is_minor;
         let fallen = if is_edit {

@@ -1,5 +1,5 @@
-//! Finds another destination for a report that one refused for good: the first of the `otherwise` destinations of its
-//! route that wants it.
+//! Finds another destination for a report that a destination refuses permanently: the first of the `otherwise`
+//! destinations of its route that wants the report.
 
 use std::sync::Arc;
 

@@ -46,7 +46,7 @@ impl GiveUpTask {
     ///
     /// # Errors
     ///
-    /// When the store cannot be read or written. Reports that were not given up stay pending.
+    /// Returns an error when the store cannot be read or written. Reports that were not given up stay pending.
     pub async fn give_up(&self, destination: &str) -> Result<GiveUpOutcome, StoreError> {
         let mut given_up = GiveUpOutcome::default();
         if !self.acquire_lease(destination).await? {

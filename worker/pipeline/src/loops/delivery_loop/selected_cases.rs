@@ -1,4 +1,4 @@
-//! Shows the reports of some cases for a command that somebody waits for. It uses the rules of the loop, so that
+//! Shows the reports of some cases for a command that a person waits for. It uses the rules of the loop, so that
 //! nothing is posted twice beside a worker and no other case is sent.
 
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,7 @@ use crate::loops::pause;
 use crate::port::{PendingDelivery, StoreError};
 use crate::spans;
 
-/// Reports that are read. A report behind more than these is left to a worker.
+/// Maximum number of reports that are read. A report behind more than these is left to a worker.
 const MAX_SCANNED: usize = 1_000;
 
 impl DeliveryLoop {
@@ -19,7 +19,7 @@ impl DeliveryLoop {
     ///
     /// # Errors
     ///
-    /// When the store cannot be read or written. Reports that were not shown stay due.
+    /// Returns an error when the store cannot be read or written. Reports that were not shown stay due.
     pub async fn deliver_cases(
         &self,
         cases: &[CaseId],

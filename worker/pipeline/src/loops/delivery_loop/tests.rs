@@ -1,4 +1,4 @@
-//! Tests of the loop with an outbox in memory that keeps the guarantees of a store.
+//! Tests the loop with an outbox in memory that keeps the guarantees of a store.
 
 mod metrics;
 mod outbox;

@@ -1,4 +1,4 @@
-//! Derives from the answers of logs what is known of the time after the alert's last event.
+//! Derives the activity after the alert's last event from the answers of logs.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Faults between a source and RabbitMQ.
+//! Tests faults between a source and RabbitMQ.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;

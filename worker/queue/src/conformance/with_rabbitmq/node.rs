@@ -1,4 +1,4 @@
-//! `rabbitmqctl`, and nodes of single tests, by `tests/rabbitmq`.
+//! Runs `rabbitmqctl` and the nodes of single tests through `tests/rabbitmq`.
 
 use tokio::process::Command;
 

@@ -1,4 +1,4 @@
-//! F13: possible answers of SQS. No broker is needed, so these tests always run.
+//! Tests guarantee F13 with possible answers of SQS. No broker is needed, so these tests always run.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -209,7 +209,8 @@ async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
     told_until_it_is_back(503).await;
 }
 
-/// A missing bucket, or a gateway in front of it, answers so. That shows nothing about the payload.
+/// Checks a 404 that says nothing about the payload. A missing bucket, or a gateway in front of the bucket, gives this
+/// answer.
 #[tokio::test]
 async fn f13_404_not_about_the_payload_means_an_unavailable_bucket() {
     told_until_it_is_back(404).await;
@@ -249,7 +250,7 @@ async fn told_until_it_is_back(status: u16) {
     assert_eq!(source.ready(), Ok(()));
 }
 
-/// A topic without raw delivery sends this for a message of the extended client.
+/// Checks the message that a topic without raw delivery sends for a message of the extended client.
 #[tokio::test]
 async fn f13_pointer_in_notification_is_followed_once_payload_is_back() {
     let is_back = Arc::new(AtomicBool::new(false));

@@ -14,7 +14,7 @@ const SHORTEST_TIMEOUT_MS: u64 = 600_000;
 pub(super) struct QueueSettings {
     kind: String,
     is_durable: bool,
-    /// Whether the queue is deleted with its last consumer or its connection.
+    /// True if the queue is deleted with its last consumer or its connection.
     is_temporary: bool,
     /// Milliseconds without consumers after which the queue is deleted.
     expires_ms: Option<u64>,

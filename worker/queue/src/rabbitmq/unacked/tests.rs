@@ -58,8 +58,8 @@ fn outstanding(tags: &BTreeSet<u64>) -> UnackedDeliveries {
 }
 
 proptest! {
-    /// `g01_`: a delivery that was not meant is never acknowledged, and one that was meant is acknowledged once, in
-    /// any interleaving.
+    /// Tests guarantee G1: a delivery that was not meant is never acknowledged, and one that was meant is acknowledged
+    /// once, in any interleaving.
     #[test]
     fn g01_exactly_what_is_meant_is_settled(
         tags in prop::collection::btree_set(1_u64..60, 0..40),

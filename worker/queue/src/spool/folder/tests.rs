@@ -1,4 +1,4 @@
-//! Tests of the folder without a source.
+//! Tests the folder without a source.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
-//! A cache of the public keys of tokens, kept as long as their server allows.
+//! Implements a cache of the public keys of tokens, kept as long as their server allows.
 //!
-//! An unknown key causes a call, but made-up key ids cause only one call a minute. Keys that cannot be renewed are
-//! used for one more day.
+//! An unknown key causes a call, but made-up key ids cause only one call a minute. Keys that cannot be renewed are used
+//! for one more day.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -15,15 +15,15 @@ use url::Url;
 use super::super::fetch::{FetchError, HttpFetcher};
 use super::super::response::IntakeError;
 
-/// Most key addresses in the cache. There is one, except for tests and emulators.
+/// Maximum number of key addresses in the cache. There is one, except for tests and emulators.
 const MAX_KEPT: usize = 16;
 /// Largest key set, in bytes.
 const MAX_BYTES: usize = 256 << 10;
-/// Shortest and longest lifetime of keys, whatever their server says.
+/// Shortest and longest lifetime of keys, regardless of their server.
 const CACHE_SECS: std::ops::RangeInclusive<u64> = 300..=86_400;
 /// Lifetime when the server says nothing.
 const DEFAULT_CACHE_SECS: u64 = 3_600;
-/// How long expired keys are used when they cannot be renewed.
+/// The time for which expired keys are used when they cannot be renewed.
 const MAX_STALE_AGE: Duration = Duration::from_secs(86_400);
 /// Minimum time between two calls for an unknown key.
 const MISSING_KEY_PAUSE: Duration = Duration::from_secs(60);
@@ -61,10 +61,10 @@ pub(super) struct KeySet {
 #[derive(Default)]
 struct KeySetState {
     set: Option<JwkSet>,
-    /// When the keys were fetched.
+    /// The time when the keys were fetched.
     fetched_at: Option<Instant>,
     max_age: Duration,
-    /// When the last call failed, if it did.
+    /// The time of the last call if it failed, else `None`.
     attempted_at: Option<Instant>,
 }
 

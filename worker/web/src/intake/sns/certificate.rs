@@ -1,4 +1,4 @@
-//! A cache of the certificates of SNS, and the check of their addresses.
+//! Caches the certificates of SNS, and checks their addresses.
 //!
 //! A sender can choose the file name but never the host. [`FetchLimiter`] limits how often a name causes a call.
 
@@ -16,14 +16,14 @@ use super::fetch_limiter::FetchLimiter;
 
 /// Largest certificate, in bytes.
 const MAX_BYTES: usize = 32 << 10;
-/// Most certificates in the cache. A region has one or two at a time.
+/// Maximum number of certificates in the cache. A region has one or two at a time.
 const MAX_KEPT: usize = 64;
 
 /// Returns the path of a topic's certificate, if its address belongs to the SNS host of the topic.
 ///
 /// # Errors
 ///
-/// Returns [`IntakeError::OtherCertificate`].
+/// Returns [`IntakeError::OtherCertificate`] if the address belongs to another host.
 pub(super) fn path(topic: &SnsTopic, address: &str) -> Result<String, IntakeError> {
     let head = format!("https://{}/SimpleNotificationService-", topic.host);
     // The check compares raw text before any parsing: no user, port, or other spelling of host or path is accepted.

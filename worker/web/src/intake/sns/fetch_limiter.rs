@@ -1,4 +1,4 @@
-//! Rate limits for fetching certificates, whatever names are made up.
+//! Implements rate limits for fetching certificates. They also hold for made-up names.
 //!
 //! A failed name is not fetched again within seconds, and neither is anything from a host that does not answer. A
 //! missing name does not block other names of its host; otherwise a made-up name would block the right one. All names
@@ -12,16 +12,16 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use url::{Origin, Url};
 
-/// Most concurrent calls.
+/// Maximum number of concurrent calls.
 const MAX_CONCURRENT: usize = 4;
-/// Most calls within a second.
+/// Maximum number of calls within a second.
 const MAX_PER_SECOND: usize = 10;
-/// How long a failed fetch is not repeated.
+/// The time for which a failed fetch is not repeated.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
-/// Most names that are remembered.
+/// Maximum number of names that are remembered.
 const MAX_TRIED: usize = 1_024;
 
-/// A lock of one name, so that only one task fetches it. Holds when the last fetch failed.
+/// A lock of one name, so that only one task fetches it. It holds the time of the last failed fetch.
 pub(super) type UrlLock = tokio::sync::Mutex<Option<Instant>>;
 
 /// The record of calls and their limits.
@@ -33,11 +33,11 @@ pub(super) struct FetchLimiter {
 #[derive(Default)]
 struct LimiterState {
     locks: HashMap<Url, Arc<UrlLock>>,
-    /// Hosts that did not answer, and when. There are as many as the topics have.
+    /// Hosts that did not answer, each with the time. There are at most as many hosts as the topics have.
     unreachable_hosts: HashMap<Origin, Instant>,
     /// The times of the last calls.
     recent_calls: VecDeque<Instant>,
-    /// When a failure was last logged.
+    /// The time when a failure was last logged.
     logged_at: Option<Instant>,
 }
 

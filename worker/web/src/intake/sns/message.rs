@@ -1,4 +1,4 @@
-//! A message of SNS and the check of its signature.
+//! Parses a message of SNS and checks its signature.
 
 use aws_lc_rs::signature::{
     RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey,
@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use super::super::response::IntakeError;
 use super::certificate::SigningCertificate;
 
-/// The type of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) enum SnsMessageType {
     Notification,

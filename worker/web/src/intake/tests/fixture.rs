@@ -1,4 +1,4 @@
-//! A fixture: a server with an HTTP source, the real intake loop, and fakes of the store, SNS and Google.
+//! Provides a fixture: a server with an HTTP source, the real intake loop, and fakes of the store, SNS and Google.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};

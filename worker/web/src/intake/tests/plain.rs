@@ -1,4 +1,4 @@
-//! Tests of `/v1/alerts` with valid credentials.
+//! Tests `/v1/alerts` with valid credentials.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Tests of `/v1/alerts/pubsub`.
+//! Tests `/v1/alerts/pubsub`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

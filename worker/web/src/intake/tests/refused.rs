@@ -1,4 +1,4 @@
-//! Tests of `/v1/alerts` with invalid credentials, and when no message can be accepted.
+//! Tests `/v1/alerts` with invalid credentials, and when no message can be accepted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Tests of `/v1/alerts/sns`.
+//! Tests `/v1/alerts/sns`.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -116,7 +116,7 @@ async fn signed_sns_message_is_accepted_and_certificate_fetched_once() {
     assert_eq!(sns.called.asked(), [CERTIFICATE]);
 }
 
-/// The message is signed by OpenSSL with SHA-1, as in version 1.
+/// Checks a message that OpenSSL signed with SHA-1, as in version 1.
 #[tokio::test]
 async fn the_older_signature_is_taken_too() {
     let sns = SnsFixture::new(Signer::new()).await;

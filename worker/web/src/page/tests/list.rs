@@ -1,4 +1,4 @@
-//! Tests of the list of cases.
+//! Tests the list of cases.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::mutes::LedgerCount;
@@ -57,7 +57,7 @@ async fn list_row_shows_subject_urgency_and_dispute() {
             "<strong>people say False positive</strong> · web-server-prod-01 · scc",
         ],
     );
-    // A subject in the title is not repeated. While the case is triaged again, its last report sets no urgency.
+    // A subject that the title names is not repeated. While the case is triaged again, its last report sets no urgency.
     case.row.title = "Crypto miner on web-server-prod-01".into();
     case.row.status = CaseStatus::Running;
     let page = get(Arc::new(FakeStore::with_views(vec![case])), "/").await;

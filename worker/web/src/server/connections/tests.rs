@@ -1,4 +1,4 @@
-//! Tests of connections over real sockets, with paused time that advances only when all tasks are idle.
+//! Tests connections over real sockets, with paused time that advances only when all tasks are idle.
 
 use std::net::SocketAddr;
 
@@ -12,8 +12,8 @@ use super::*;
 /// Longer than any timeout.
 const EVER: Duration = Duration::from_secs(3_600);
 
-/// A listener that answers with the peer address. `/wait` answers when permitted; `/long` answers more than any
-/// socket buffers.
+/// A listener that answers with the peer address. `/wait` answers when the test permits it; `/long` answers more than
+/// any socket buffers.
 struct TestListener {
     address: SocketAddr,
     may: Arc<Notify>,

@@ -1,4 +1,4 @@
-//! Tests of each button.
+//! Tests each button.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::case::CaseStatus;

@@ -1,4 +1,4 @@
-//! Tests of the log lines about a click.
+//! Tests the log lines about a click.
 
 use std::fmt::{Debug, Write as _};
 

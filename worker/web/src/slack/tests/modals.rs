@@ -1,4 +1,4 @@
-//! Tests of the contents of modals and their submits.
+//! Tests the contents of modals and their submits.
 
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;

@@ -1,4 +1,4 @@
-//! Tests of refused requests: not from Slack, or from people who are not listed.
+//! Tests refused requests, which are not from Slack or are from people who are not listed.
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 

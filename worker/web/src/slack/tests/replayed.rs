@@ -1,4 +1,4 @@
-//! Tests of signed requests that are posted again: they have no second effect.
+//! Tests signed requests that are posted again: they have no second effect.
 
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 
@@ -45,7 +45,7 @@ async fn a_modal_that_is_posted_again_does_nothing_a_second_time() {
     }
 }
 
-/// The stored time of the action shows that another process handled the click.
+/// Checks that the stored time of an action shows that another process handled the click.
 #[tokio::test]
 async fn a_click_that_another_process_took_does_nothing_a_second_time() {
     let until = now() + chrono::TimeDelta::days(7);

@@ -1,4 +1,4 @@
-//! Tests of a workspace whose language is Japanese.
+//! Tests a workspace whose language is Japanese.
 
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole, Severity};
 use nightshift_engine::conclusion::Verdict;
@@ -66,7 +66,7 @@ async fn modals_are_japanese_where_the_desk_is() {
     insta::assert_snapshot!(modals.map(|modal| read(&modal)).join("\n\n"));
 }
 
-/// The modals are stored as snapshots, which the integration tests check against Slack's own types.
+/// Stores the modals as snapshots, which the integration tests check against Slack's own types.
 #[tokio::test]
 async fn views() {
     let mut all = Vec::new();

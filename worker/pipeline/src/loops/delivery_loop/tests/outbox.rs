@@ -1,5 +1,5 @@
-//! An outbox in memory with lease, attempt marks and notifications. There are no delays: a failed delivery is due at
-//! once.
+//! Provides an outbox in memory with lease, attempt marks and notifications. There are no delays: a failed delivery is
+//! due at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! A store with at most one case, models that come back, and a worker.
+//! Provides a fixture of a store with at most one case, models that come back, and a worker.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,14 +52,14 @@ pub(super) struct TriageFixture {
     pub(super) released: AtomicU64,
     /// Store of the writes of one case; `None` if writes are refused.
     kept: Option<Mutex<StoredCase>>,
-    /// Whether the models are up but have no turn for the case.
+    /// True if the models are up but have no turn for the case.
     gives_no_turn: bool,
-    /// Whether journals are written but questions are never answered. The number counts running questions.
+    /// True if journals are written but questions are never answered. The number counts running questions.
     answers_never: bool,
     pub(super) asking: Arc<AtomicU64>,
-    /// Whether all cases were cancelled.
+    /// True if all cases were cancelled.
     pub(super) called_off: AtomicBool,
-    /// Whether all cases were removed.
+    /// True if all cases were removed.
     pub(super) removed: AtomicBool,
     /// Number of leases reported as lost.
     pub(super) lost: AtomicU64,
@@ -72,7 +72,7 @@ struct StoredCase {
     events: Vec<Event>,
     /// Results of the triages.
     closed: Vec<CaseClosure>,
-    /// Whether the case is triaged again.
+    /// True if the case is triaged again.
     wants_model: bool,
 }
 
@@ -114,7 +114,7 @@ impl TriageFixture {
         }
     }
 
-    /// Creates a world with one waiting case whose plan is never answered.
+    /// Creates a fixture with one waiting case whose plan is never answered.
     pub(super) fn that_answers_never() -> Self {
         Self {
             answers_never: true,
@@ -122,7 +122,7 @@ impl TriageFixture {
         }
     }
 
-    /// Creates a world with one waiting case that models, although up, never answer.
+    /// Creates a fixture with one waiting case that models, although up, never answer.
     pub(super) fn with_a_case_that_models_fail_on() -> Self {
         Self {
             queued: Mutex::new([case("a", Severity::Critical)].into()),
@@ -131,7 +131,7 @@ impl TriageFixture {
         }
     }
 
-    /// Creates a world with one waiting case that queues for busy models.
+    /// Creates a fixture with one waiting case that queues for busy models.
     pub(super) fn with_a_case_in_line() -> Self {
         Self {
             gives_no_turn: true,
@@ -166,7 +166,7 @@ impl TriageFixture {
         self.queued.lock().unwrap().push_back(one);
     }
 
-    /// Creates a world with one waiting case whose writes all fail.
+    /// Creates a fixture with one waiting case whose writes all fail.
     pub(super) fn that_says(says: fn() -> StoreError) -> Self {
         Self {
             says: Some(says),
@@ -174,7 +174,7 @@ impl TriageFixture {
         }
     }
 
-    /// Creates a world with this many waiting cases of low severity.
+    /// Creates a fixture with this many waiting cases of low severity.
     pub(super) fn crowded(lows: usize) -> Self {
         let queued = (0..lows).map(|n| case(&format!("low-{n}"), Severity::Low));
         Self {

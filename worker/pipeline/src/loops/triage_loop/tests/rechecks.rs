@@ -1,4 +1,4 @@
-//! Re-evaluations of benign cases give way to alerts.
+//! Tests that alerts come before re-evaluations of benign cases.
 
 use super::*;
 use crate::loops::testing::RecordedRechecks;

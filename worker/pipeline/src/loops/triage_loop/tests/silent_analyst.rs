@@ -1,4 +1,4 @@
-//! An analyst, toolbox, clock and rules that do nothing.
+//! Provides an analyst, toolbox, clock and rules that do nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub(super) struct SilentAnalyst {
     pub(super) never: Option<Arc<AtomicU64>>,
     /// Error of the analyst.
     pub(super) says: fn(String) -> AskError,
-    /// Whether the first question is answered anyway, as rules would.
+    /// True if the first question is answered anyway, as rules would.
     pub(super) plans: bool,
 }
 
