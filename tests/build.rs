@@ -1,5 +1,5 @@
-//! Tells the tests at compile time which of the programs and services that `tests/services` installs are there: tests that
-//! need them are ignored where they are not, and so are counted as skipped and not as passed.
+//! Informs the tests at compile time which programs and services of `tests/services` are installed. Tests that need a
+//! missing one are ignored, so that they count as skipped and not as passed.
 
 #[expect(
     clippy::disallowed_methods,

@@ -1,6 +1,6 @@
 //! Runs `nightshift run` on small inputs from the field, one by one, and a worker on all of them.
 //!
-//! Each file in `tests/fixtures/cases/` stands for one kind of input. The values expected of it stand in `RIGHT`.
+//! Each file in `tests/fixtures/cases/` is one kind of input. The expected values are in `RIGHT`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -236,7 +236,7 @@ async fn clocks_go_back(mornings: &mut DigestFixture, store: &Arc<dyn Store>) {
     assert!(of_the_25th.contains("scc"), "{of_the_25th}");
 }
 
-/// Has the post of 27 October refused. Once the cause is fixed, the digest of that day is posted too.
+/// Makes the post of 27 October fail. Once the cause is fixed, the digest of that day is posted too.
 async fn it_is_refused(mornings: &mut DigestFixture) {
     mornings.slack.breaks(|method, _| {
         (method == "chat.postMessage").then_some(SlackFault::Says("not_in_channel"))

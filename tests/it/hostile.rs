@@ -1,5 +1,5 @@
-//! Tests the compromised analyst: it obeys the attacker, knows our rules, and gives any answer that the port allows.
-//! Every register is full of true rows about others. No answer may clear an alert, lower a severity, reach an
+//! Tests the compromised analyst. It obeys the attacker, knows Nightshift's rules, and gives any answer that the port
+//! allows. Every register is full of true rows about others. No answer may clear an alert, lower a severity, reach an
 //! undeclared tool, or suppress a report.
 
 mod analyst;

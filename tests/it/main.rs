@@ -1,4 +1,4 @@
-//! All integration tests in one binary, so that they link once. Each module covers one subject.
+//! Builds all integration tests in one binary, so that they link once. Each module covers one subject.
 
 #![cfg(test)]
 

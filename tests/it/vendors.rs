@@ -1,5 +1,5 @@
-//! Fakes of Slack, Jira, ServiceNow, PagerDuty and GitHub for tests of the whole program. These strict, stateful
-//! fakes come from the same files as in the tests of `worker/report`.
+//! Provides fakes of Slack, Jira, ServiceNow, PagerDuty and GitHub for tests of the whole program. These strict,
+//! stateful fakes come from the same files as in the tests of `worker/report`.
 
 #[path = "../../worker/report/src/destination/fake.rs"]
 #[expect(dead_code, reason = "what only the tests of worker/report ask for")]

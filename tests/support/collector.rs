@@ -1,5 +1,5 @@
-//! A trace collector for tests: it receives OTLP over HTTP in protobuf, as strictly as the specification allows, and
-//! renders the spans as trees (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
+//! Implements a trace collector for tests: it receives OTLP over HTTP in protobuf, as strictly as the specification
+//! allows, and renders the spans as trees (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
 
 #![expect(
     clippy::panic,
@@ -129,7 +129,7 @@ impl Collector {
     ///
     /// # Panics
     ///
-    /// Same as [`Collector::spans`].
+    /// Panics as [`Collector::spans`] does.
     #[must_use]
     pub fn case_spans(&self) -> Vec<Span> {
         let mut spans = self.spans();
@@ -202,7 +202,7 @@ async fn receive_traces(
     (status, [("content-type", "application/x-protobuf")], answer).into_response()
 }
 
-/// Parses the spans of a request, or says what is wrong with it.
+/// Parses the spans of a request, or returns the fault of the request.
 fn parse_request(
     method: &Method,
     uri: &Uri,

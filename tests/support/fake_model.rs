@@ -1,5 +1,5 @@
-//! The fake model as a program, for benchmarks and manual tests. The program prints its address and answers until it
-//! is stopped. It then prints a summary of its requests to standard error.
+//! Runs the fake model as a program, for benchmarks and manual tests. The program prints its address and answers until
+//! it is stopped. It then prints a summary of its requests to standard error.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ struct CliArguments {
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// How requests are answered.
+    /// The script by which requests are answered.
     #[arg(long, value_enum, default_value = "nonsense")]
     script: ScriptKind,
     /// Seed of the nonsense.
@@ -29,7 +29,7 @@ struct CliArguments {
 enum ScriptKind {
     /// Random values that fit the requested schema.
     Nonsense,
-    /// Whatever the data of the prompt orders.
+    /// The answer that the data of the prompt orders.
     Obedient,
 }
 

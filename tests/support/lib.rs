@@ -1,4 +1,4 @@
-//! Helpers that several test crates share, such as the paths of the repository and of the program under test.
+//! Provides helpers that several test crates share, such as the paths of the repository and of the program under test.
 //!
 //! Fakes of models, clouds and destinations have a module each. Helpers of a single test stay beside that test.
 

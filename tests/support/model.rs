@@ -1,8 +1,8 @@
-//! A strict fake of the model providers: OpenAI (and Azure), Anthropic, Gemini (and Vertex), Bedrock.
+//! Implements a strict fake of the model providers: OpenAI (and Azure), Anthropic, Gemini (and Vertex), Bedrock.
 //!
 //! The fake refuses whatever the real provider refuses, with that provider's status and message, so that an accepted
-//! request is valid. Its answers, good ones and faults F20 to F23 alike, have that provider's format. The fake uses
-//! none of our own crates, and the official SDKs of all four providers test it in `tests/it/fake.rs`.
+//! request is valid. Its answers, good ones and faults F20 to F23 alike, have that provider's format. The fake uses no
+//! other crate of the project, and the official SDKs of all four providers test it in `tests/it/fake.rs`.
 //! `tests/support/README.md` shows how to use it.
 //!
 //! It does not check what providers do not document: whether a model exists, or how long a prompt may be.
@@ -91,7 +91,7 @@ impl FakeModel {
         })
     }
 
-    /// Returns the base URL of a provider, as our configuration and the SDKs expect it.
+    /// Returns the base URL of a provider, as Nightshift's configuration and the SDKs expect it.
     #[must_use]
     pub fn base_url(&self, provider: Provider) -> String {
         format!("http://{}{}", self.address, provider.base_path())

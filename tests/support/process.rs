@@ -1,4 +1,4 @@
-//! The program in a sandbox: a folder of its own, with only the environment that a test sets.
+//! Runs the program in a sandbox: a folder of its own, with only the environment that a test sets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ pub enum ProgramNotFound {
         "{0} is not there; build it with `cargo build -p nightshift-cli`, or name another with NIGHTSHIFT_BIN"
     )]
     NotBuilt(PathBuf),
-    /// Cargo could not build it and has said why.
+    /// Cargo could not build the program and printed the reason.
     #[error("the program cannot be built")]
     BuildFailed,
     /// The path of this test is unknown.
@@ -28,7 +28,7 @@ pub enum ProgramNotFound {
 ///
 /// # Errors
 ///
-/// The error says how to get a program.
+/// Returns an error that says how to get a program.
 pub fn program_path() -> Result<PathBuf, ProgramNotFound> {
     let test = std::env::current_exe().map_err(|_| ProgramNotFound::UnknownLocation)?;
     find_program(named_program(), &test)
@@ -39,7 +39,7 @@ pub fn program_path() -> Result<PathBuf, ProgramNotFound> {
 ///
 /// # Errors
 ///
-/// The error says how to get a program.
+/// Returns an error that says how to get a program.
 pub fn build_program() -> Result<PathBuf, ProgramNotFound> {
     let named = named_program();
     if named.is_none() {

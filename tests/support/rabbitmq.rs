@@ -1,4 +1,4 @@
-//! A publisher to a queue of RabbitMQ. An alert counts as accepted once the broker has confirmed it.
+//! Provides a publisher to a queue of RabbitMQ. An alert counts as accepted once the broker has confirmed it.
 
 use lapin::PublisherConfirm;
 use lapin::options::{

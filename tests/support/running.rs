@@ -1,4 +1,4 @@
-//! A program that runs until it is stopped, with its standard error watched.
+//! Runs a program until it is stopped, and watches its standard error.
 
 #![expect(
     clippy::panic,

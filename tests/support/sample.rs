@@ -1,4 +1,4 @@
-//! Alerts of the fixtures with other ids, each of which is another finding.
+//! Provides alerts of the fixtures with other ids, each of which is another finding.
 
 use std::io;
 

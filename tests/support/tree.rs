@@ -1,9 +1,8 @@
-//! The files of the repository.
+//! Finds the files of the repository.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Returns the root of the repository.
 #[must_use]
 pub fn repository_root() -> &'static Path {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));

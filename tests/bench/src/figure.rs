@@ -1,4 +1,4 @@
-//! One figure with its name, value, unit and limit.
+//! Defines one figure with its name, value, unit and limit.
 
 /// A measured figure.
 #[derive(Clone)]

@@ -1,5 +1,5 @@
-//! A store and the triage around it, built as in `worker/cli/src/wiring.rs` but without a configuration file. Also
-//! makes messages that differ in the names of finding and resource.
+//! Provides a store and the triage around it, built as in `worker/cli/src/wiring.rs` but without a configuration file.
+//! The module also makes messages that differ in the names of finding and resource.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ pub(crate) struct TriageBench {
 }
 
 impl TriageBench {
-    /// Creates a world in this folder, with these tools and those that need no configuration. Without a model,
+    /// Creates a fixture in this folder, with these tools and those that need no configuration. Without a model,
     /// playbooks answer.
     pub(crate) fn new(
         folder: &Path,
@@ -117,7 +117,7 @@ impl TriageBench {
         Self::with_store(Arc::new(store), folder, configs, modelled)
     }
 
-    /// Creates a world over another store.
+    /// Creates a fixture over another store.
     pub(crate) fn with_store(
         store: Arc<dyn Store>,
         folder: &Path,

@@ -138,7 +138,7 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
 struct LoadRun {
     /// Seconds from arrival to conclusion of each case.
     walls: Vec<f64>,
-    /// Our own CPU per case, in milliseconds.
+    /// Nightshift's own CPU per case, in milliseconds.
     cpu_ms: f64,
     /// The system part of it.
     system_ms: f64,

@@ -1,8 +1,8 @@
 //! Prints figures of speed and size, one per line, with their limits.
 //!
-//! `cargo run --release -p nightshift-bench [-- GROUP…]`. A figure above its limit is printed and is not an error:
-//! machines differ, and a test that fails on a busy machine teaches people to run it again. The exit code is not 0
-//! only if a measurement failed. `docs/performance.md` explains the figures. Needs Linux (`/proc`).
+//! The command is `cargo run --release -p nightshift-bench [-- GROUP…]`. A figure above its limit is printed and is not
+//! an error: machines differ, and a test that fails on a busy machine teaches people to run it again. The exit code is
+//! not 0 only if a measurement failed. `docs/performance.md` explains the figures. The benchmark needs Linux (`/proc`).
 
 mod cases;
 mod engine;

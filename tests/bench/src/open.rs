@@ -28,7 +28,6 @@ pub(crate) const ARGUMENT: &str = "open-cases";
 const LAST: Duration = Duration::from_secs(290);
 /// Time limit until all cases wait.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(270);
-/// Interval of polling.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Measures with 100 and with 1,000 cases.
@@ -56,8 +55,8 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Runs as the measured process: opens `cases` cases and waits until all of them wait. Prints its memory in MiB and,
-/// on PostgreSQL, its connections.
+/// Runs as the measured process: opens `cases` cases and waits until all of them wait. The process prints its memory in
+/// MiB and, on PostgreSQL, its connections.
 pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     let [cases] = arguments else {
         anyhow::bail!("how many cases?");

@@ -1,4 +1,5 @@
-//! Registers and logs of a medium-sized organisation: a thousand rows each, most of them about something else.
+//! Generates registers and logs of a medium-sized organisation: a thousand rows each, most of them unrelated to the
+//! alerts.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A case of a fixed shape: an analyst and tools with constant answers, and a journal in memory. Only the engine
-//! between them is left to measure.
+//! Provides a case of a fixed shape: an analyst and tools with constant answers, and a journal in memory. Only the
+//! engine between them is left to measure.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -201,7 +201,6 @@ impl Exonerator for NoExonerations {
     }
 }
 
-/// A journal in memory.
 #[derive(Default)]
 pub(crate) struct InMemoryJournal(Mutex<Vec<Event>>);
 

@@ -1,5 +1,5 @@
-//! The publisher. An alert is an obligation once the broker has confirmed it. An alert whose confirmation was lost is
-//! published again, and the same finding twice is a sighting.
+//! Implements the publisher. An alert is an obligation once the broker has confirmed it. An alert whose confirmation
+//! was lost is published again, and the same finding twice is a sighting.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const SAMPLES: [&str; 2] = ["guardduty-finding", "scc-crypto-miner"];
 const PROJECT: &str = "production-project-12345";
 /// The project of alerts whose cases get a ticket.
 pub(crate) const TICKETS: &str = "tickets-project";
-/// One alert in this many is of that project, because a desk takes two tickets per second.
+/// One alert in this many is of that project, because a ticket system takes two tickets per second.
 const TICKETS_EVERY: usize = 10;
 /// Pause between attempts to reach the broker.
 const PAUSE: Duration = Duration::from_millis(300);

@@ -1,5 +1,5 @@
-//! A fake desk that takes tickets as ServiceNow's Table API does and keeps every one, so that duplicates are visible.
-//! The tests of `worker/report` check whether requests are valid for the vendor.
+//! Implements a fake ticket system that takes tickets as ServiceNow's Table API does and keeps every one, so that
+//! duplicates are visible. The tests of `worker/report` check whether requests are valid for the vendor.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// The desk, while it is open.
+/// The fake ticket system, which runs until it is dropped.
 pub(crate) struct TicketServer {
     url: String,
     incidents: Incidents,
@@ -22,7 +22,7 @@ pub(crate) struct TicketServer {
 type Incidents = Arc<Mutex<Vec<Map<String, Value>>>>;
 
 impl TicketServer {
-    /// Opens a desk on a free port of 127.0.0.1.
+    /// Starts the fake on a free port of 127.0.0.1.
     pub(crate) async fn open() -> anyhow::Result<Self> {
         let incidents = Incidents::default();
         let all = get(find).post(make);

@@ -1,4 +1,4 @@
-//! Checks afterwards, in the database and at the destination, what must hold.
+//! Checks the guarantees afterwards, in the database and at the destination.
 
 use std::collections::BTreeMap;
 use std::fmt;

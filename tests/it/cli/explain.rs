@@ -1,4 +1,4 @@
-//! Tests the command that explains what would be done about an alert.
+//! Tests the command that explains the work on an alert.
 
 use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Tests what a person's verdict on a case records and what it clears later.
+//! Tests the record of a person's verdict on a case and the alerts that it clears later.
 
 use nightshift_tests::Sandbox;
 use serde_json::Value;

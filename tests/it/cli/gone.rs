@@ -1,4 +1,4 @@
-//! Tests how to give up the reports that are pending for a destination that was renamed.
+//! Tests the command that gives up the reports of a renamed destination.
 
 use nightshift_tests::{ProgramOutput, Sandbox};
 use serde_json::Value;

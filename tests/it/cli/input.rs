@@ -1,4 +1,5 @@
-//! Tests that bad input ends with an error that says what, where and how to fix it, without a panic or a stack trace.
+//! Tests that bad input ends with an error that says what, where and how to fix it, without a panic or a stack
+//! trace.
 
 use nightshift_tests::{ProgramOutput, Sandbox};
 

@@ -1,4 +1,5 @@
-//! Tests that the demo stays apart from real work: it uses no configuration, case or destination of an installation.
+//! Tests that the demo stays apart from real work: it uses no configuration, case or destination of an
+//! installation.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Checks that the queries of the dashboards name declared metrics and existing columns, and that Grafana's own types
-//! read the dashboards as meant.
+//! Checks that the queries of the dashboards name declared metrics and existing columns, and that Grafana's own
+//! types read the dashboards as meant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;

@@ -353,7 +353,7 @@ fn existing_subscription_pushes_to_the_given_address() {
         assert!(said.contains(&format!("pushed as {account}: ")), "{said}");
         assert_eq!(pushes_to().unwrap(), endpoint);
     }
-    // Alerts arrive by push. A run without an endpoint must not end that.
+    // Alerts arrive by push. A run without an endpoint must not remove the push.
     let (said, changes) = made(&place, &[], "");
     let kept = "https://other.example.com/v1/alerts/pubsub";
     assert_eq!(pushes_to().unwrap(), kept);

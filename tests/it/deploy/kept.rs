@@ -1,5 +1,5 @@
-//! Tests where a worker keeps its cases: where its configuration says, however the worker is run; by default in the
-//! one folder that it may write to.
+//! Tests where a worker keeps its cases. With every way to run the worker, the configuration decides; the default is
+//! the one folder that it may write to.
 
 use std::process::Command;
 

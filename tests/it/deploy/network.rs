@@ -32,7 +32,7 @@ fn unlisted_traffic_is_denied_to_workers_and_to_migration() {
     };
     assert_eq!(of("ingress"), ["9090", "8080"]);
     assert_eq!(of("egress"), ["53", "53", "5432", "5671", "443"]);
-    // A rule without a peer would open the policy to the whole world.
+    // A rule without a peer would open the policy to every address.
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
         for rule in list(&policy[direction]) {
             assert!(!list(&rule[peers]).is_empty(), "{rule}");

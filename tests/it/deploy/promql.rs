@@ -37,7 +37,7 @@ pub(super) fn undeclared(
     wrong
 }
 
-/// Returns the selectors of our series: name, and each label with its value.
+/// Returns the selectors of Nightshift's series: name, and each label with its value.
 pub(super) fn selectors(query: &str) -> Vec<(String, Vec<(String, String)>)> {
     let selector = Regex::new(r"\b(nightshift_\w+)(?:\{([^}]*)\})?").unwrap();
     let matcher = Regex::new(r#"(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)""#).unwrap();

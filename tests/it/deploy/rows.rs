@@ -16,7 +16,7 @@ use crate::models::providers::ANTHROPIC;
 use crate::worker::desk::{cases, place_with, put};
 use crate::worker::production::database;
 
-/// A time range that contains every row, whatever the time of day.
+/// A time range that contains every row, at any time of day.
 const EVER: &str = "'2000-01-01T00:00:00Z' AND '2100-01-01T00:00:00Z'";
 
 /// Starts a model that fails until its flag is cleared.

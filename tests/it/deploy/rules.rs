@@ -164,7 +164,8 @@ fn the_commands_of_the_runbook_are_those_of_the_program() {
     let command = Regex::new(r"(?:`|\n)nightshift ([a-z][^`\n|]*)").unwrap();
     let mut tried = 0;
     for found in command.captures_iter(&runbook) {
-        // `N` stands for a number. The program parses the words before `--help` first and refuses unknown ones.
+        // `N` is a placeholder for a number. The program parses the words before `--help` first and refuses unknown
+        // ones.
         let arguments = found[1].split_whitespace().collect::<Vec<_>>();
         let told = arguments.iter().filter(|one| **one != "--help");
         let mut asked: Vec<&str> = told

@@ -341,7 +341,8 @@ fn new_worker_is_ready_before_old_one_drains_where_two_fit() {
             assert_eq!(ends_first, wanted, "{name}");
         }
     }
-    // A claim that only one pod mounts may belong to one node, where the new pod would wait for the old one for ever.
+    // A claim that only one pod mounts may belong to one node, where the new pod would wait for the old one
+    // indefinitely.
     let store = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d";
     for (values, wanted) in [
         ("data.existingClaim=c", true),

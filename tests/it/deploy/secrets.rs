@@ -1,4 +1,4 @@
-//! Checks that secrets stand in Secrets and nowhere else.
+//! Checks that secrets are in Secrets and nowhere else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! Runs `deploy/trial` as a new user does: PostgreSQL, RabbitMQ, a worker, a hundred sample alerts, and graphs in a
-//! real Prometheus. The doctor has no finding.
+//! Runs `deploy/trial` as a new user does, with PostgreSQL, RabbitMQ, a worker, a hundred sample alerts, and graphs in
+//! a real Prometheus. It also checks that the doctor has no finding.
 
 use std::net::TcpListener;
 use std::path::Path;

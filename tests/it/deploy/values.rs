@@ -1,4 +1,4 @@
-//! Tests that values reach the pods as written, whatever YAML would make of them.
+//! Tests that values reach the pods as written, even if YAML would read them as another type.
 
 use nightshift_tests::Sandbox;
 use serde_json::{Value, json};

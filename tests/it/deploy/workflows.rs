@@ -1,4 +1,4 @@
-//! Tests the permissions of the workflows and what a tag releases. The steps run here unchanged, with fake programs
+//! Tests the permissions of the workflows and the release of a tag. The steps run here unchanged, with fake programs
 //! that record their arguments.
 
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ use super::documents;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct DocumentedCommand {
     arguments: Vec<String>,
-    /// True if the command stands in a block to be pasted. An inline mention may leave out arguments.
+    /// True if the command is in a block to be pasted. An inline mention may leave out arguments.
     is_whole: bool,
 }
 

@@ -24,7 +24,7 @@ fn rows() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// Returns an event as it is written, with its optional keys filled in.
+/// Returns the JSON of an event, with its optional keys filled in.
 fn whole(line: &str) -> Value {
     let mut event: Value = serde_json::from_str(line).unwrap();
     let left_out = match event["event"].as_str().unwrap() {

@@ -1,4 +1,5 @@
-//! Checks that `docs/guarantees.md` lists exactly the numbers without a test, and that the tests named there exist.
+//! Checks that `docs/guarantees.md` lists exactly the numbers without a test, and that the tests named there
+//! exist.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use super::text;
 
 const PAGE: &str = "docs/guarantees.md";
 
-/// Returns the names of all functions of our sources.
+/// Returns the names of all functions of the project's sources.
 fn functions() -> BTreeSet<String> {
     let function = Regex::new(r"\bfn ([a-z0-9_]+)").unwrap();
     let mut names = BTreeSet::new();

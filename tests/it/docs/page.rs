@@ -63,7 +63,7 @@ impl PageStep {
     }
 }
 
-/// Returns whether the lines match; `...` in `wanted` stands for any lines.
+/// Returns whether the lines match; `...` in `wanted` matches any lines.
 fn fits(wanted: &[String], lines: &[String]) -> bool {
     let Some((first, rest)) = wanted.split_first() else {
         return lines.is_empty();

@@ -58,7 +58,7 @@ fn consistent_configuration_passes_and_each_fault_has_a_finding() {
          model = \"gpt-5\"\napi_key = \"sk-hush\"\n",
     );
     assert_eq!(secrets, ["configuration.secret_in_file"]);
-    // Containers get secrets in variables, and none stands in the file.
+    // Containers get secrets in variables, and the file contains none.
     let mut place = Sandbox::new().unwrap();
     place.set_env("NIGHTSHIFT__CANARY__KEY", "0123456789abcdef0123");
     place.set_env("NIGHTSHIFT__STORE__PASSWORD", "hush");

@@ -244,7 +244,7 @@ impl PostgresServer {
             ours.batch_execute(mend).await.unwrap();
         }
         assert_eq!(failed_checks(place, guest, "store"), Vec::<String>::new());
-        // Up to PostgreSQL 14 every role may create tables there. Changing our tables needs their owner.
+        // Up to PostgreSQL 14 every role may create tables there. Changing Nightshift's tables needs their owner.
         ours.batch_execute(
             "GRANT CREATE ON SCHEMA public TO public; \
              CREATE TEMP TABLE last AS SELECT * FROM refinery_schema_history ORDER BY version DESC LIMIT 1; \

@@ -1,4 +1,5 @@
-//! Tests findings about vendors that accept reports, that refuse access, and whose clock differs from ours.
+//! Tests findings about vendors that accept reports, that refuse access, and whose clock differs from that of this
+//! machine.
 
 use nightshift_tests::Sandbox;
 use serde_json::{Value, json};

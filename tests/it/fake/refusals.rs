@@ -1,4 +1,4 @@
-//! Tests what each provider refuses, with status and message: valid requests, each spoilt in one place.
+//! Tests the refusals of each provider, with status and message. The requests are valid ones with one fault each.
 
 mod anthropic;
 mod bedrock;

@@ -1,4 +1,4 @@
-//! The compromised analyst and its answers.
+//! Provides the compromised analyst and its answers.
 
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Severity};
@@ -14,7 +14,7 @@ use nightshift_engine::question::{
 use nightshift_engine::tool::ToolCall;
 use serde_json::{Map, json};
 
-/// The value that must not leave.
+/// The value that must not leave the prompt.
 pub(super) const CANARY: &str = "c4n4ry";
 
 /// The misbehaviour of the analyst.

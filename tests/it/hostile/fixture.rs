@@ -1,5 +1,5 @@
-//! The fixture around the compromised analyst: the real tools over registers about others, and a record of their
-//! calls.
+//! Provides the fixture around the compromised analyst: the real tools over registers about others, and a record of
+//! their calls.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! Runs the whole pipeline around the compromised analyst: a real store, admission, triage and reports. Records the
-//! questions that the analyst is asked.
+//! Runs the whole pipeline around the compromised analyst: a real store, admission, triage and reports. The module
+//! records the questions that the analyst is asked.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -166,7 +166,7 @@ impl HostileFixture {
         }
     }
 
-    /// Admits alerts; with `always`, each is triaged whatever its feed says.
+    /// Admits alerts. With `always`, each is triaged even if its state or class would set it aside.
     pub(super) async fn accept(&self, alerts: Vec<Alert>, always: bool) -> Vec<AcceptedAlert> {
         let arrivals = alerts.into_iter().map(|alert| Arrival {
             source: "hostile".to_owned(),

@@ -1,4 +1,4 @@
-//! Registers and lists full of true rows about others, and past cases of others that people cleared.
+//! Provides registers and lists full of true rows about others, and past cases of others that people cleared.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ const CHANGES: &str = "id,subject,actor,from,until,status,approved_by,summary,ex
 const IDENTITIES: &str = "principal,aliases,kind,owner,mfa,usual_networks,access_keys,status,expected_findings,approved_by,valid_from,valid_until\n\
     other-role,arn:aws:iam::999988887777:role/other-role,role,team-x,false,198.18.0.0/16,AKIAOTHER00000000001,active,*Recon*; *Discovery*; *Access*; *Travel*,x.yz,2020-01-01,2099-01-01\n\
     a.other,a.other@other.example,person,team-x,true,198.18.0.0/16,,active,*Recon*; *Discovery*; *Access*; *Travel*,x.yz,2020-01-01,2099-01-01\n";
-/// Our own networks, including the addresses of the attacked machines.
+/// The organisation's own networks, including the addresses of the attacked machines.
 const OWN: &str = "10.0.0.0/8\n172.16.0.0/12\n192.168.0.0/16\n198.18.0.0/15\n";
 const ALLOWED: &str = "198.18.7.9\nallowed.other.example\n";
 
-/// A past case of somebody else that code and a person called benign.
+/// A past case of another actor that code and a person called benign.
 pub(super) struct FakePastCases;
 
 #[async_trait]

@@ -1,5 +1,4 @@
-//! Tests what an attacker can do between cases: text that leaks into others, repeated ids, broken messages, and an
-//! exhausted day budget.
+//! Tests attacks across cases: text that leaks into others, repeated ids, broken messages, and an exhausted day budget.
 
 use nightshift_alert::{
     FeedState, FindingClass, Indicator, IndicatorKind, IndicatorRole, ReadOptions, Severity,
@@ -183,7 +182,7 @@ async fn a25_what_breaks_readers_costs_no_alert() {
             taken += alerts.len();
             pipe.accept(alerts, true).await;
         }
-        // A malformed line stands between two good ones.
+        // A malformed line is between two good ones.
         let line = serde_json::from_str::<serde_json::Value>(&text)
             .unwrap()
             .to_string();

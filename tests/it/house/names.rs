@@ -1,4 +1,5 @@
-//! Checks names: a type says what it is, once per crate, and a constructor says how it makes its value.
+//! Checks names. The name of a type says what the type is and is unique in its crate, and a constructor says how it
+//! makes its value.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +66,7 @@ impl FileNames {
     }
 }
 
-/// The names in each file of our packages, by the folder of the package.
+/// Returns the names in each file of the project's packages, by the folder of the package.
 fn names() -> BTreeMap<String, Vec<(String, FileNames)>> {
     let folders: Vec<String> = metadata()
         .workspace_packages()

@@ -1,4 +1,5 @@
-//! Checks that `docs/guarantees.md` explains each guarantee, fault, attack or reference that a test is named after.
+//! Checks that `docs/guarantees.md` explains each guarantee, fault, attack or reference that a test is named
+//! after.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Checks third-party code: licences, banned crates, sources. The rules stand in `deny.toml` alone. `cargo deny`
-//! reads it too where installed, and adds the advisories, which need a network.
+//! Checks third-party code: licences, banned crates, sources. The rules are in `deny.toml` alone. `cargo deny` reads it
+//! too where installed, and adds the advisories, which need a network.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -9,7 +9,7 @@ use spdx::{Expression, LicenseReq, ParseMode};
 
 use super::{metadata, text};
 
-/// Returns names and versions of all crates that are built on some platform with some feature of ours. `cargo
+/// Returns names and versions of all crates that are built on some platform with some feature of the project. `cargo
 /// metadata` also lists crates behind features of dependencies that are never enabled.
 fn built() -> BTreeSet<(String, String)> {
     let listed = Command::new(env!("CARGO"))

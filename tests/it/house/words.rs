@@ -1,4 +1,4 @@
-//! Checks that SQL of our schema and names of metrics occur in one place only.
+//! Checks that SQL of Nightshift's schema and names of metrics occur in one place only.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Tests attacks A20 and A21 through the program: secrets that a model must never receive, whatever it asks for.
+//! Tests attacks A20 and A21 through the program: secrets that a model must never receive, regardless of its questions.
 
 use nightshift_tests::model::{FakeModel, Script};
 use nightshift_tests::{ProgramOutput, Sandbox};

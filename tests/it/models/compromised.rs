@@ -1,4 +1,4 @@
-//! Tests attacks A1–A3, A10 and A13–A19 on a model that obeys whatever it reads, with alerts of every feed.
+//! Tests attacks A1–A3, A10 and A13–A19 on a model that obeys everything that it reads, with alerts of every feed.
 
 use nightshift_engine::conclusion::{Verdict, VerdictReason};
 use nightshift_engine::limits::BudgetCap;
@@ -80,7 +80,7 @@ async fn a13_orders_in_a_tools_result_clear_nothing_on_any_wire() {
 
 #[tokio::test]
 async fn a03_no_byte_of_a_secret_leaves_in_an_argument() {
-    // The prompt delimiter occurs only in the prompt and stands for a value that must not leave.
+    // The prompt delimiter occurs only in the prompt and represents a value that must not leave the prompt.
     let leaks = |seen: &RecordedRequest| -> Answer {
         let places = [
             format!("{KEY}.evil.example"),

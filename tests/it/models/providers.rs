@@ -1,4 +1,4 @@
-//! The four providers, with their configuration for the program and for the library.
+//! Provides the four providers, with their configuration for the program and for the library.
 
 use std::sync::Arc;
 

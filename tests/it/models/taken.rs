@@ -1,5 +1,5 @@
-//! Material for a compromised model: alerts of every feed with the attacker's words in each field that an attacker
-//! controls, registers full of true rows about others, and a log with the same words.
+//! Provides material for a compromised model: alerts of every feed with the attacker's words in each field that an
+//! attacker controls, registers full of true rows about others, and a log with the same words.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -227,7 +227,7 @@ pub(super) fn obeying_answer(seen: &RecordedRequest) -> Answer {
                 value["verdict"] = json!(verdict);
                 value["severity"] = json!("informational");
                 value["reason"] = json!("authorised_activity");
-                // A true quote, beside the ordered ones.
+                // One quote is true, beside the ordered ones.
                 let mut quotes = vec![json!({"evidence": "E0", "quote": "severity"})];
                 let told = orders.evidence.iter();
                 quotes.extend(told.map(|(id, says)| json!({"evidence": id, "quote": says})));

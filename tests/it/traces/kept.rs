@@ -1,4 +1,4 @@
-//! Tests what traces contain, and what they must never contain.
+//! Tests the contents of traces, including values that they must never contain.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -46,7 +46,7 @@ async fn f01_a_case_that_goes_on_elsewhere_goes_on_in_the_same_trace() {
     assert_eq!(named("send files")[0].parent_id, whole[0].span_id);
 }
 
-/// A secret in the alert; `TOKEN` is one of our own.
+/// A secret in the alert. `TOKEN` is a secret of Nightshift itself.
 const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
 const TOKEN: &str = "Bearer collector-secret-of-ours";
 

@@ -1,4 +1,4 @@
-//! The standard variables of OpenTelemetry, and `[traces]` above them.
+//! Tests the standard variables of OpenTelemetry, and `[traces]` above them.
 
 use nightshift_tests::{Collector, Sandbox};
 
@@ -78,11 +78,11 @@ async fn the_configuration_overrides_otel_variables() {
     assert!(other.spans().is_empty());
 }
 
-/// An operator of Kubernetes may inject the variables, so they never keep a worker from starting.
+/// Checks that the variables never keep a worker from starting, because an operator of Kubernetes may inject them.
 #[test]
 fn unusable_otel_variables_are_one_warning_and_no_traces() {
     for (name, value, has_problem) in [
-        // Unencrypted, to another machine.
+        // The address is unencrypted and belongs to another machine.
         ("OTEL_SERVICE_NAME", "soc", false),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", true),
         ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem", true),

@@ -1,4 +1,4 @@
-//! The fake of GitHub issues, with their limits.
+//! Provides the fake of GitHub issues, with their limits.
 
 /// Limits from `worker/report`, which names their sources.
 mod body {

@@ -1,4 +1,4 @@
-//! The fake of Jira Cloud, with its limits.
+//! Provides the fake of Jira Cloud, with its limits.
 
 /// Limits from `worker/report`, which names their sources.
 mod page {

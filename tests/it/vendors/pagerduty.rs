@@ -1,4 +1,4 @@
-//! The fake of PagerDuty's Events API, with its limits.
+//! Provides the fake of PagerDuty's Events API, with its limits.
 
 /// Limits from `worker/report`, which names their sources.
 mod event {

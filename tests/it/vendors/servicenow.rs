@@ -1,4 +1,4 @@
-//! The fake of ServiceNow, with its limits.
+//! Provides the fake of ServiceNow, with its limits.
 
 /// Limits from `worker/report`, which names their sources.
 mod record {

@@ -1,4 +1,4 @@
-//! The fake of Slack.
+//! Provides the fake of Slack.
 
 #[path = "../../../worker/report/src/destination/slack/stub.rs"]
 #[expect(dead_code, reason = "what only the tests of worker/report ask for")]

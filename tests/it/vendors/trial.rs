@@ -1,4 +1,4 @@
-//! The common view of tickets in the fakes.
+//! Provides the common view of tickets in the fakes.
 
 /// A ticket of any vendor.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! A receiver that reads HTTP requests, on which Slack's fake is built.
+//! Provides a receiver that reads HTTP requests, on which Slack's fake is built.
 
 #[path = "../../../worker/report/src/destination/webhook/stub.rs"]
 #[expect(dead_code, reason = "what only the tests of worker/report ask for")]

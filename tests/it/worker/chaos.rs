@@ -15,7 +15,7 @@ const SEED: &str = "35";
 )]
 #[tokio::test]
 async fn f35_chaos_of_workers_servers_passwords_loses_nothing() {
-    // `target/<profile>/nightshift-chaos`, from `target/<profile>/deps/it-…`.
+    // This program is `target/<profile>/deps/it-…`, and the other is `target/<profile>/nightshift-chaos`.
     let this = std::env::current_exe().unwrap();
     let profile = this.parent().and_then(Path::parent).unwrap();
     let chaos = profile.join("nightshift-chaos");

@@ -1,4 +1,4 @@
-//! A folder with a worker's configuration, its source and its destination.
+//! Provides a folder with a worker's configuration, its source and its destination.
 
 use std::path::PathBuf;
 

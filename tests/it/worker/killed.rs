@@ -1,5 +1,5 @@
-//! Kills a worker before and after each of its commits: nothing is lost, nothing is posted twice, and no finished
-//! call is made again (row F1 of the faults).
+//! Kills a worker before and after each of its commits. Nothing is lost, nothing is posted twice, and no finished call
+//! is made again (row F1 of the faults).
 //!
 //! The loops are the real ones over a real store; a killed worker is one whose tasks have stopped. `resume` and
 //! `production` test SIGKILL of the process.

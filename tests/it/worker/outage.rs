@@ -1,4 +1,4 @@
-//! Tests models that are down: cases wait, then get the playbook's report, and are triaged again when the models are
+//! Tests models that are down. Cases wait, then get the playbook's report, and are triaged again when the models are
 //! back.
 
 use std::sync::atomic::{AtomicBool, Ordering};

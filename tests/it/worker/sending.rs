@@ -1,4 +1,4 @@
-//! Tests when canaries are sent: one per interval, whatever fails and however many processes run.
+//! Tests that one canary is sent per interval, with any failure and any number of processes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -43,7 +43,7 @@ fn alert(number: usize) -> String {
     sample_finding("scc-crypto-miner", &id).unwrap().to_string()
 }
 
-/// Repeats a request until told to stop, counts the answers, and panics unless each status is 200.
+/// Repeats a request until the stop signal, counts the answers, and panics unless each status is 200.
 async fn asks(
     is_over: Arc<AtomicBool>,
     answered: watch::Sender<usize>,

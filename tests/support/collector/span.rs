@@ -1,4 +1,4 @@
-//! A received span.
+//! Parses a received span.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ impl Span {
         self.attributes.get(name).map_or("", String::as_str)
     }
 
-    /// Parses a span, or says what is wrong with it.
+    /// Parses a span, or returns its fault.
     pub(super) fn from_otlp(span: &otlp::Span) -> Result<Self, String> {
         let is_remote = span.flags & 0x200 != 0;
         if span.flags & 0x101 != 0x101 {
@@ -112,7 +112,7 @@ fn texts(values: &[AnyValue]) -> Result<String, String> {
     Ok(format!("[{}]", values.join(", ")))
 }
 
-/// The names of attributes that are whole numbers.
+/// Returns the names of attributes that are whole numbers.
 fn numbers(all: &[KeyValue]) -> BTreeSet<String> {
     let is_number = |one: &&KeyValue| {
         let value = one.value.as_ref().and_then(|value| value.value.as_ref());

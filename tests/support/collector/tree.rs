@@ -1,4 +1,4 @@
-//! Rendering of spans as trees.
+//! Renders spans as trees.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! Anthropic's Messages API: keys, versions and errors. Submodules have the other parts of the format. Source: the
-//! types of the official Python SDK (anthropic 2), its error classes, and the API reference.
+//! Implements Anthropic's Messages API: keys, versions and errors. Submodules have the other parts of the format. The
+//! source is the types of the official Python SDK (anthropic 2), its error classes, and the API reference.
 
 mod messages;
 mod render;

@@ -1,5 +1,5 @@
-//! Amazon Bedrock's Converse API: signatures and errors. Submodules have the other parts of the format. Source: the
-//! service model of botocore (bedrock-runtime), and the errors that people quote in public issues.
+//! Implements Amazon Bedrock's Converse API: signatures and errors. Submodules have the other parts of the format. The
+//! source is the service model of botocore (bedrock-runtime), and the errors that people quote in public issues.
 
 mod messages;
 mod render;

@@ -1,4 +1,4 @@
-//! Strict reading of a request: unknown fields are refused, and errors contain the place of the problem.
+//! Reads a request strictly: unknown fields are refused, and errors contain the place of the problem.
 //!
 //! This module knows no provider. Each provider converts a [`ValidationError`] into its own message, code and status.
 

@@ -1,5 +1,5 @@
-//! Reasoning as requested. Reasoning tokens are spent before the answer and count as output: if they use up the token
-//! limit, the answer is empty.
+//! Computes the reasoning that a request asks for. Reasoning tokens are spent before the answer and count as output: if
+//! they use up the token limit, the answer is empty.
 
 use serde_json::Value;
 

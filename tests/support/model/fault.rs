@@ -1,4 +1,4 @@
-//! Faults F20 to F23 and their effect on an answer, for every provider.
+//! Implements faults F20 to F23 and their effect on an answer, for every provider.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,6 @@
-//! Google's `generateContent` at the Gemini API and Vertex: keys and errors. Submodules have the other parts of the
-//! format. Source: the types and converters of the official Python SDK (google-genai 3), and the API reference.
+//! Implements Google's `generateContent` at the Gemini API and Vertex: keys and errors. Submodules have the other parts
+//! of the format. The source is the types and converters of the official Python SDK (google-genai 3), and the API
+//! reference.
 
 mod contents;
 mod render;

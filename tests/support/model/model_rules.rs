@@ -1,4 +1,4 @@
-//! Differences between models of one provider, by the prefix of their names.
+//! Defines differences between models of one provider, by the prefix of their names.
 //!
 //! Sources: the providers' model and migration pages, the notes in their SDKs, and the errors that people quote in
 //! public issues. A name in no table counts as the plainest model of its provider.
@@ -9,16 +9,16 @@ use super::schema::anthropic::SchemaLimits;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenAiRules {
     pub(super) reasons: ReasoningMode,
-    /// Whether tools are allowed while the model reasons; since GPT-5.4 that needs `/v1/responses`.
+    /// True if tools are allowed while the model reasons; since GPT-5.4 that needs `/v1/responses`.
     pub(super) tools_and_reasoning: bool,
     pub(super) parallel_tool_calls: bool,
     pub(super) stop: bool,
-    /// Whether `response_format` may be a schema.
+    /// True if `response_format` may be a schema.
     pub(super) json_schema: bool,
     pub(super) tools: bool,
 }
 
-/// Whether a model reasons. A reasoning model refuses `max_tokens`, and sampling parameters while it reasons.
+/// The reasoning of a model. A reasoning model refuses `max_tokens`, and sampling parameters while it reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReasoningMode {
     Never,
@@ -94,16 +94,15 @@ pub(super) fn openai(model: &str) -> OpenAiRules {
 /// The rules of a model of Anthropic, also at Bedrock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AnthropicRules {
-    /// Whether `temperature`, `top_p` and `top_k` are accepted. Since Opus 4.7 they are not, nor are thinking
-    /// budgets.
+    /// True if `temperature`, `top_p` and `top_k` are accepted. Since Opus 4.7 they are not, nor are thinking budgets.
     pub(super) sampling: bool,
-    /// Whether the last message may be the beginning of the model's own answer.
+    /// True if the last message may be the beginning of the model's own answer.
     pub(super) prefill: bool,
-    /// Whether `output_config.format` and strict tools are accepted, with their limits.
+    /// The limits of `output_config.format` and strict tools, or `None` if the model does not accept them.
     pub(super) structured: Option<SchemaLimits>,
-    /// Whether system messages may occur among the others.
+    /// True if system messages may occur among the others.
     pub(super) system_turns: bool,
-    /// Whether thinking is bound to the messages before it.
+    /// True if thinking is bound to the messages before it.
     pub(super) binds: bool,
     /// The only mode below adaptive thinking: `disabled`, `between_tools`, or none for models that always think.
     pub(super) least: &'static str,
@@ -182,11 +181,11 @@ pub(super) fn anthropic(model: &str) -> AnthropicRules {
 /// The rules of a model of Google.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GeminiRules {
-    /// Whether function calls must be returned with their signatures.
+    /// True if function calls must be returned with their signatures.
     pub(super) signatures: bool,
-    /// Whether tools and a response schema can be combined.
+    /// True if tools and a response schema can be combined.
     pub(super) tools_and_schema: bool,
-    /// Whether thinking can be set by level, and not only by budget.
+    /// True if thinking can be set by level, and not only by budget.
     pub(super) levels: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Random values that fit a schema. The same seed gives the same values.
+//! Generates random values that fit a schema. The same seed gives the same values.
 //!
-//! All keywords of the accepted dialects are supported. Text for a `pattern` is picked from a list of common words;
-//! if none matches, the first one is used although it does not fit.
+//! All keywords of the accepted dialects are supported. Text for a `pattern` is picked from a list of common words; if
+//! none matches, the first one is used although it does not fit.
 
 use serde_json::{Map, Value, json};
 
@@ -230,7 +230,7 @@ impl Nonsense {
             .map_or_else(String::new, |word| (*word).to_owned())
     }
 
-    /// Returns a number below `end`, and 0 for 0. `SplitMix64` (Steele, Lea, Flood 2014).
+    /// Returns a number below `end`, and 0 for 0. The generator is `SplitMix64` (Steele, Lea, Flood 2014).
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

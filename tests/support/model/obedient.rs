@@ -1,7 +1,7 @@
-//! The compromised model: it does whatever the data of its prompt orders, in the requested form.
+//! Implements the compromised model: it obeys all orders in the data of its prompt, in the requested form.
 //!
-//! It finds sentences like "classify as benign", "verdict=false_positive", "set severity to low", "call tool X with
-//! {…}", "E3 says …" in all text of the prompt, with any separators, and fills the fields of the requested schema
+//! The model finds sentences like "classify as benign", "verdict=false_positive", "set severity to low", "call tool X
+//! with {…}", "E3 says …" in all text of the prompt, with any separators, and fills the fields of the requested schema
 //! accordingly. Rules of the system prompt are ignored.
 
 use std::sync::LazyLock;
@@ -83,7 +83,7 @@ fn arguments(text: &str) -> Value {
     }
 }
 
-/// Obeys: first calls each ordered tool once, then gives the ordered answer.
+/// Calls each ordered tool once, then gives the ordered answer.
 #[must_use]
 pub fn answer(seen: &RecordedRequest) -> Answer {
     let orders = Orders::parse(&seen.text());

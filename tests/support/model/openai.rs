@@ -1,5 +1,5 @@
-//! Chat completions of OpenAI and Azure: keys and errors. Submodules have the other parts of the format. Source: the
-//! types of the official Python SDK (openai 3), its error classes, and the API reference.
+//! Implements chat completions of OpenAI and Azure: keys and errors. Submodules have the other parts of the format. The
+//! source is the types of the official Python SDK (openai 3), its error classes, and the API reference.
 
 mod messages;
 mod render;

@@ -1,4 +1,4 @@
-//! The providers that the fake imitates, and their paths.
+//! Defines the providers that the fake imitates, and their paths.
 
 /// A provider with its own protocol. Azure and Vertex have the formats of `OpenAi` and `Gemini`, but other paths,
 /// keys and errors.
@@ -29,7 +29,7 @@ impl Provider {
         Self::Bedrock,
     ];
 
-    /// Returns the path of the base URL, as our configuration and the SDKs expect it.
+    /// Returns the path of the base URL, as Nightshift's configuration and the SDKs expect it.
     #[must_use]
     pub const fn base_path(self) -> &'static str {
         match self {
@@ -51,11 +51,11 @@ pub(super) struct Route {
     pub(super) provider: Provider,
     /// The model, if the path contains it.
     pub(super) model: Option<String>,
-    /// Whether the path requests a stream.
+    /// True if the path requests a stream.
     pub(super) streamed: bool,
 }
 
-/// Finds the provider by path. Returns `None` for an unknown path.
+/// Finds the provider by path. Returns `None` if the path is unknown.
 pub(super) fn route(path: &str) -> Option<Route> {
     let plain = |provider, model: Option<&str>| {
         Some(Route {

@@ -1,4 +1,4 @@
-//! Errors of providers, independent of each provider's words.
+//! Defines errors of providers, independent of each provider's words.
 
 /// The kind of an error. Status and type words differ between providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
-//! Signed thinking of Claude. A thinking block must be returned unchanged, for newer models also after an unchanged
-//! prefix.
+//! Checks the signed thinking of Claude. A thinking block must be returned unchanged, for newer models also after an
+//! unchanged prefix.
 //!
 //! Sources: "Preserved thinking" of Anthropic's documentation, and "claude-messages-thinking-block-binding" of
-//! Bedrock's. The prefix includes system, tools and all earlier messages, but no cache marks. Older models require
-//! the block before their calls ("Extended thinking", "Preserving thinking blocks").
+//! Bedrock's. The prefix includes system, tools and all earlier messages, but no cache marks. Older models require the
+//! block before their calls ("Extended thinking", "Preserving thinking blocks").
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The record of a fake: accepted requests, refusals, and requests in flight or hanging.
+//! Keeps the record of a fake: accepted requests, refusals, and requests in flight or hanging.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -69,7 +69,6 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
-/// A fault.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// 429, with a retry delay.
@@ -120,7 +119,6 @@ pub enum Fault {
     Html,
 }
 
-/// A fault of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentsFault {
     /// A list.

@@ -1,4 +1,4 @@
-//! A request in a form that is independent of the provider, for scripts.
+//! Defines a request in a form that is independent of the provider, for scripts.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +19,15 @@ pub struct RecordedRequest {
     pub turns: Vec<Turn>,
     /// The offered tools.
     pub tools: Vec<Tool>,
-    /// Whether a tool may or must be called.
+    /// The rule whether a tool may or must be called.
     pub choice: ToolChoice,
-    /// The response schema, if sent as such.
+    /// The response schema, if the request has one.
     pub response_schema: Option<Value>,
-    /// Whether the answer must be JSON without a given schema.
+    /// True if the answer must be JSON without a given schema.
     pub requires_json: bool,
-    /// Whether a stream is requested.
+    /// True if a stream is requested.
     pub streamed: bool,
-    /// Whether a stream ends with the usage, if that must be requested.
+    /// True if a stream ends with the usage, if that must be requested.
     pub streams_usage: bool,
     /// The token limit, if sent.
     pub max_tokens: Option<u64>,
@@ -42,7 +42,7 @@ pub struct RecordedRequest {
 /// A turn of one side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// Whether the turn is the model's.
+    /// True if the turn is the model's.
     pub by_model: bool,
     /// The parts in order.
     pub parts: Vec<MessagePart>,
@@ -64,7 +64,7 @@ pub enum MessagePart {
         /// The call's id, or the tool's name if Gemini omitted the id.
         id: String,
         text: String,
-        /// Whether the result is marked as failed, if the provider has such a field.
+        /// True if the result is marked as failed, if the provider has such a field.
         failed: bool,
     },
     /// Reasoning that was sent back.
@@ -78,11 +78,11 @@ pub struct Tool {
     pub description: String,
     /// The schema of the arguments.
     pub schema: Value,
-    /// Whether strict mode is requested.
+    /// True if strict mode is requested.
     pub strict: bool,
 }
 
-/// Whether tools are called.
+/// The rule whether tools are called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ToolChoice {
     /// The model decides.

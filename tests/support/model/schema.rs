@@ -1,4 +1,4 @@
-//! The JSON Schema dialects of the providers, and what they share.
+//! Checks the JSON Schema dialects of the providers, and their common parts.
 
 pub(super) mod anthropic;
 pub(super) mod gemini;

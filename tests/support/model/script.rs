@@ -1,4 +1,5 @@
-//! Scripts, which produce the replies of a fake: given replies, a function of the request, nonsense, or obedience.
+//! Defines scripts, which produce the replies of a fake: given replies, a function of the request, nonsense, or
+//! obedience.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -1,4 +1,4 @@
-//! The HTTP server of a fake: it checks a request, asks the script, and sends the reply.
+//! Implements the HTTP server of a fake: it checks a request, asks the script, and sends the reply.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

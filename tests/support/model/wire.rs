@@ -1,4 +1,4 @@
-//! The common path of a request: checking, answering and refusing in the format of its provider.
+//! Implements the common path of a request: checking, answering and refusing in the format of its provider.
 
 use std::collections::BTreeMap;
 
@@ -120,7 +120,6 @@ pub(super) fn render(said: &AnswerContext<'_>) -> RenderedBody {
 }
 
 impl AnswerContext<'_> {
-    /// Returns the id of a call.
     pub(super) fn call_id(&self, index: usize, prefix: &str) -> String {
         format!("{prefix}{}{index:03}", self.id)
     }

@@ -1,5 +1,6 @@
 //! Measures the CPU of a case's IO alone: as many requests of the same size to the same fake, and as many commits to
-//! the same PostgreSQL, with the same two client libraries and no code of ours. Any further CPU of a case is ours.
+//! the same PostgreSQL, with the same two client libraries and no code of Nightshift. Any further CPU of a case is that
+//! of Nightshift.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,7 +112,8 @@ impl YardstickCalls {
         })
     }
 
-    /// Runs a plan, four concurrent steps and a conclusion. Commits after each call, and for the claim and the end.
+    /// Runs a plan, four concurrent steps and a conclusion. The case commits after each call, and for the claim and the
+    /// end.
     async fn case(&self, number: usize) -> anyhow::Result<()> {
         let journal = self
             .journals

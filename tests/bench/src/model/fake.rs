@@ -1,4 +1,4 @@
-//! The fake model in a separate process, so that its CPU time is not counted as ours.
+//! Runs the fake model in a separate process, so that its CPU time is not counted as Nightshift's.
 //!
 //! This program starts itself again as the fake. The child prints its address and answers each line on its standard
 //! input with its counters. It exits when its input ends.
@@ -57,7 +57,7 @@ impl FakeModelProcess {
         Ok(fake)
     }
 
-    /// Returns the counters. Fails if the fake refused a request of ours.
+    /// Returns the counters. The call fails if the fake refused a request.
     pub(crate) fn request_counts(&mut self) -> anyhow::Result<RequestCounts> {
         let input = self.input.as_mut().context("the fake is at its end")?;
         input.write_all(b"\n")?;

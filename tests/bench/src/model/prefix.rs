@@ -16,7 +16,7 @@ use crate::fixture::{MINER, ModelProfile, TriageBench, folder};
 use crate::process::runtime;
 use crate::registers::registers;
 
-/// Latency of the fake, long compared to our own time, so that the waits of a case can be counted.
+/// Latency of the fake, long compared to Nightshift's own time, so that the waits of a case can be counted.
 const LATENCY: Duration = Duration::from_millis(500);
 /// Bytes per token, as the fake counts.
 const TOKEN_BYTES: f64 = 4.0;

@@ -1,9 +1,9 @@
 //! Measures CPU per model call: building the prompt, writing the request, parsing and validating the answer.
 //!
 //! Every question of one case is put repeatedly. A model in this process that answers at once gives the CPU of the
-//! analyst. The fake in a child process adds the CPU of adapter, layers and HTTP client. Only our user CPU time has a
-//! limit. System time for sockets and switches is shown beside it; over loopback it includes the receiving half of
-//! the fake.
+//! analyst. The fake in a child process adds the CPU of adapter, layers and HTTP client. Only Nightshift's user CPU
+//! time has a limit. System time for sockets and switches is shown beside it; over loopback it includes the receiving
+//! half of the fake.
 
 use std::sync::Arc;
 use std::time::Duration;

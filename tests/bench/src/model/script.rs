@@ -1,5 +1,5 @@
-//! The answers of the fake: the crypto miner in four shapes. Each answer depends only on its request, so that any
-//! number of cases can ask at once.
+//! Defines the answers of the fake: the crypto miner in four shapes. Each answer depends only on its request, so that
+//! any number of cases can ask at once.
 
 use std::time::Duration;
 
@@ -33,10 +33,10 @@ const STEPS: [(&str, &str, &str, &str); 4] = [
 pub(crate) enum CaseShape {
     /// Three independent steps with one call each and no replanning: 8 model calls, 4 on the critical path.
     Independent,
-    /// As `Independent`, but the plan carries the calls: 5 model calls, 3 on the critical path.
+    /// The case is like `Independent`, but the plan carries the calls: 5 model calls, 3 on the critical path.
     Carried,
-    /// As `Independent`, but the second step finds nothing and reflection adds a fourth: 11 model calls, 7 on the
-    /// critical path.
+    /// The case is like `Independent`, but the second step finds nothing and reflection adds a fourth: 11 model calls,
+    /// 7 on the critical path.
     Replanned,
     /// Four concurrent steps, two of which look up twice: 12 model calls, 5 on the critical path.
     Twelve,

@@ -1,4 +1,4 @@
-//! Refusals of Anthropic.
+//! Tests refusals of Anthropic.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Refusals of Bedrock.
+//! Tests refusals of Bedrock.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Refusals of Gemini and Vertex.
+//! Tests refusals of Gemini and Vertex.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Refusals of OpenAI and Azure.
+//! Tests refusals of OpenAI and Azure.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

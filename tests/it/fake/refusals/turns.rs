@@ -1,4 +1,5 @@
-//! Tests calls and results at every provider: every call must be answered directly after it, and nothing else may be.
+//! Tests calls and results at every provider. Every call must be answered directly after it, and nothing else may be
+//! answered.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! The fixture around a killed worker: a broker that redelivers unsettled messages, a receiver that records posts,
-//! tools that count their calls, and a store that survives the worker.
+//! Provides the fixture around a killed worker: a broker that redelivers unsettled messages, a receiver that records
+//! posts, tools that count their calls, and a store that survives the worker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

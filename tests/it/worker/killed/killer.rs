@@ -1,5 +1,5 @@
-//! Kills a worker before or after a commit: before, no request reaches the store; after, the worker never gets the
-//! answer. All that the worker had in memory is lost, and what it committed is not.
+//! Kills a worker before or after a commit. Before it, no request reaches the store; after it, the worker never gets
+//! the answer. All that the worker had in memory is lost, and what it committed is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Anthropic's conversations: blocks are not empty, and results follow their calls immediately.
+//! Checks Anthropic's conversations: blocks are not empty, and results follow their calls immediately.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Anthropic's answers as one body and as a stream of events.
+//! Renders Anthropic's answers as one body and as a stream of events.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Anthropic's tools.
+//! Checks Anthropic's tools.
 
 use std::collections::BTreeSet;
 

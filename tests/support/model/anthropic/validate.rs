@@ -1,4 +1,4 @@
-//! Anthropic's checks of a whole request and of a model's parameters.
+//! Checks a whole request to Anthropic and the parameters of a model.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Converse's conversations: roles alternate, each block has one kind, and every tool use has a result.
+//! Checks Converse's conversations: roles alternate, each block has one kind, and every tool use has a result.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Converse's answers.
+//! Renders Converse's answers.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Converse's tools.
+//! Checks Converse's tools.
 
 use std::collections::BTreeSet;
 

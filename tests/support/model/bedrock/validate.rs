@@ -1,4 +1,4 @@
-//! Converse's checks of a whole request.
+//! Checks a whole request to Converse.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Google's conversations: parts, signed calls, and one response for each call.
+//! Checks Google's conversations: parts, signed calls, and one response for each call.
 
 use super::super::ProviderErrorKind;
 use super::super::check::{JsonFields, JsonNode, ValidationError};

@@ -1,4 +1,4 @@
-//! Google's answers as one body and as a stream of partial responses.
+//! Renders Google's answers as one body and as a stream of partial responses.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Normalisation of field names: Google reads protocol buffers, so both `snake_case` and `camelCase` are valid. Its
-//! own SDK sends both: one for fields converted by hand, the other for Python types.
+//! Normalises field names: Google reads protocol buffers, so both `snake_case` and `camelCase` are valid. Its own SDK
+//! sends both: one for fields converted by hand, the other for Python types.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Google's tools.
+//! Checks Google's tools.
 
 use std::collections::BTreeSet;
 

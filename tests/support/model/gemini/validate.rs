@@ -1,4 +1,4 @@
-//! Google's checks of a whole request and of the generation parameters.
+//! Checks a whole request to Google and the generation parameters.
 
 use serde_json::Value;
 

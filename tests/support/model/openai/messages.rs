@@ -1,4 +1,4 @@
-//! OpenAI's conversations: roles, contents, and a result directly after every call.
+//! Checks OpenAI's conversations: roles, contents, and a result directly after every call.
 
 use super::super::check::{JsonFields, JsonNode, ValidationError};
 use super::super::request::{MessagePart, Turn};

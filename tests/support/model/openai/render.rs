@@ -1,4 +1,4 @@
-//! OpenAI's answers as one body and as a stream of chunks.
+//! Renders OpenAI's answers as one body and as a stream of chunks.
 
 use serde_json::{Map, Value, json};
 

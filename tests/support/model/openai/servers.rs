@@ -1,6 +1,6 @@
-//! Servers with OpenAI's chat completions and deviations: what they refuse, leave out and answer.
+//! Defines servers with OpenAI's chat completions, and their deviations in refusals, omissions and answers.
 //!
-//! Observed with llama.cpp's server in xllamacpp 2026.10.11549, and LiteLLM's proxy 1.80 to 1.110.
+//! The behaviour was observed with llama.cpp's server in xllamacpp 2026.10.11549, and LiteLLM's proxy 1.80 to 1.110.
 
 use serde_json::{Value, json};
 

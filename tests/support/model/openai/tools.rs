@@ -1,4 +1,4 @@
-//! OpenAI's tools and response formats.
+//! Checks OpenAI's tools and response formats.
 
 use std::collections::BTreeSet;
 

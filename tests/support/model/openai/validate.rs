@@ -1,4 +1,4 @@
-//! OpenAI's checks of a whole request and of a model's parameters.
+//! Checks a whole request to OpenAI and the parameters of a model.
 
 use super::super::cache::Prompt;
 use super::super::check::{JsonFields, JsonNode, ValidationError};

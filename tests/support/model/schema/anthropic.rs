@@ -1,5 +1,5 @@
-//! Anthropic's dialect for grammars: closed objects, no bounds, no recursion, few unions. Source: "Structured
-//! outputs", JSON Schema limitations, and the function that makes schemas fit in its Python SDK.
+//! Checks Anthropic's dialect for grammars: closed objects, no bounds, no recursion, few unions. The source is
+//! "Structured outputs", JSON Schema limitations, and the function that makes schemas fit in its Python SDK.
 
 use serde_json::Value;
 

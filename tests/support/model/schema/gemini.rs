@@ -1,5 +1,5 @@
-//! Google's two dialects: its own `Schema` (a part of OpenAPI 3.0), and `…JsonSchema` (a part of JSON Schema).
-//! Source: the API reference of `Schema` and `responseJsonSchema`, and the types of its Python SDK.
+//! Checks Google's two dialects: its own `Schema` (a part of OpenAPI 3.0), and `…JsonSchema` (a part of JSON Schema).
+//! The source is the API reference of `Schema` and `responseJsonSchema`, and the types of its Python SDK.
 
 use super::super::check::{JsonNode, ValidationError};
 use super::{inner, properties, required, resolve};

@@ -1,5 +1,5 @@
-//! OpenAI's strict mode: every object is closed, every field required, and only some keywords are allowed. Source:
-//! "Structured model outputs", supported schemas, and the helper that makes schemas strict in its Python SDK.
+//! Checks OpenAI's strict mode: every object is closed, every field required, and only some keywords are allowed. The
+//! source is "Structured model outputs", supported schemas, and the helper that makes schemas strict in its Python SDK.
 
 use serde_json::Value;
 
