@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use nightshift_tests::{Sandbox, repository_root};
 use serde_json::Value;
 
-use crate::worker::desk::{place, put_message};
+use crate::worker::fixture::{place, put_message};
 
 /// A value that a report must hold.
 #[derive(Debug, Clone, Copy)]

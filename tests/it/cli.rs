@@ -2,15 +2,15 @@
 
 mod again;
 mod config;
-mod desk;
 mod explain;
 mod export;
 mod feedback;
-pub(crate) mod gone;
 mod help;
 mod input;
 mod kill;
 mod mutes;
+pub(crate) mod removed_destination;
 mod report;
 mod strategy;
 mod webhook;
+mod workflow;

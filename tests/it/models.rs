@@ -2,6 +2,7 @@
 //! fault of a model, a model that obeys the attacker, and nonsense that fits the schemas.
 
 mod adapters;
+mod attack_corpus;
 mod between;
 mod compromised;
 pub(crate) mod example;
@@ -12,6 +13,5 @@ mod nonsense;
 pub(crate) mod providers;
 mod real;
 mod servers;
-mod taken;
 mod thinking;
 mod worked;

@@ -4,7 +4,7 @@ mod batch;
 mod brokers;
 mod carried;
 mod changed;
-mod kept;
+mod contents;
 mod quiet;
 mod run;
 mod standard;
@@ -15,7 +15,7 @@ use nightshift_tests::{Collector, Sandbox, repository_root};
 
 use crate::models::example;
 use crate::models::providers::ANTHROPIC;
-use crate::worker::desk::{place_with, put};
+use crate::worker::fixture::{place_with, put};
 
 fn script() -> Script {
     Script::from_fn(|seen: &RecordedRequest| -> Reply {

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
 use crate::doctor::store::PostgresServer;
-use crate::worker::desk::{place, put};
+use crate::worker::fixture::{place, put};
 use crate::worker::production::{database, service};
 
 /// The longest time in which a worker may notice the outage, and its end.

@@ -13,7 +13,7 @@ use super::dashboards::asked_of_database;
 use super::text;
 use crate::models::example;
 use crate::models::providers::ANTHROPIC;
-use crate::worker::desk::{cases, place_with, put};
+use crate::worker::fixture::{cases, place_with, put};
 use crate::worker::production::database;
 
 /// A time range that contains every row, at any time of day.

@@ -4,7 +4,7 @@ use nightshift_tests::Sandbox;
 
 use super::store::PostgresServer;
 use super::{failed_checks, run_doctor};
-use crate::cli::gone::{config, owing};
+use crate::cli::removed_destination::{config, owing};
 
 /// Renames a destination on this store, checks the finding, and gives the pending deliveries up.
 fn renamed(place: &Sandbox, store: &str) {

@@ -4,8 +4,8 @@ use nightshift_tests::model::{FakeModel, Script};
 use nightshift_tests::{ProgramOutput, Sandbox};
 use serde_json::{Value, json};
 
+use super::attack_corpus::{FEEDS, infect, log, message, obeying_answer};
 use super::providers::{PROVIDERS, ProviderSetup};
-use super::taken::{FEEDS, infect, log, message, obeying_answer};
 
 /// Returns a place with a generic feed, a watch list, and a log that contains these words.
 fn place(wire: ProviderSetup, fake: &FakeModel, words: &str) -> Sandbox {

@@ -5,8 +5,8 @@ use nightshift_engine::limits::BudgetCap;
 use nightshift_tests::model::{Answer, Fault, RecordedRequest, Reply};
 use serde_json::json;
 
+use super::attack_corpus::{CaseOutcome, alerts, log, obeying_answer, swollen, take_over};
 use super::example::{Question, step};
-use super::taken::{CaseOutcome, alerts, log, obeying_answer, swollen, take_over};
 use crate::hostile::fixture::{HostileSetup, KEY};
 
 /// Returns a setup whose log contains these words.

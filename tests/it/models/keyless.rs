@@ -5,8 +5,8 @@ use nightshift_engine::conclusion::{Leaning, Verdict, VerdictReason};
 use nightshift_tests::model::{Answer, RecordedRequest, obey};
 use serde_json::{Value, json};
 
+use super::attack_corpus::{CaseOutcome, alerts, pairs, triage};
 use super::example::{Question, step};
-use super::taken::{CaseOutcome, alerts, pairs, triage};
 use crate::hostile::fixture::HostileSetup;
 
 /// A register in which address and role of the alert belong to an approved test.

@@ -23,8 +23,8 @@ use nightshift_llm::chat::{
 use nightshift_tests::model::{FakeModel, Nonsense, Script};
 use serde_json::Value;
 
+use super::attack_corpus::alerts;
 use super::providers::{PROVIDERS, ProviderSetup};
-use super::taken::alerts;
 use crate::hostile::fixture::{HostileSetup, triage_in};
 
 const CASES: u64 = 2_000;

@@ -9,9 +9,9 @@ use nightshift_engine::strategy::{Strategy, TriageOptions};
 use nightshift_tests::model::{Answer, FakeModel, MessagePart, RecordedRequest, Script};
 use serde_json::json;
 
+use super::attack_corpus::alerts;
 use super::example::{Question, step};
 use super::providers::{ANTHROPIC, BEDROCK, ProviderSetup};
-use super::taken::alerts;
 use crate::hostile::fixture::{HostileSetup, triage_in};
 
 const ADDRESS: &str = "203.0.113.42";

@@ -4,7 +4,7 @@ use nightshift_tests::{Collector, Sandbox, sample_finding};
 use serde_json::{Value, json};
 
 use super::are_documented;
-use crate::worker::desk::place;
+use crate::worker::fixture::place;
 
 /// Puts a message into the source as `docs/sources.md` says.
 fn put(place: &Sandbox, name: &str, message: &Value) {

@@ -9,7 +9,7 @@ use nightshift_tests::{Collector, Sandbox, sample_finding};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::worker::desk::place;
+use crate::worker::fixture::place;
 
 const TOKEN: &str = "0123456789abcdef-intake";
 pub(super) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -8,7 +8,7 @@ use nightshift_tests::{Collector, RunningProgram, Sandbox};
 use serde_json::Value;
 
 use super::traced;
-use crate::worker::desk::{place, put};
+use crate::worker::fixture::{place, put};
 use crate::worker::reload::{RENEWED, change};
 use crate::worker::resume::{HANGS, hanging};
 

@@ -3,7 +3,7 @@
 use nightshift_tests::Sandbox;
 use tokio::net::TcpListener;
 
-use crate::worker::desk::{place, put, reports};
+use crate::worker::fixture::{place, put, reports};
 
 /// Triages three cases with a collector at this address and returns the worker's output.
 fn works_with(address: &str) -> Vec<String> {

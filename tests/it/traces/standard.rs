@@ -2,7 +2,7 @@
 
 use nightshift_tests::{Collector, Sandbox};
 
-use crate::worker::desk::{place, put};
+use crate::worker::fixture::{place, put};
 
 const SCC: &str = "scc-crypto-miner";
 

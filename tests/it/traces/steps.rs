@@ -8,7 +8,7 @@ use nightshift_tests::{Collector, Span};
 
 use super::traced;
 use crate::models::example;
-use crate::worker::desk::put;
+use crate::worker::fixture::put;
 use crate::worker::resume::HANGS;
 
 /// Answers as the worked example does. The second turn of its second step hangs once and notifies the test.

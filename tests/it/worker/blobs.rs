@@ -3,7 +3,7 @@
 use nightshift_tests::Sandbox;
 use reqwest::Client;
 
-use super::desk::{cases, place, read_again_knowing_vendor};
+use super::fixture::{cases, place, read_again_knowing_vendor};
 use crate::doctor::{service, settings_of_aws};
 
 const SIGNED: &str = "AWS4-HMAC-SHA256 Credential=test/20261122/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0";

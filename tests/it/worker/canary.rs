@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use nightshift_tests::{Publisher, RunningProgram, Sandbox};
 use serde_json::Value;
 
-use super::desk::{cases, place_with, put, reports};
+use super::fixture::{cases, place_with, put, reports};
 use super::production::{database, service};
 use super::reload::change;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
 use nightshift_tests::{RunningProgram, Sandbox};
 
-use super::desk::{place_with, put};
+use super::fixture::{place_with, put};
 use super::reload::{RENEWED, change};
 use super::resume::HANGS;
 use crate::models::example;

@@ -5,7 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use nightshift_tests::{RunningProgram, Sandbox, sample_finding};
 use serde_json::json;
 
-use super::desk::{cases, place, place_with, put, put_message, read_again_knowing_vendor, reports};
+use super::fixture::{
+    cases, place, place_with, put, put_message, read_again_knowing_vendor, reports,
+};
 use super::reload::{RENEWED, change};
 
 const GUARDDUTY: &str = "guardduty-finding";

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nightshift_tests::Sandbox;
 use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
 
-use super::desk::{cases, place_with, put};
+use super::fixture::{cases, place_with, put};
 use crate::models::example;
 use crate::models::providers::ANTHROPIC;
 

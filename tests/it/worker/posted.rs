@@ -2,7 +2,7 @@
 
 use nightshift_tests::{RunningProgram, Sandbox, sample_finding};
 
-use super::desk::{cases, place, reports};
+use super::fixture::{cases, place, reports};
 
 const TOKEN: &str = "0123456789abcdef-intake";
 

@@ -4,7 +4,7 @@ use nightshift_tests::{Publisher, Sandbox, sample_finding};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use super::desk::{cases, reports};
+use super::fixture::{cases, reports};
 
 /// Returns the address of a service that `tests/services` starts.
 #[expect(

@@ -3,7 +3,7 @@
 use nightshift_tests::Sandbox;
 use serde_json::{Value, json};
 
-use super::desk::place;
+use super::fixture::place;
 
 const ROLE: &str = "subject,account,networks,expected_findings,approved_by,valid_from,valid_until,status\n\
     ci-inventory,444455556666,198.51.100.0/24,Discovery:*,grace,2026-01-01,2026-12-31,active\n";
@@ -96,7 +96,7 @@ fn withdrawn_row_makes_a_revision_and_an_unrelated_row_none() {
     assert_eq!(worker.wait_for_exit().0.code(), Some(0));
     assert_eq!(standing(&place), (2, "inconclusive".to_owned()));
     // Each revision has a file of its own.
-    let says_why = super::desk::reports(&place).iter().any(|file| {
+    let says_why = super::fixture::reports(&place).iter().any(|file| {
         std::fs::read_to_string(file)
             .unwrap()
             .contains("record_ended")

@@ -1,6 +1,6 @@
 //! Tests that a refused configuration leaves nothing behind.
 
-use super::desk::place;
+use super::fixture::place;
 use super::reload::{RENEWED, change};
 
 const NEW: &str = "[[source]]\nname = \"new\"\nkind = \"spool\"\ndir = \"new\"\n\

@@ -13,7 +13,7 @@ use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, 
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use super::desk::{cases, place, place_with, put, reports};
+use super::fixture::{cases, place, place_with, put, reports};
 use super::production::database;
 use crate::models::example;
 use crate::models::providers::ANTHROPIC;

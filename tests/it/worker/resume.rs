@@ -7,7 +7,7 @@ use std::time::Duration;
 use nightshift_tests::Sandbox;
 use nightshift_tests::model::{Answer, FakeModel, Fault, RecordedRequest, Reply, Script};
 
-use super::desk::{cases, place_with, put, reports};
+use super::fixture::{cases, place_with, put, reports};
 use crate::models::example::{self, Question};
 use crate::models::providers::ANTHROPIC;
 

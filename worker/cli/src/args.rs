@@ -44,10 +44,10 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run sample alerts through the whole pipe and print the reports
+    /// Triage sample alerts through the whole pipeline and print the reports
     #[command(after_help = "Examples:\n  \
         nightshift demo              the reports, then the pages on http://127.0.0.1:8080 until Ctrl-C\n  \
         nightshift demo --once       the reports and a closing table\n  \
@@ -90,7 +90,7 @@ pub(crate) enum Command {
         No tool is called and nothing is stored or sent; models are asked, and cost what they cost.\n\
         Exit codes: 0 the same verdict, 1 another verdict or no end.")]
     Replay(ReplayArgs),
-    /// Messages that could not be read: list them, look at one, read them again
+    /// List, show and read again messages that could not be read (dead letters)
     #[command(
         subcommand,
         after_help = "Examples:\n  \
@@ -98,28 +98,28 @@ pub(crate) enum Command {
         nightshift dead-letters show 1 --raw > message.bin   its bytes, as they came"
     )]
     DeadLetters(DeadLettersCommand),
-    /// Try destinations: send a sample, or see what would be sent; end one that is gone
+    /// Test destinations, preview a report, drop reports to a removed destination
     #[command(subcommand)]
     Destinations(DestinationsCommand),
-    /// Export people's opinions of verdicts
+    /// Export the verdicts of people
     #[command(subcommand)]
     Feedback(FeedbackCommand),
-    /// List, add, try and remove mutes
+    /// List, add, test and remove mutes
     #[command(subcommand)]
     Mutes(MutesCommand),
-    /// List playbooks, check your own, explain which one an alert gets
+    /// List and check playbooks, and explain which one an alert gets
     #[command(subcommand)]
     Playbooks(PlaybooksCommand),
-    /// List tools, check their registers, call one
+    /// List tools, check their registers, and call a tool
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// Say which row of the registers covers what an alert is about
+    /// Show which rows of the registers cover the subjects of an alert
     #[command(subcommand)]
     Registers(RegistersCommand),
-    /// Show and check the configuration, describe it for editors
+    /// Show and check the configuration, and print its schema for editors
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Probe everything that the configuration names, and say what is wrong and how to fix it
+    /// Check everything that the configuration names, and print each problem with its fix
     #[command(after_help = "Examples:\n  \
         nightshift doctor                            before a start, after a change\n  \
         nightshift doctor --only store,sources       these alone\n  \
@@ -128,20 +128,20 @@ pub(crate) enum Command {
         What each finding means: docs/doctor.md.\n\
         Exit codes: 0 no errors, 1 errors, 64 the file cannot be read.")]
     Doctor(DoctorArgs),
-    /// Bring the database up to date, and say which migrations it has
+    /// Migrate the database, and print its migrations
     #[command(after_help = "Example:\n  nightshift migrate --json")]
     Migrate(JsonFlag),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
-    /// End after the reports
+    /// Exit after the reports
     #[arg(long)]
     pub(crate) once: bool,
-    /// Port of the pages on 127.0.0.1; 0 takes a free one
+    /// Port of the pages on 127.0.0.1; 0 takes a free port
     #[arg(long, default_value_t = 8080, conflicts_with = "once")]
     pub(crate) port: u16,
-    /// No progress on standard error
+    /// Print no progress on standard error
     #[arg(long)]
     pub(crate) quiet: bool,
 }
@@ -151,45 +151,45 @@ pub(crate) struct RunArgs {
     /// A message as a feed delivers it, or `-` for standard input
     #[arg(value_name = "FILE|-")]
     pub(crate) file: String,
-    /// How the report is written to standard output
+    /// Format of the report on standard output
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) format: OutputFormat,
-    /// Profile to triage with, instead of the one its route names
+    /// Profile for the triage, instead of that of the route
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// How the case is worked on, instead of what its profile says
+    /// Strategy of the triage, instead of that of the profile
     #[arg(long, value_enum, value_name = "STRATEGY")]
     pub(crate) strategy: Option<StrategyArg>,
-    /// Model for every question: one of the configuration by name, or openai/…, anthropic/…, gemini/…, bedrock/… with
-    /// the key from that provider's usual environment variable
+    /// Model for every question: the name of a configured model, or openai/…, anthropic/…, gemini/…, bedrock/… with the
+    /// key from that provider's usual environment variable
     #[arg(long, value_name = "PROVIDER/NAME")]
     pub(crate) model: Option<String>,
-    /// Show the plan and stop before anything is run or kept
+    /// Show the plan and stop before any tool is called or anything is stored
     #[arg(long)]
     pub(crate) plan_only: bool,
-    /// No progress on standard error
+    /// Print no progress on standard error
     #[arg(long)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
-    /// The case's id, or a beginning of it
+    /// Id of the case, or its first characters
     #[arg(value_name = "CASE")]
     pub(crate) id: String,
-    /// Which triage of it, counted from 1 [default: the newest that was begun]
+    /// Number of the triage, counted from 1 [default: the newest]
     #[arg(long, value_name = "N")]
     pub(crate) revision: Option<u32>,
-    /// Profile to triage with, instead of the recorded one
+    /// Profile for the triage, instead of the recorded one
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// How the case is worked on, instead of what the profile says
+    /// Strategy of the triage, instead of that of the profile
     #[arg(long, value_enum, value_name = "STRATEGY")]
     pub(crate) strategy: Option<StrategyArg>,
     /// Model for every question, as in `nightshift run`
     #[arg(long, value_name = "PROVIDER/NAME")]
     pub(crate) model: Option<String>,
-    /// No progress on standard error
+    /// Print no progress on standard error
     #[arg(long)]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -202,7 +202,7 @@ pub(crate) enum StrategyArg {
     Auto,
     /// A plan first, reflected on after each wave
     Planned,
-    /// One step after the other, each decided on from the results so far
+    /// One step after the other, each decided from the results so far
     Adaptive,
     /// One implicit step
     Direct,
@@ -222,11 +222,11 @@ impl StrategyArg {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// For a terminal
+    /// Text for a terminal
     Text,
-    /// For a ticket or a file
+    /// Markdown for a ticket or a file
     Markdown,
-    /// One object per alert and line
+    /// One JSON object per alert, each on a line
     Json,
 }
 
@@ -239,25 +239,25 @@ pub(crate) struct JsonFlag {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLettersCommand {
-    /// The newest ones
+    /// List the newest dead letters
     List {
-        /// How many at the most
+        /// Maximum number of dead letters
         #[arg(long, default_value_t = 50)]
         limit: usize,
         #[command(flatten)]
         json: JsonFlag,
     },
-    /// Why one could not be read, and its bytes, escaped
+    /// Show why a dead letter could not be read, and its bytes, escaped
     Show {
-        /// Its number
+        /// Number of the dead letter
         id: i64,
-        /// Write the bytes as they came to standard output
+        /// Write the received bytes to standard output
         #[arg(long)]
         raw: bool,
         #[command(flatten)]
         json: JsonFlag,
     },
-    /// Read them again, for example after a feed was configured; what can be read now is triaged
+    /// Read dead letters again, for example after a feed was configured; readable alerts are triaged
     #[command(after_help = "Examples:\n  \
         nightshift dead-letters retry 7\n  \
         nightshift dead-letters retry --all --per-second 20\n\n\
@@ -265,13 +265,13 @@ pub(crate) enum DeadLettersCommand {
         which feeds it may carry; one of a source that the configuration has no more is read with --feeds alone.\n\
         Exit codes: 0 all of them could be read, 1 some still cannot.")]
     Retry {
-        /// Its number
+        /// Number of the dead letter
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<i64>,
-        /// All dead letters that were not read since
+        /// All dead letters that were not read again yet
         #[arg(long)]
         all: bool,
-        /// How many a second at the most
+        /// Maximum number per second
         #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         per_second: u32,
         /// Allowed feeds for dead letters whose source was removed
@@ -282,7 +282,7 @@ pub(crate) enum DeadLettersCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlaybooksCommand {
-    /// All playbooks, in the order in which they are tried
+    /// List all playbooks in the order in which they are tried
     List(JsonFlag),
     /// Check playbook files: unknown tools and fields, rules that are never reached
     #[command(after_help = "Example:\n  nightshift playbooks check playbooks/*.toml")]
@@ -293,7 +293,7 @@ pub(crate) enum PlaybooksCommand {
         #[command(flatten)]
         json: JsonFlag,
     },
-    /// Show what would be done about each alert of a message, and why, without running anything
+    /// Show the playbook and plan of each alert of a message, and why, without calling tools
     #[command(after_help = "Examples:\n  \
         nightshift playbooks explain finding.json\n  \
         nightshift playbooks explain finding.json --json | jq .playbook.name\n\n\
@@ -309,20 +309,20 @@ pub(crate) enum PlaybooksCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// All tools with their arguments
+    /// List all tools with their arguments
     List(JsonFlag),
-    /// Read every register, list and log, and say what is wrong with them
+    /// Read every register, list and log, and print their problems
     Check(JsonFlag),
-    /// Call one tool
+    /// Call a tool
     #[command(after_help = "Example:\n  \
         nightshift tools call indicator_facts '{\"indicator\": \"185.220.101.42\"}'")]
     Call {
-        /// Its name
+        /// Name of the tool
         name: String,
-        /// Its arguments as a JSON object
+        /// Arguments as a JSON object
         #[arg(value_name = "JSON")]
         arguments: String,
-        /// An alert to call it for; it gives times and identity
+        /// Alert for which the tool is called; times and identity are taken from it
         #[arg(long, value_name = "FILE")]
         alert: Option<PathBuf>,
     },
@@ -330,13 +330,13 @@ pub(crate) enum ToolsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RegistersCommand {
-    /// For each subject of an alert: the row that covers it, or the nearest one and why it does not
+    /// Show for each subject of an alert the row that covers it, or the nearest row and why it does not
     #[command(after_help = "Examples:\n  \
         nightshift registers explain finding.json\n  \
         nightshift registers explain finding.json --json | jq '.[] | select(.missing)'\n\n\
         Nothing is triaged and nothing is stored. What clears an alert: docs/tools.md.")]
     Explain {
-        /// The alert, as its feed delivers it
+        /// The alert as its feed delivers it
         #[arg(value_name = "FILE|-")]
         file: String,
         #[command(flatten)]
@@ -346,7 +346,7 @@ pub(crate) enum RegistersCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the settings that count, and what they were read from
+    /// Print the settings in effect, and their origin
     Show(JsonFlag),
     /// Check the configuration, its playbooks and its registers
     Check,

@@ -19,9 +19,9 @@ pub(crate) struct RegisterRow<'a> {
     columns: Vec<(&'static str, Vec<&'a str>)>,
     account: Option<&'a str>,
     /// Subjects for which the row is requested.
-    asked: Vec<&'a str>,
+    requested_for: Vec<&'a str>,
     /// True if the row is there, and lacks only what the columns say.
-    is_there: bool,
+    exists: bool,
 }
 
 impl<'a> RegisterRow<'a> {
@@ -71,8 +71,8 @@ impl<'a> RegisterRow<'a> {
             is_alone: about.is_none(),
             columns,
             account: subject.account.as_deref().filter(|_| needs_account),
-            asked: vec![value],
-            is_there: false,
+            requested_for: vec![value],
+            exists: false,
         }
     }
 
@@ -94,8 +94,8 @@ impl<'a> RegisterRow<'a> {
             is_alone: false,
             columns: vec![(column, vec![value])],
             account: None,
-            asked: vec![value],
-            is_there: true,
+            requested_for: vec![value],
+            exists: true,
         }
     }
 
@@ -111,14 +111,14 @@ impl<'a> RegisterRow<'a> {
     fn can_merge(&self, other: &Self) -> bool {
         let both_alone = self.is_alone && other.is_alone && self.register == SCANNERS;
         self.register == other.register
-            && self.is_there == other.is_there
+            && self.exists == other.exists
             && self.account == other.account
             && (self.subjects == other.subjects || both_alone)
     }
 
     fn merge(&mut self, other: Self) {
         self.is_alone &= other.is_alone;
-        add_missing(&mut self.asked, other.asked);
+        add_missing(&mut self.requested_for, other.requested_for);
         add_missing(&mut self.subjects, other.subjects);
         for (column, values) in other.columns {
             match self.columns.iter_mut().find(|(known, _)| *known == column) {
@@ -130,8 +130,8 @@ impl<'a> RegisterRow<'a> {
 
     /// Returns the question to the keeper about findings of this type.
     pub(crate) fn question(&self, finding_type: &str) -> String {
-        if self.is_there {
-            return self.lacking();
+        if self.exists {
+            return self.missing_columns_question();
         }
         let mut cells = format!("subject={}", join_values(&self.subjects));
         if let Some(account) = self.account {
@@ -142,20 +142,20 @@ impl<'a> RegisterRow<'a> {
         }
         format!(
             "Whether this was allowed: {}. If it was, a row in the register of {}: {cells}, expected_findings={finding_type}, approved_by=…, valid_until=…",
-            join_values(&self.asked),
+            join_values(&self.requested_for),
             self.register
         )
     }
 
     /// Returns the question to add values to an existing row.
-    fn lacking(&self) -> String {
+    fn missing_columns_question(&self) -> String {
         let columns = self.columns.iter();
         let columns: Vec<String> = columns
             .map(|(column, values)| format!("{} to `{column}`", join_values(values)))
             .collect();
         format!(
             "Whether this was allowed: {}. If it was, the row {} in the register of {} lacks it: add {}",
-            join_values(&self.asked),
+            join_values(&self.requested_for),
             join_values(&self.subjects),
             self.register,
             columns.join(", ")

@@ -16,23 +16,23 @@ const MOST_MISSING: usize = 6;
 const REGISTERED: [&str; 4] = ["asset", "identity", "change", "authorised_scanner"];
 
 /// The reason why a value is not covered together with its caller.
-enum Lack<'a, 's> {
+enum CoverageGap<'a, 's> {
     /// This record is about that, and does not list the value in this column.
     Column(&'a Exoneration, &'static str),
     /// It is the value of this subject, which is not covered itself.
-    Other(&'s Subject),
+    Caller(&'s Subject),
 }
 
 /// A difference between the scope of a record and a subject: the part of the scope that differs, its value in the row,
 /// and its value in the alert.
 #[derive(Clone, Copy)]
-pub(crate) struct Elsewhere<'r> {
+pub(crate) struct ScopeMismatch<'r> {
     pub(crate) part: &'static str,
     pub(crate) row: Option<&'r str>,
     pub(crate) own: Option<&'r str>,
 }
 
-impl fmt::Display for Elsewhere<'_> {
+impl fmt::Display for ScopeMismatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = self.part;
         match self.row {
@@ -49,7 +49,7 @@ impl fmt::Display for Elsewhere<'_> {
 /// The name of a column of a record that may list a subject, and the function that reads the column.
 type Column = (&'static str, fn(&Exoneration) -> &ListedValues);
 
-/// Returns the column that lists a subject beside another one.
+/// Returns the column that lists a together with another one.
 fn column(subject: &Subject) -> Option<Column> {
     Some(match subject.kind {
         SubjectKind::Value(IndicatorKind::AccessKey) => ("keys", |record| &record.extent.keys),
@@ -105,7 +105,7 @@ impl Ledger<'_> {
                     "What was not looked up of the finding: a case makes at most {} look-ups",
                     lookup::MOST_LOOKUPS
                 ),
-                None if self.with_other(subject).is_some() => continue,
+                None if self.uncovered_caller(subject).is_some() => continue,
                 None => self.missing(subject),
             };
             if !lines.contains(&line) {
@@ -126,19 +126,19 @@ impl Ledger<'_> {
         {
             return None;
         }
-        match self.records.lack(subject, &self.subjects) {
-            Some(Lack::Column(record, column)) => {
+        match self.records.coverage_gap(subject, &self.subjects) {
+            Some(CoverageGap::Column(record, column)) => {
                 Some(RegisterRow::of_record(record, column, subject))
             }
-            Some(Lack::Other(_)) => None,
+            Some(CoverageGap::Caller(_)) => None,
             None => Some(RegisterRow::new(subject, &self.subjects)),
         }
     }
 
     /// Returns the value of the uncovered subject whose record would also cover this one.
-    fn with_other(&self, subject: &Subject) -> Option<String> {
-        match self.records.lack(subject, &self.subjects)? {
-            Lack::Other(other) if self.records.nearest(subject).is_none() => {
+    fn uncovered_caller(&self, subject: &Subject) -> Option<String> {
+        match self.records.coverage_gap(subject, &self.subjects)? {
+            CoverageGap::Caller(other) if self.records.nearest(subject).is_none() => {
                 Some(other.value.clone())
             }
             _ => None,
@@ -179,7 +179,7 @@ impl Ledger<'_> {
             let most = lookup::MOST_LOOKUPS;
             return format!("It was not looked up: a case makes at most {most} look-ups");
         }
-        match (self.with_other(subject), self.row(subject)) {
+        match (self.uncovered_caller(subject), self.row(subject)) {
             (Some(other), _) => format!("It is covered with {other}, which is not covered itself"),
             (None, Some(row)) => row.question(&self.alert.kind),
             (None, None) => RegisterRow::new(subject, &self.subjects).question(&self.alert.kind),
@@ -198,19 +198,25 @@ impl<'a> CaseRecords<'a> {
         let why = self
             .check_record(record, std::slice::from_ref(subject))
             .err();
-        let elsewhere = self.elsewhere(&record.scope, subject);
+        let scope_mismatch = self.scope_mismatch(&record.scope, subject);
         Some(
-            match (why.unwrap_or(RecordMismatch::OtherTime), elsewhere) {
-                (RecordMismatch::OtherPlace, Some(elsewhere)) => (record, elsewhere.to_string()),
+            match (why.unwrap_or(RecordMismatch::OtherTime), scope_mismatch) {
+                (RecordMismatch::OtherPlace, Some(scope_mismatch)) => {
+                    (record, scope_mismatch.to_string())
+                }
                 (why, _) => (record, why.to_string()),
             },
         )
     }
 
     /// Returns why a value is not covered together with its caller, or `None` if no record is about the caller.
-    fn lack<'s>(&self, subject: &'s Subject, all: &'s [Subject]) -> Option<Lack<'a, 's>> {
+    fn coverage_gap<'s>(
+        &self,
+        subject: &'s Subject,
+        all: &'s [Subject],
+    ) -> Option<CoverageGap<'a, 's>> {
         let (column, own) = column(subject)?;
-        let callers = self.stands_beside(subject, column, all)?;
+        let callers = self.holders_of(subject, column, all)?;
         let covers_caller = matches!(column, "keys" | "networks");
         let is_temporary = column == "keys" && subject.value.starts_with("ASIA");
         for caller in callers {
@@ -227,17 +233,17 @@ impl<'a> CaseRecords<'a> {
             };
             let lists = |record: &Exoneration| match own(record) {
                 _ if is_temporary => true,
-                ListedValues::Any if column == "networks" => self.any_counts(subject),
+                ListedValues::Any if column == "networks" => self.accepts_any_network(subject),
                 ListedValues::Any => column != "persons",
                 calls if column == "calls" => calls.lists_call(&subject.value),
                 listed => listed.lists(&subject.value),
             };
             match self.in_force(about).unwrap_or_default().as_slice() {
                 [] if covers_caller && self.is_advised(caller, all) => {
-                    return Some(Lack::Other(caller));
+                    return Some(CoverageGap::Caller(caller));
                 }
                 [.., record] if !self.all.iter().any(|one| about(one) && lists(one)) => {
-                    return Some(Lack::Column(record, column));
+                    return Some(CoverageGap::Column(record, column));
                 }
                 _ => {}
             }
@@ -246,7 +252,7 @@ impl<'a> CaseRecords<'a> {
     }
 
     /// Returns the subjects that a record must be about to cover a value by this column.
-    fn stands_beside<'s>(
+    fn holders_of<'s>(
         &self,
         subject: &Subject,
         column: &str,
@@ -256,7 +262,7 @@ impl<'a> CaseRecords<'a> {
         Some(match column {
             "keys" => self.callers(subject, all, |caller| caller.access_key.as_deref())?,
             "networks" => self.callers(subject, all, |caller| caller.address.as_deref())?,
-            "persons" => self.beside(subject, all),
+            "persons" => self.other_principals(subject, all),
             "calls" => {
                 let caller = subject.logged_principal.as_deref()?;
                 let actors = others.filter(|one| one.role == IndicatorRole::Actor);
@@ -273,13 +279,18 @@ impl<'a> CaseRecords<'a> {
 
     /// Returns whether a record is about a caller, or could list the caller. Advice about the caller is then enough.
     fn is_advised(&self, caller: &Subject, all: &[Subject]) -> bool {
-        let lacks = || matches!(self.lack(caller, all), Some(Lack::Column(..)));
+        let lacks = || {
+            matches!(
+                self.coverage_gap(caller, all),
+                Some(CoverageGap::Column(..))
+            )
+        };
         caller.required && (self.nearest(caller).is_some() || lacks())
     }
 
     /// Returns the principals who called with the same key from the same address. One of them may be the person who
     /// uses a shared identity, or that identity.
-    fn beside<'s>(&self, subject: &Subject, all: &'s [Subject]) -> Vec<&'s Subject> {
+    fn other_principals<'s>(&self, subject: &Subject, all: &'s [Subject]) -> Vec<&'s Subject> {
         let calls = || self.alert.callers.iter();
         // A role or user that the feed names is itself the shared identity, so no person is behind it.
         let mut named = self.alert.principals.iter();

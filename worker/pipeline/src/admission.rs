@@ -118,19 +118,19 @@ pub struct AdmissionContext<'a> {
 #[must_use]
 pub fn admit(
     arrival: &Arrival,
-    ground: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
     policy: &AdmissionPolicy,
 ) -> Admission {
     let is_canary = arrival.alert.is_canary();
     // An alert never joins the case of a canary, nor a canary the case of an alert, regardless of the key that it
     // claims.
-    let known = ground.known;
+    let known = context.known;
     let known = known.filter(|known| known.alert.is_canary() == is_canary);
     match known {
         _ if arrival.on_demand => admit_on_demand(&arrival.alert, known),
         _ if is_canary => admit_canary(arrival, known),
-        Some(known) => admit_known_key(arrival, known, ground.mutes, policy),
-        None => admit_new_key(arrival, ground, policy),
+        Some(known) => admit_known_key(arrival, known, context.mutes, policy),
+        None => admit_new_key(arrival, context, policy),
     }
 }
 
@@ -210,7 +210,7 @@ fn admit_known_key(
 /// Admits an alert whose key has no case.
 fn admit_new_key(
     arrival: &Arrival,
-    ground: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
     policy: &AdmissionPolicy,
 ) -> Admission {
     let alert = &arrival.alert;
@@ -218,7 +218,7 @@ fn admit_new_key(
     if arrival.unreadable.is_some() {
         return Admission::New;
     }
-    if let Some(member) = ground.member
+    if let Some(member) = context.member
         && let Err(seen) = find_change(arrival, member, policy)
     {
         return Admission::Sighting(member.id.clone(), seen);
@@ -226,10 +226,10 @@ fn admit_new_key(
     if let Some(why) = set_aside::set_aside_reason(alert, policy) {
         return Admission::SetAside(why);
     }
-    if let Some(mute) = mute::find_mute(alert, ground.mutes, arrival.at) {
+    if let Some(mute) = mute::find_mute(alert, context.mutes, arrival.at) {
         return Admission::Muted(mute.name.clone());
     }
-    storm::storm_to_join(alert, ground.window, policy)
+    storm::storm_to_join(alert, context.window, policy)
         .map_or(Admission::New, |first| Admission::Member(first.clone()))
 }
 

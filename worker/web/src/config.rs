@@ -180,7 +180,7 @@ impl WebConfig {
         };
         let metrics_listen = maybe("metrics_listen", &self.metrics_listen)?;
         let intake_listen = maybe("intake_listen", &self.intake_listen)?;
-        apart([
+        check_distinct([
             ("listen", Some(listen)),
             ("metrics_listen", metrics_listen),
             ("intake_listen", intake_listen),
@@ -257,7 +257,7 @@ fn address(key: &'static str, text: &str) -> Result<SocketAddr, WebError> {
 
 /// Checks that no two of these addresses collide. Two addresses collide if they are equal, or if one is unspecified and
 /// has the other's port. A port that the system chooses never collides.
-fn apart(all: [(&'static str, Option<SocketAddr>); 3]) -> Result<(), WebError> {
+fn check_distinct(all: [(&'static str, Option<SocketAddr>); 3]) -> Result<(), WebError> {
     let mut before: Vec<(&'static str, SocketAddr)> = Vec::new();
     for (other, address) in all {
         let Some(address) = address else {

@@ -9,7 +9,7 @@ use nightshift_tests::{RunningProgram, Sandbox, repository_root};
 use super::{RENEWED, SCC, change, logged};
 use crate::models::example::{self, Question};
 use crate::models::providers::ANTHROPIC;
-use crate::worker::desk::{place_with, put, reports};
+use crate::worker::fixture::{place_with, put, reports};
 
 /// Returns a shipped file with one text replaced.
 fn shipped(file: &str, from: &str, to: &str) -> String {

@@ -12,7 +12,7 @@ use super::JsonFlag;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CasesCommand {
-    /// The newest cases
+    /// List the newest cases
     #[command(after_help = "Examples:\n  \
         nightshift cases list --verdict true_positive\n  \
         nightshift cases list --text 203.0.113.42      alerts that name it\n  \
@@ -20,30 +20,30 @@ pub(crate) enum CasesCommand {
         nightshift cases list --disagreed\n  \
         nightshift cases list --status queued --json")]
     List(CasesListArgs),
-    /// The report of a case, its trace and where it went
+    /// Show the report of a case, its trace and its deliveries
     #[command(after_help = "Examples:\n  \
         nightshift cases show k3f9             the beginning of an id is enough\n  \
         nightshift cases show k3f9 --json | jq .report.findings\n  \
         nightshift cases show k3f9 --events    what happened, in order")]
     Show(CasesShowArgs),
-    /// Say that the verdict of a case is right
+    /// Agree with the verdict of a case
     #[command(after_help = "Example:\n  nightshift cases agree k3f9 --by ana@example.com")]
     Agree(CaseActionArgs),
-    /// Say which verdict would have been right
+    /// Disagree with the verdict of a case, and record the right one
     #[command(after_help = "Example:\n  \
         nightshift cases disagree k3f9 --verdict benign_true_positive --note 'the yearly pen test'\n\n\
         The newest verdict of a person over a case counts. A benign one clears findings of the same type by the same \
         actors in the same account for 90 days; another verdict of a person takes that back.")]
     Disagree(CasesDisagreeArgs),
-    /// Say that you have a case, so that others know
+    /// Acknowledge a case, so that others know that you work on it
     #[command(after_help = "Example:\n  nightshift cases ack k3f9 --by ana@example.com")]
     Ack(CaseActionArgs),
-    /// Give a case to somebody
+    /// Assign a case to a person
     #[command(
         after_help = "Example:\n  nightshift cases assign k3f9 --to bo@example.com --note 'your team owns the host'"
     )]
     Assign(CasesAssignArgs),
-    /// Say that nothing is left to do about a case
+    /// Close a case
     #[command(
         after_help = "Example:\n  nightshift cases close k3f9 --note 'the instance was rebuilt'\n\n\
         Messages and tickets about it show that; a page about it is resolved."
@@ -54,13 +54,13 @@ pub(crate) enum CasesCommand {
         after_help = "Example:\n  nightshift cases retry k3f9      a worker triages it as a new revision"
     )]
     Retry(CasesRetryArgs),
-    /// Call off the triage of a case that waits or runs
+    /// Cancel the triage of a waiting or running case
     #[command(
         after_help = "Example:\n  nightshift cases cancel k3f9 --by ana@example.com\n\n\
         A worker that runs it stops within ten seconds. `nightshift cases retry` triages it all the same."
     )]
     Cancel(CasesCancelArgs),
-    /// Remove cases and everything that is known of them, such as personal data
+    /// Remove cases and all data about them, such as personal data
     #[command(after_help = "Examples:\n  \
         nightshift cases purge --account 444455556666\n  \
         nightshift cases purge --before 2026-01-01 --yes\n\n\
@@ -68,14 +68,14 @@ pub(crate) enum CasesCommand {
         that run; with --before alone only what is over and did not come again since, and what was muted or set aside. What destinations show is not taken \
         back. Both conditions together: only what fits both, whatever its state.")]
     Purge(CasesPurgeArgs),
-    /// Write the journal of a case to a file that can be checked on any machine
+    /// Export the journal of a case to a file that can be checked on any machine
     #[command(after_help = "Examples:\n  \
         nightshift cases export k3f9 --out k3f9.jsonl\n  \
         nightshift cases export k3f9 | nightshift cases verify -\n\n\
         A line per event, each chained to the one before by its hash; secrets were redacted before anything was \
         written, and raw messages are never in it. All revisions, or the one that is named.")]
     Export(CasesExportArgs),
-    /// Check an exported journal: its chain, its verdict, every quote and exoneration
+    /// Check an exported journal: its hash chain, verdict, quotes and exonerations
     #[command(after_help = "Examples:\n  \
         nightshift cases verify k3f9.jsonl\n  \
         nightshift cases verify k3f9.jsonl --json | jq '.revisions[].violations'\n\n\
@@ -95,7 +95,7 @@ pub(crate) struct CasesListArgs {
     /// Only cases with this workflow status: open, acknowledged or closed
     #[arg(long, value_parser = desk, value_name = "STATUS")]
     pub(crate) desk: Option<WorkflowStatus>,
-    /// Only those whose verdict a person disputes
+    /// Only cases whose verdict a person disputes
     #[arg(long)]
     pub(crate) disagreed: bool,
     /// Only this severity and above, as the list shows it
@@ -107,10 +107,10 @@ pub(crate) struct CasesListArgs {
     /// Only this account or project
     #[arg(long, value_name = "ID")]
     pub(crate) account: Option<String>,
-    /// Only with these letters in title, type, key or id, or with just this address, host or name in the alert
+    /// Only cases with this text in title, type, key or id, or with exactly this address, host or name in the alert
     #[arg(long)]
     pub(crate) text: Option<String>,
-    /// How many at the most
+    /// Maximum number of cases
     #[arg(long, default_value_t = 50)]
     pub(crate) limit: usize,
     #[command(flatten)]
@@ -119,9 +119,9 @@ pub(crate) struct CasesListArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CasesShowArgs {
-    /// The case's id, or a beginning of it
+    /// Id of the case, or its first characters
     pub(crate) id: String,
-    /// The journal instead of the report, a line per event; with --json the events as they are kept
+    /// Show the journal instead of the report, one event per line; with --json the stored events
     #[arg(long)]
     pub(crate) events: bool,
     #[command(flatten)]
@@ -130,12 +130,12 @@ pub(crate) struct CasesShowArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CaseActionArgs {
-    /// The case's id, or a beginning of it
+    /// Id of the case, or its first characters
     pub(crate) id: String,
-    /// Why
+    /// Reason
     #[arg(long, default_value = "", hide_default_value = true)]
     pub(crate) note: String,
-    /// Who does so [default: the user of the operating system]
+    /// Your name [default: the user of the operating system]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
@@ -144,7 +144,7 @@ pub(crate) struct CaseActionArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CasesAssignArgs {
-    /// Who gets it
+    /// Name of the person
     #[arg(long, value_name = "NAME")]
     pub(crate) to: String,
     #[command(flatten)]
@@ -153,15 +153,15 @@ pub(crate) struct CasesAssignArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CasesDisagreeArgs {
-    /// The case's id, or a beginning of it
+    /// Id of the case, or its first characters
     pub(crate) id: String,
     /// The right verdict
     #[arg(long, value_parser = verdict, value_name = "VERDICT")]
     pub(crate) verdict: Verdict,
-    /// Why
+    /// Reason
     #[arg(long)]
     pub(crate) note: String,
-    /// Who says so [default: the user of the operating system]
+    /// Your name [default: the user of the operating system]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
@@ -170,9 +170,9 @@ pub(crate) struct CasesDisagreeArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CasesRetryArgs {
-    /// The case's id, or a beginning of it
+    /// Id of the case, or its first characters
     pub(crate) id: String,
-    /// Who wants it [default: the user of the operating system]
+    /// Your name [default: the user of the operating system]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
@@ -181,9 +181,9 @@ pub(crate) struct CasesRetryArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CasesCancelArgs {
-    /// The case's id, or a beginning of it
+    /// Id of the case, or its first characters
     pub(crate) id: String,
-    /// Who calls it off [default: the user of the operating system]
+    /// Your name [default: the user of the operating system]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
@@ -193,22 +193,22 @@ pub(crate) struct CasesCancelArgs {
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
 pub(crate) struct CasesPurgeArgs {
-    /// Alerts from before this day whose case has ended; with --account only those that match both
+    /// Alerts from before this day whose case has ended; with --account, only alerts that match both
     #[arg(long, group = "what", value_name = "YYYY-MM-DD")]
     pub(crate) before: Option<chrono::NaiveDate>,
-    /// What is about this account or project
+    /// Alerts of this account or project
     #[arg(long, group = "what", value_name = "ID")]
     pub(crate) account: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CasesExportArgs {
-    /// The case's id, or a beginning of it
+    /// Id of the case, or its first characters
     pub(crate) id: String,
-    /// Only this triage of it, counted from 1
+    /// Only this triage of the case, counted from 1
     #[arg(long, value_name = "N")]
     pub(crate) revision: Option<u32>,
     /// Write to this file instead of standard output

@@ -6,22 +6,22 @@ use clap::Subcommand;
 
 use super::JsonFlag;
 
-/// What to do with destinations.
+/// Commands for destinations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DestinationsCommand {
-    /// Send a sample report, marked as such, and say how that went
+    /// Send a report that is marked as a sample, and print the result
     #[command(after_help = "Example:\n  nightshift destinations test soc\n\n\
         It is sent now and is no case; tickets and pages are opened too, so close them afterwards.")]
     Test {
-        /// Its name in the configuration
+        /// Name of the destination in the configuration
         name: String,
     },
     /// Print what would be sent for a case, without sending it
     #[command(after_help = "Example:\n  nightshift destinations preview soc k3f9 | jq .blocks")]
     Preview {
-        /// Its name in the configuration
+        /// Name of the destination in the configuration
         name: String,
-        /// The case's id, or a beginning of it
+        /// Id of the case, or its first characters
         case: String,
     },
     /// Give up pending reports to a destination that is no longer configured
@@ -31,22 +31,22 @@ pub(crate) enum DestinationsCommand {
         in `nightshift cases list` and on the pages. A destination that is configured is left alone, and so\n\
         is one that a worker of an earlier configuration still serves.")]
     Drop {
-        /// Its name, as the configuration had it
+        /// Name that the destination had in the configuration
         name: String,
         #[command(flatten)]
         json: JsonFlag,
     },
 }
 
-/// What to do with people's verdicts.
+/// Commands for verdicts of people.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeedbackCommand {
-    /// Write all of them as JSON lines: the case, its verdict, theirs, who, when and why
+    /// Export all verdicts of people as JSON lines: case, its verdict, their verdict, name, time and reason
     #[command(after_help = "Examples:\n  \
         nightshift feedback export --out feedback.jsonl\n  \
         nightshift feedback export | jq 'select(.agreed == false)'")]
     Export {
-        /// File to write; standard output without it
+        /// Write to this file instead of standard output
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },

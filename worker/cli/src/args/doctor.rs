@@ -7,37 +7,37 @@ use super::JsonFlag;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
-    /// Look at these areas only
+    /// Check only these areas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "AREA,…")]
     pub(crate) only: Vec<DoctorArea>,
-    /// Warnings count as errors
+    /// Treat warnings as errors
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) json: JsonFlag,
 }
 
-/// Of what an installation is made.
+/// An area of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DoctorArea {
-    /// What the configuration says, taken together
+    /// The configuration as a whole
     Configuration,
-    /// Whether this system knows authorities to check certificates with
+    /// Certificate authorities that this system trusts
     Tls,
     /// The host's clock compared with the database and other servers
     Clock,
     /// The database
     Store,
-    /// Queues that alerts come from
+    /// Queues of the sources
     Sources,
-    /// Language models, each asked two small questions
+    /// Language models; each gets two small questions
     Models,
     /// Registers, lists and logs
     Tools,
-    /// Where reports go; nothing is posted
+    /// Destinations of reports; nothing is posted
     Destinations,
-    /// Addresses of the pages, and who could read them
+    /// Addresses of the pages, and access to them
     Web,
     /// The collector of traces
     Traces,

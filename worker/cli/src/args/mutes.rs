@@ -7,12 +7,12 @@ use nightshift_alert::Severity;
 use super::JsonFlag;
 use crate::config::parse_end;
 
-/// What to do with mutes.
+/// Commands for mutes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MutesCommand {
-    /// All mutes, of the configuration and added ones, and what each has hidden
+    /// List all mutes, configured and added, with the number of alerts that each has hidden
     List {
-        /// Also those that ended or were removed
+        /// Include mutes that ended or were removed
         #[arg(long)]
         all: bool,
         #[command(flatten)]
@@ -27,38 +27,38 @@ pub(crate) enum MutesCommand {
     Add {
         #[command(flatten)]
         rule: MuteRuleArgs,
-        /// When it ends: a date (its first moment in UTC), or a time as 2026-12-31T18:00:00Z
+        /// End of the mute: a date (its first moment in UTC), or a time as 2026-12-31T18:00:00Z
         #[arg(long, value_parser = until, value_name = "TIME")]
         until: DateTime<Utc>,
-        /// Why
+        /// Reason
         #[arg(long)]
         why: String,
-        /// Who wants it
+        /// Your name
         #[arg(long, value_name = "NAME")]
         by: String,
         #[command(flatten)]
         json: JsonFlag,
     },
-    /// What a rule would have hidden, and which true positives among it
+    /// Show the alerts that a rule would have hidden, and the true positives among them
     #[command(after_help = "Example:\n  \
         nightshift mutes preview --feed guardduty --type 'Recon:*' --severity high")]
     Preview {
         #[command(flatten)]
         rule: MuteRuleArgs,
-        /// How far to look back
+        /// Time to look back
         #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: u32,
         #[command(flatten)]
         json: JsonFlag,
     },
-    /// End a mute that was added; what it hid stays counted
+    /// End an added mute; its hidden alerts stay counted
     Remove {
-        /// Its name, as `mutes list` shows it
+        /// Name of the mute, as `mutes list` shows it
         name: String,
     },
 }
 
-/// What an alert must be like to be hidden.
+/// Conditions for an alert to be hidden.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MuteRuleArgs {
     /// Only this feed
@@ -76,7 +76,7 @@ pub(crate) struct MuteRuleArgs {
     /// Only this class of Security Command Center; may be given again
     #[arg(long)]
     pub(crate) class: Vec<String>,
-    /// The muted severity: what is above it comes through
+    /// The muted severity; alerts above it are not hidden
     #[arg(long, default_value_t = Severity::Medium)]
     pub(crate) severity: Severity,
 }

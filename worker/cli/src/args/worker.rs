@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkerArgs {
-    /// Only these parts
+    /// Run only these parts
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,…")]
     pub(crate) only: Vec<WorkerPart>,
 }
@@ -23,8 +23,8 @@ pub(crate) enum WorkerPart {
     Intake,
     /// Triage cases
     Triage,
-    /// Show reports at their destinations, and remove what grew old
+    /// Deliver reports to their destinations, and remove old data
     Delivery,
-    /// Pages, health, metrics
+    /// Serve pages, health and metrics
     Web,
 }

@@ -11,7 +11,7 @@ use crate::cloud_name;
 use crate::exoneration::{
     Exoneration, ListedValues, MAX_SLACK_MINS, RecordMismatch, RecordScope, type_matches,
 };
-use crate::verdict_advice::Elsewhere;
+use crate::verdict_advice::ScopeMismatch;
 
 /// Records of temporary work. All calls of their subject in that time are part of the work.
 const PLANNED_WORK_KINDS: [&str; 2] = ["change", "authorised_scanner"];
@@ -119,7 +119,7 @@ impl<'a> CaseRecords<'a> {
     /// Covers an address by the principal of its call, as the platform wrote it.
     fn by_caller(&self, address: &Subject, subjects: &[Subject]) -> Option<CoveringRecords<'a>> {
         let lists = |record: &Exoneration| match &record.extent.networks {
-            ListedValues::Any => self.any_counts(address),
+            ListedValues::Any => self.accepts_any_network(address),
             networks => networks.lists(&address.value),
         };
         let callers = self.callers(address, subjects, |caller| caller.address.as_deref())?;
@@ -127,7 +127,7 @@ impl<'a> CaseRecords<'a> {
     }
 
     /// Returns whether `networks = any` counts for an address of this alert.
-    pub(crate) fn any_counts(&self, address: &Subject) -> bool {
+    pub(crate) fn accepts_any_network(&self, address: &Subject) -> bool {
         let mut about_address = ADDRESS_FINDING_TYPES.iter();
         !self.malicious_addresses.contains(&address.value)
             && !about_address.any(|glob| type_matches(glob, &self.alert.kind))
@@ -218,9 +218,9 @@ impl<'a> CaseRecords<'a> {
     ) -> Option<CoveringRecords<'a>> {
         // People behind an identity are named one by one. `any` is for the programs that a machine runs and the hosts
         // that it contacts.
-        let any_counts = !subject.is_principal();
+        let accepts_any = !subject.is_principal();
         let listed = |record: &Exoneration| match column(record) {
-            ListedValues::Any => any_counts,
+            ListedValues::Any => accepts_any,
             column => column.lists(&subject.value),
         };
         let others = subjects.iter().filter(|one| {
@@ -330,16 +330,16 @@ impl<'a> CaseRecords<'a> {
     /// Returns whether a record of this scope is valid for a subject of this alert. Facts of rules and of people,
     /// made for this alert, have its account.
     fn is_in_scope(&self, scope: &RecordScope, subject: &Subject) -> bool {
-        self.elsewhere(scope, subject).is_none()
+        self.scope_mismatch(scope, subject).is_none()
     }
 
     /// Returns the part of a record's scope that this subject is outside of. Facts of rules and of people are made for
     /// this alert and have its account.
-    pub(crate) fn elsewhere<'s>(
+    pub(crate) fn scope_mismatch<'s>(
         &'s self,
         scope: &'s RecordScope,
         subject: &'s Subject,
-    ) -> Option<Elsewhere<'s>> {
+    ) -> Option<ScopeMismatch<'s>> {
         let (row, own) = (scope.account.as_deref(), subject.account.as_deref());
         let is_of_account = match (row, own) {
             (Some("*"), _) | (None, None) => true,
@@ -349,9 +349,9 @@ impl<'a> CaseRecords<'a> {
         };
         if !is_of_account {
             let part = "account";
-            return Some(Elsewhere { part, row, own });
+            return Some(ScopeMismatch { part, row, own });
         }
-        let is_it = |part: &str, found: &str, wanted: &str| match part {
+        let is_same_part = |part: &str, found: &str, wanted: &str| match part {
             "cluster" => found == wanted || found.rsplit('/').next() == Some(wanted),
             "partition" => found == wanted,
             // A zone of Google's is its region and a letter.
@@ -360,7 +360,7 @@ impl<'a> CaseRecords<'a> {
                 |rest| rest.is_empty() || rest.starts_with('-') && rest.len() == 2,
             ),
         };
-        let told = |part: &str| -> Vec<&str> {
+        let values_of = |part: &str| -> Vec<&str> {
             let clusters = self.alert.indicators.iter();
             let clusters = clusters.filter(|one| one.kind == IndicatorKind::Cluster);
             match part {
@@ -376,10 +376,10 @@ impl<'a> CaseRecords<'a> {
             ("cluster", &scope.cluster),
         ];
         parts.into_iter().find_map(|(part, wanted)| {
-            let (row, found) = (wanted.as_deref()?, told(part));
-            let is_here = found.iter().any(|found| is_it(part, found, row));
+            let (row, found) = (wanted.as_deref()?, values_of(part));
+            let is_here = found.iter().any(|found| is_same_part(part, found, row));
             let (row, own) = (Some(row), found.first().copied());
-            (!is_here).then_some(Elsewhere { part, row, own })
+            (!is_here).then_some(ScopeMismatch { part, row, own })
         })
     }
 }

@@ -22,10 +22,14 @@ pub(crate) struct BudgetedAnalyst {
 
 impl BudgetedAnalyst {
     /// Limits this analyst by the day budget. Each question reserves `reserve`, and its cost counts towards the case.
-    pub(crate) fn new(analyst: Arc<dyn Analyst>, bill: Arc<CaseSpend>, reserve: Cost) -> Self {
+    pub(crate) fn new(
+        analyst: Arc<dyn Analyst>,
+        case_spend: Arc<CaseSpend>,
+        reserve: Cost,
+    ) -> Self {
         Self {
             analyst,
-            case_spend: bill,
+            case_spend,
             reserve,
         }
     }

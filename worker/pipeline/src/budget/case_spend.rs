@@ -17,9 +17,9 @@ pub(crate) struct CaseSpend {
 
 impl CaseSpend {
     /// Creates an empty record. The room in the budget depends on whether the case is of a high or critical alert.
-    pub(crate) fn new(purse: Arc<DayBudgetTracker>, urgent: bool) -> Self {
+    pub(crate) fn new(tracker: Arc<DayBudgetTracker>, urgent: bool) -> Self {
         Self {
-            tracker: purse,
+            tracker,
             urgent,
             unjournaled_usd: Mutex::default(),
         }
@@ -80,9 +80,10 @@ impl Reservation<'_> {
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        let bill = self.case_spend;
-        *bill.lock_unjournaled() += self.cost_usd;
-        bill.tracker
-            .settle(bill.urgent, self.reserve_usd, self.cost_usd);
+        let case_spend = self.case_spend;
+        *case_spend.lock_unjournaled() += self.cost_usd;
+        case_spend
+            .tracker
+            .settle(case_spend.urgent, self.reserve_usd, self.cost_usd);
     }
 }

@@ -91,15 +91,15 @@ impl BudgetFixture {
 
     /// Returns the cost records of two cases of one process, the first urgent, the second not.
     fn case_spends(&self, usd: f64) -> [CaseSpend; 2] {
-        let purse = self.tracker(usd);
-        [true, false].map(|urgent| CaseSpend::new(Arc::clone(&purse), urgent))
+        let tracker = self.tracker(usd);
+        [true, false].map(|urgent| CaseSpend::new(Arc::clone(&tracker), urgent))
     }
 
     /// Settles the answer as if it were journaled.
-    fn settle(&self, bill: &CaseSpend, permit: Reservation<'_>, urgent: bool, usd: f64) {
+    fn settle(&self, case_spend: &CaseSpend, permit: Reservation<'_>, urgent: bool, usd: f64) {
         permit.settle(cost(usd));
         self.ledger.note(urgent, usd);
-        bill.mark_journaled(usd);
+        case_spend.mark_journaled(usd);
     }
 }
 
@@ -281,7 +281,7 @@ async fn readings_are_metered() {
     let world = BudgetFixture::new();
     let seen = Arc::new(RecordedMeasures::default());
     let budget = DayBudget::new(8.0).unwrap();
-    let purse = Arc::new(DayBudgetTracker::new(
+    let tracker = Arc::new(DayBudgetTracker::new(
         budget,
         world.ledger.clone(),
         world.clock.clone(),
@@ -289,12 +289,12 @@ async fn readings_are_metered() {
     ));
     world.ledger.note(false, 0.5);
     world.ledger.note(true, 1.0);
-    purse.republish();
+    tracker.republish();
     let told = || seen.0.lock().unwrap().clone();
     assert_eq!(told(), [], "its configuration may be refused");
-    purse.publish_cap();
-    let bill = CaseSpend::new(Arc::clone(&purse), true);
-    drop(bill.reserve(0.0).await);
+    tracker.publish_cap();
+    let case_spend = CaseSpend::new(Arc::clone(&tracker), true);
+    drop(case_spend.reserve(0.0).await);
     let of = |spent, spent_below_high| Measurement::DayBudget {
         spent,
         spent_below_high,
@@ -304,10 +304,10 @@ async fn readings_are_metered() {
     assert_eq!(told(), [of(0.0, 0.0), of(1.5, 0.5)]);
     // No question is asked, and a new day has begun.
     *world.clock.0.lock().unwrap() = noon() + TimeDelta::days(1);
-    purse.refresh().await;
-    purse.refresh().await;
+    tracker.refresh().await;
+    tracker.refresh().await;
     assert_eq!(told(), [of(0.0, 0.0), of(1.5, 0.5), of(0.0, 0.0)]);
-    purse.republish();
+    tracker.republish();
     assert_eq!(told().len(), 4);
 }
 
@@ -428,7 +428,7 @@ proptest! {
         runtime.block_on(async {
             let world = BudgetFixture::new();
             let bills = world.case_spends(cap);
-            let bill = |urgent: bool| &bills[usize::from(!urgent)];
+            let case_spend = |urgent: bool| &bills[usize::from(!urgent)];
             let mut running: Vec<(Reservation<'_>, bool)> = Vec::new();
             // Costs of the questions, and the part that is not in the store yet.
             let mut spent = DaySpend::default();
@@ -436,7 +436,7 @@ proptest! {
             for one in happenings {
                 match one {
                     BudgetEvent::Asked { urgent } if running.len() < RUNNING => {
-                        let permit = bill(urgent).reserve(RESERVE).await.ok();
+                        let permit = case_spend(urgent).reserve(RESERVE).await.ok();
                         running.extend(permit.map(|permit| (permit, urgent)));
                     }
                     BudgetEvent::Answered { which, cost: usd } if !running.is_empty() => {
@@ -454,7 +454,7 @@ proptest! {
                     BudgetEvent::Written { which } if !settled.is_empty() => {
                         let (urgent, usd) = settled.remove(which % settled.len());
                         world.ledger.note(urgent, usd);
-                        bill(urgent).mark_journaled(usd);
+                        case_spend(urgent).mark_journaled(usd);
                     }
                     BudgetEvent::Passes(millis) => tokio::time::advance(Duration::from_millis(millis)).await,
                     _ => {}

@@ -35,12 +35,12 @@ pub struct CanaryLoop {
 impl CanaryLoop {
     /// Sends canaries until `stop` is cancelled.
     pub async fn run(&self, stop: &CancellationToken) {
-        let mut owes = false;
+        let mut is_due = false;
         while !stop.is_cancelled() {
             let sent = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                sent = self.run_interval(&mut owes) => sent,
+                sent = self.run_interval(&mut is_due) => sent,
             };
             let wait = sent.unwrap_or_else(|error| {
                 tracing::warn!(
@@ -51,7 +51,7 @@ impl CanaryLoop {
             });
             pause(wait, stop).await;
         }
-        if owes {
+        if is_due {
             self.release_lease().await;
         }
     }
@@ -73,8 +73,8 @@ impl CanaryLoop {
     }
 
     /// Sends the canary of this interval if this process holds the lease, and returns how long to wait for the next.
-    /// `owes` is true while this process holds the lease and has not sent.
-    async fn run_interval(&self, owes: &mut bool) -> Result<Duration, StoreError> {
+    /// `is_due` is true while this process holds the lease and has not sent.
+    async fn run_interval(&self, is_due: &mut bool) -> Result<Duration, StoreError> {
         let (number, left) = self.canary.interval(self.closer.clock.now());
         let Some(lease) = left
             .checked_sub(LEASE_MARGIN)
@@ -82,7 +82,7 @@ impl CanaryLoop {
         else {
             return Ok(left);
         };
-        *owes = true;
+        *is_due = true;
         let name = self.lease_name();
         if self
             .outbox
@@ -92,7 +92,7 @@ impl CanaryLoop {
             self.close_shown().await?;
             self.send(number).await;
         }
-        *owes = false;
+        *is_due = false;
         let (now, left) = self.canary.interval(self.closer.clock.now());
         Ok(if now == number { left } else { Duration::ZERO })
     }

@@ -3,7 +3,7 @@
 use nightshift_tests::{ProgramOutput, Sandbox};
 use serde_json::Value;
 
-use super::desk::triaged_in;
+use super::workflow::triaged_in;
 
 /// Returns the configuration of a destination and of a route to it.
 pub(crate) fn config(name: &str, path: &str, more: &str) -> String {

@@ -7,7 +7,7 @@ use nightshift_tests::Collector;
 use nightshift_tests::model::FakeModel;
 
 use super::{script, traced};
-use crate::worker::desk::{cases, put};
+use crate::worker::fixture::{cases, put};
 use crate::worker::resume::{HANGS, hanging};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use super::desk::{cases, put};
+use super::fixture::{cases, put};
 use super::production::database;
 use super::resume::{HANGS, hanging};
 use crate::models::example;

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::desk::place;
+use super::fixture::place;
 use super::reload::{RENEWED, change};
 
 const TOKEN: &str = "0123456789abcdef-intake";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::desk::place;
+use super::fixture::place;
 use super::reload::change;
 
 const POSTED: &str =

@@ -1,6 +1,6 @@
 //! Tests a destination that is renamed while its deliveries are pending.
 
-use super::desk::{place, put};
+use super::fixture::{place, put};
 use super::reload::change;
 
 #[test]
