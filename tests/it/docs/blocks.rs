@@ -22,7 +22,7 @@ const NOT_RUN: [(&str, &str, &str); 25] = [
     ),
     (
         "README.md",
-        "cargo run --release -- demo --once",
+        "cargo demo --once",
         "it builds; tests/it/demo.rs runs the demo",
     ),
     ("README.md", "ANTHROPIC_API_KEY=", "it needs a key"),

@@ -55,7 +55,7 @@ fn arguments(words: &[String]) -> Option<Vec<String>> {
     let starts = |with: &[&str]| {
         words.len() >= with.len() && words.iter().zip(with).all(|(one, two)| *one == two)
     };
-    let at = if starts(&["nightshift"]) {
+    let at = if starts(&["nightshift"]) || starts(&["cargo", "demo"]) {
         1
     } else if starts(&cargo) {
         cargo.len()
@@ -202,6 +202,7 @@ fn commands_are_found_in_lines_of_a_shell() {
         of("kubectl exec x -- nightshift doctor && cargo run --release -- demo"),
         [["doctor"], ["demo"]]
     );
+    assert_eq!(of("cargo demo --once"), [["demo", "--once"]]);
     assert_eq!(
         of("kubectl create namespace nightshift"),
         Vec::<Vec<String>>::new()

@@ -25,7 +25,9 @@ use crate::quirks::Quirks;
 use crate::{KeySource, ModelConfig, ModelError};
 
 pub(crate) use client::build_client;
-pub(crate) use errors::{ErrorBuilder, causes, status_failure};
+#[cfg(feature = "bedrock")]
+pub(crate) use errors::causes;
+pub(crate) use errors::{ErrorBuilder, status_failure};
 pub(crate) use events::{EventStream, is_interrupted};
 pub(crate) use reply::HttpReply;
 pub(crate) use retry_after::{HEADER_PREFIXES, duration_from_secs, header_text, retry_after};

@@ -79,7 +79,10 @@ pub fn connect(
         ModelProvider::Bedrock => Arc::new(crate::bedrock::Bedrock::new(config, key)?),
         #[cfg(not(feature = "bedrock"))]
         ModelProvider::Bedrock => {
-            return Err(config.bad("provider", "this program was built without `bedrock`"));
+            return Err(config.invalid_value(
+                "provider",
+                "this program was built without Bedrock; build it with `cargo build --release`",
+            ));
         }
     })
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{pubsub, rabbitmq, spool, sqs};
+use crate::{pubsub, rabbitmq, spool, sqs_config};
 
 /// Configuration of one source.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub enum SourceConfig {
     /// A queue of RabbitMQ.
     Rabbitmq(rabbitmq::RabbitmqConfig),
     /// A queue of Amazon SQS or a compatible service.
-    Sqs(sqs::SqsConfig),
+    Sqs(sqs_config::SqsConfig),
     /// A pull subscription of Google Cloud Pub/Sub.
     Pubsub(pubsub::PubsubConfig),
     /// A directory that receives files.

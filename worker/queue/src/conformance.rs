@@ -7,12 +7,14 @@
 
 mod broker;
 mod fake_pubsub;
+#[cfg(feature = "sqs")]
 mod fake_sqs;
 mod proxy;
 mod suite;
 mod with_pubsub;
 mod with_rabbitmq;
 mod with_spool;
+#[cfg(feature = "sqs")]
 mod with_sqs;
 
 use std::time::Duration;

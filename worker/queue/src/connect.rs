@@ -5,7 +5,9 @@ use std::sync::Arc;
 use nightshift_pipeline::port::Source;
 use secrecy::SecretString;
 
-use crate::{ConfigError, SourceConfig, pubsub, rabbitmq, spool, sqs};
+#[cfg(feature = "sqs")]
+use crate::sqs;
+use crate::{ConfigError, SourceConfig, pubsub, rabbitmq, spool};
 
 /// Resolves `env:NAME` and `file:PATH`; any other text is the secret itself. The function is called at each connect, so
 /// that a changed file takes effect without a restart. The error names what is missing and contains no secret.
@@ -27,10 +29,13 @@ pub async fn connect(
         SourceConfig::Rabbitmq(own) => {
             Arc::new(rabbitmq::RabbitmqSource::new(own.clone(), secrets))
         }
+        #[cfg(feature = "sqs")]
         SourceConfig::Sqs(own) => {
             let made = sqs::SqsSource::new(own.clone()).await;
             Arc::new(made.map_err(|what| config.error(what))?)
         }
+        #[cfg(not(feature = "sqs"))]
+        SourceConfig::Sqs(_) => return Err(config.error(crate::WITHOUT_SQS.to_owned())),
         SourceConfig::Pubsub(own) => {
             let made = pubsub::PubsubSource::new(own.clone(), secrets);
             Arc::new(made.map_err(|what| config.error(what))?)

@@ -5,7 +5,9 @@ use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::blocking::run_blocking;
 
-use crate::{SecretResolver, SourceConfig, pubsub, rabbitmq, spool, sqs};
+#[cfg(feature = "sqs")]
+use crate::sqs;
+use crate::{SecretResolver, SourceConfig, pubsub, rabbitmq, spool};
 
 /// Checks the queue of this source.
 pub async fn probe_source(
@@ -20,7 +22,14 @@ pub async fn probe_source(
     }
     match config {
         SourceConfig::Rabbitmq(own) => rabbitmq::probe(own, &secrets, clock).await,
+        #[cfg(feature = "sqs")]
         SourceConfig::Sqs(own) => sqs::probe(own).await,
+        #[cfg(not(feature = "sqs"))]
+        SourceConfig::Sqs(_) => {
+            let mut checkup = HealthReport::default();
+            report_unusable(crate::WITHOUT_SQS.to_owned(), &mut checkup);
+            checkup
+        }
         SourceConfig::Pubsub(own) => pubsub::probe(own, secrets).await,
         SourceConfig::Spool(own) => {
             let own = own.clone();

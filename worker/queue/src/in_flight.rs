@@ -55,6 +55,7 @@ impl InFlightMessages {
         self.0.retain(|_, holding| holding.since.elapsed() <= age);
     }
 
+    #[cfg(feature = "sqs")]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

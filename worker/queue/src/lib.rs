@@ -18,7 +18,9 @@ mod publish;
 mod pubsub;
 mod rabbitmq;
 mod spool;
+#[cfg(feature = "sqs")]
 mod sqs;
+mod sqs_config;
 
 pub use config::{ConfigError, SourceConfig};
 pub use connect::{SecretResolver, connect};
@@ -27,7 +29,9 @@ pub use publish::publisher;
 pub use pubsub::PubsubConfig;
 pub use rabbitmq::RabbitmqConfig;
 pub use spool::SpoolConfig;
-pub use sqs::{SqsConfig, fetch_payload as sqs_payload};
+#[cfg(feature = "sqs")]
+pub use sqs::fetch_payload as sqs_payload;
+pub use sqs_config::SqsConfig;
 
 /// Maximum number of bytes of one message that are delivered: one more than is ever kept, so that the reader sees that
 /// the message is too large. Of a payload in a file or a bucket only this much is read.
@@ -35,3 +39,18 @@ const MOST_BYTES: usize = 16 * 1024 * 1024 + 1;
 
 /// The time that one call of `receive` waits for a first message.
 const LONG_POLL: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// The error of a queue of SQS in a program without the feature `sqs`.
+#[cfg(not(feature = "sqs"))]
+const WITHOUT_SQS: &str =
+    "this program was built without SQS; build it with `cargo build --release`";
+
+/// Returns that this program cannot read payloads of a queue of SQS.
+///
+/// # Errors
+///
+/// Returns an error always.
+#[cfg(not(feature = "sqs"))]
+pub async fn sqs_payload(_: &SqsConfig, _: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    Some(Err(WITHOUT_SQS.to_owned()))
+}

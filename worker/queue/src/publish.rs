@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use nightshift_pipeline::port::{Publish, PublishError};
 
-use crate::{ConfigError, SecretResolver, SourceConfig, rabbitmq, spool, sqs};
+#[cfg(feature = "sqs")]
+use crate::sqs;
+use crate::{ConfigError, SecretResolver, SourceConfig, rabbitmq, spool};
 
 /// Creates a publisher for the queue of this source. Nothing is opened or called before the first message.
 ///
@@ -23,10 +25,13 @@ pub async fn publisher(
         SourceConfig::Rabbitmq(own) => {
             Arc::new(rabbitmq::RabbitmqPublisher::new(own.clone(), secrets))
         }
+        #[cfg(feature = "sqs")]
         SourceConfig::Sqs(own) => {
             let made = sqs::SqsPublisher::new(own.clone()).await;
             Arc::new(made.map_err(|what| config.error(what))?)
         }
+        #[cfg(not(feature = "sqs"))]
+        SourceConfig::Sqs(_) => return Err(config.error(crate::WITHOUT_SQS.to_owned())),
         SourceConfig::Spool(own) => Arc::new(spool::SpoolPublisher::new(own.clone())),
         SourceConfig::Pubsub(_) => {
             return Err(config.error("publishing is not supported".to_owned()));

@@ -7,7 +7,6 @@
 
 mod access;
 mod batch;
-mod config;
 mod doctor;
 mod payload;
 mod poll;
@@ -25,7 +24,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use access::ClientAccess;
-pub use config::SqsConfig;
 pub(crate) use doctor::probe;
 use payload::{Payload, parse_pointer};
 use poll::{MOST_MESSAGES, PollError, Poller};
@@ -36,6 +34,7 @@ use crate::backoff::{Backoff, FailureKind};
 use crate::health::SourceHealth;
 use crate::in_flight::{InFlightMessages, InFlightQueue, SettleAction};
 use crate::message_sizes::MessageSizes;
+use crate::sqs_config::SqsConfig;
 
 /// Maximum number of concurrent polls.
 const MOST_POLLS: usize = 16;

@@ -19,7 +19,8 @@ use object_store::{ObjectStoreExt, PutPayload};
 use super::broker::Broker;
 use super::suite::suite;
 use super::{ack, numbered, offered, receive, settled, texts};
-use crate::sqs::{SqsConfig, SqsPublisher, SqsSource};
+use crate::sqs::{SqsPublisher, SqsSource};
+use crate::sqs_config::SqsConfig;
 
 suite!(SqsQueue::standard);
 

@@ -16,7 +16,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::config::SqsConfig;
+use crate::sqs_config::SqsConfig;
 
 /// Shortest time between two new clients, because a call may be refused for another reason. With the longest wait
 /// between two polls, 30 s, changed keys are used within a minute.

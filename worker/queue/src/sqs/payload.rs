@@ -20,9 +20,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::access::{ClientAccess, CurrentCredentials};
-use super::config::SqsConfig;
 use crate::MOST_BYTES;
 use crate::message_sizes::BUDGET_BYTES;
+use crate::sqs_config::SqsConfig;
 
 /// Class names of the client for Java: since 2.0, and before.
 const CLASSES: [&str; 2] = [

@@ -22,11 +22,11 @@ use tokio::time::Instant;
 
 use super::access::{ClientAccess, is_refused};
 use super::batch::sdk_error_text;
-use super::config::SqsConfig;
 use super::payload::{MemoryPermit, Payload, PayloadPointer, PayloadStore, parse_pointer};
 use crate::attributes;
 use crate::backoff::FailureKind;
 use crate::in_flight::{InFlightMessage, InFlightMessages, InFlightQueue as _};
+use crate::sqs_config::SqsConfig;
 
 /// Maximum number of messages of one poll.
 pub(super) const MOST_MESSAGES: usize = 10;

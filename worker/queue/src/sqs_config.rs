@@ -67,13 +67,12 @@ impl SqsConfig {
             "http" => Err(format!(
                 "{key}: http:// to {host} is not encrypted: use https://, or set allow_private = true"
             )),
-            other => Err(format!(
-                "{key}: {other}:// is not spoken here: use https://"
-            )),
+            other => Err(format!("{key}: {other}:// is not supported: use https://")),
         }
     }
 
     /// Returns the region that the configuration or the URL names.
+    #[cfg(feature = "sqs")]
     pub(super) fn region(&self) -> Option<String> {
         let of_url = || {
             let url = Url::parse(&self.queue_url).ok()?;
@@ -86,6 +85,7 @@ impl SqsConfig {
     }
 
     /// Returns whether messages of a group are delivered in order.
+    #[cfg(feature = "sqs")]
     pub(super) fn is_fifo(&self) -> bool {
         self.queue_url.ends_with(".fifo")
     }
