@@ -100,7 +100,7 @@ impl Draft {
             key: AlertKey {
                 product: self.product,
                 id: stable_id(&self.id),
-                account: cleaner.line(&self.key_account, MAX_FIELD_BYTES),
+                account: stable_id(&self.key_account),
             },
             content: ContentHash(String::new()),
             feed: self.feed,
