@@ -405,6 +405,14 @@ COMMENT ON COLUMN registers.singleton IS 'Always true.';
 COMMENT ON COLUMN registers.fingerprint IS 'Hash of the files.';
 COMMENT ON COLUMN registers.changed_at IS 'When a worker noticed that the files changed; all benign cases were due then.';
 
+CREATE TABLE retention_clock (
+    singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    reached_at timestamptz NOT NULL
+);
+COMMENT ON TABLE retention_clock IS 'The time by which data expired in the last clean-up. One row.';
+COMMENT ON COLUMN retention_clock.singleton IS 'Always true.';
+COMMENT ON COLUMN retention_clock.reached_at IS 'A clock that jumps ahead moves it by one day in each clean-up.';
+
 -- Delivery ------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE deliveries (

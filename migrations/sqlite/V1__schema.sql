@@ -307,6 +307,12 @@ CREATE TABLE registers (
     changed_at  TEXT NOT NULL
 ) STRICT;
 
+-- Until when data expired in the last clean-up. One row. A clock that jumps ahead moves it by one day in each clean-up.
+CREATE TABLE retention_clock (
+    singleton  INTEGER PRIMARY KEY DEFAULT 1 CHECK (singleton = 1),
+    reached_at TEXT NOT NULL
+) STRICT;
+
 -- Delivery ------------------------------------------------------------------------------------------------------------
 
 -- Which version of a case a destination should show, and which it shows.

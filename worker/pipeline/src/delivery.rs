@@ -16,6 +16,8 @@ use crate::spans;
 /// Shortest wait between two attempts.
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(600);
+/// Longest wait, also where a destination names a longer one. Stores rely on it.
+pub const MAX_WAIT: Duration = Duration::from_secs(3_600);
 
 /// Sends due reports.
 pub struct DirectDelivery {
@@ -101,7 +103,11 @@ pub(crate) fn retry_delay(error: &DeliveryError, attempts: u32) -> Option<Durati
             after_secs.unwrap_or(0)
         }
     };
-    Some(Duration::from_secs(told).max(backoff(attempts)))
+    Some(
+        Duration::from_secs(told)
+            .max(backoff(attempts))
+            .min(MAX_WAIT),
+    )
 }
 
 /// Returns the backoff after this many attempts if the destination did not name a time.
@@ -134,6 +140,7 @@ mod tests {
         assert_eq!(secs(&later(None), 5), Some(32));
         assert_eq!(secs(&later(None), 40), Some(600));
         assert_eq!(secs(&later(Some(90)), 0), Some(90));
+        assert_eq!(secs(&later(Some(86_400)), 0), Some(3_600));
         assert_eq!(
             secs(
                 &DeliveryError::Permanent {

@@ -57,9 +57,11 @@ pub struct Purge {
 /// Keeps a store small and up to date.
 #[async_trait]
 pub trait StoreMaintenance: Send + Sync {
-    /// Returns the earlier of this time and the database's own clock, by which data expires. A worker whose clock is
-    /// far ahead therefore removes no recent data.
-    async fn retention_time(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError>;
+    /// Returns the time by which data expires in this clean-up: the earlier of this time and the database's own clock,
+    /// and at most a day later than in the clean-up before it. A clock that jumps ahead therefore removes no more than
+    /// one more day makes due.
+    async fn advance_retention_time(&self, now: DateTime<Utc>)
+    -> Result<DateTime<Utc>, StoreError>;
 
     /// Returns the names of the applied migrations, oldest first.
     async fn migrations(&self) -> Result<Vec<String>, StoreError>;

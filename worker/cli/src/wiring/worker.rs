@@ -1,5 +1,6 @@
 //! Builds the parts of the worker: sources, loops, health of models, gauges, retention.
 
+use chrono::TimeDelta;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -32,6 +33,8 @@ use crate::metrics::ConfiguredNames;
 const BATCH: usize = 120;
 /// Time between two rounds of retention.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(3_600);
+/// A clock that is further ahead than this is logged.
+const MAX_CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(1);
 /// Rows that are removed at once.
 const CLEANUP_BATCH: usize = 500;
 
@@ -327,10 +330,17 @@ impl WorkerLoop for RetentionLoop {
 impl RetentionLoop {
     /// Removes data that is old by the clocks of this host and of the database.
     async fn expire(&self, stop: &CancellationToken) {
-        let now = match self.store.retention_time(self.clock.now()).await {
+        let clock = self.clock.now();
+        let now = match self.store.advance_retention_time(clock).await {
             Ok(now) => now,
             Err(error) => return nothing_removed("all", error),
         };
+        if clock - now > MAX_CLOCK_DIFFERENCE {
+            tracing::warn!(
+                %clock, expires_by = %now,
+                "the clock is ahead of the last clean-up or of the database; data expires by the earlier time"
+            );
+        }
         for (kind, before) in self.retention.bounds(now) {
             let expire = || self.store.expire(kind, before, CLEANUP_BATCH);
             remove(kind.as_str(), stop, expire).await;

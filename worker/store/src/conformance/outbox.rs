@@ -16,6 +16,7 @@ on_both_stores! {
     what_becomes_of_an_old_version_does_not_put_off_a_new_one
     what_never_will_be_shown_is_seen_and_is_shown_elsewhere
     f28_who_is_shown_a_report_anyway_is_told_once_who_is_not
+    delivery_does_not_wait_for_a_clock_that_was_set_back
 }
 
 fn never() -> DeliveryError {
@@ -401,4 +402,34 @@ async fn a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once(fixture: F
             .unwrap()
             .is_empty()
     );
+}
+
+async fn delivery_does_not_wait_for_a_clock_that_was_set_back(fixture: Fixture) {
+    fixture.concluded_case().await;
+    let due = fixture.due().await;
+    assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
+    let longest = nightshift_pipeline::delivery::MAX_WAIT;
+    fixture
+        .store
+        .record_failed("soc", &due, &busy(), Some(longest))
+        .await
+        .unwrap();
+    let waiting = fixture.store.due_deliveries("soc", 10).await.unwrap();
+    assert!(waiting.is_empty(), "it waits as long as it may");
+    // As it stands where the clock was years ahead and is right again.
+    let ahead = "UPDATE deliveries SET retry_at = '2999-01-01T00:00:00.000000Z', begun_at = '2999-01-01T00:00:00.000000Z'";
+    fixture.execute(ahead).await;
+    let due = fixture.due().await;
+    assert_eq!((due.in_doubt, due.attempt_age), (true, Duration::ZERO));
+    assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
+    fixture.execute(ahead).await;
+    let due = fixture.due().await;
+    let doubt = AmbiguousSend::LookupInconclusive;
+    fixture
+        .store
+        .record_ambiguous("soc", &due, &busy(), doubt, Duration::ZERO)
+        .await
+        .unwrap();
+    let ahead = "SELECT count(*) FROM deliveries WHERE begun_at > '2998-01-01T00:00:00.000000Z'";
+    assert_eq!(fixture.count(ahead).await, 0, "its age is counted from now");
 }

@@ -17,7 +17,8 @@ on_both_stores! {
     nothing_is_left_of_what_is_purged
     g2_what_goes_on_is_not_removed_because_it_began_before_a_day
     the_schema_says_which_migrations_it_has
-    what_grows_old_does_by_the_clock_of_the_database_too
+    clean_up_expires_by_the_earlier_clock
+    clean_up_goes_one_day_further_where_the_clock_jumped
 }
 
 async fn rows(fixture: &Fixture, table: &str) -> i64 {
@@ -585,9 +586,27 @@ async fn the_schema_says_which_migrations_it_has(fixture: Fixture) {
     assert_eq!(again.migrations().await.unwrap(), names);
 }
 
-async fn what_grows_old_does_by_the_clock_of_the_database_too(fixture: Fixture) {
-    let earlier = async |now| fixture.store.retention_time(now).await.unwrap();
-    assert_eq!(earlier(at(0)).await, at(0));
+async fn clean_up_expires_by_the_earlier_clock(fixture: Fixture) {
     let ahead = at(40_000_000_000);
-    assert_eq!(earlier(ahead).await == ahead, fixture.is_sqlite());
+    let first = fixture.store.advance_retention_time(ahead).await.unwrap();
+    assert_eq!(first == ahead, fixture.is_sqlite());
+    let now = fixture.store.advance_retention_time(at(0)).await.unwrap();
+    assert_eq!(now, at(0), "the clock was set back");
+}
+
+async fn clean_up_goes_one_day_further_where_the_clock_jumped(fixture: Fixture) {
+    const DAY: i64 = 86_400;
+    for (clock, expires_by) in [
+        (0, 0),
+        (3_600, 3_600),
+        (365 * DAY, 3_600 + DAY),
+        (365 * DAY, 3_600 + 2 * DAY),
+        (7_200, 7_200),
+        (365 * DAY, 7_200 + DAY),
+    ] {
+        // Each worker begins where the one before it ended.
+        let store = fixture.another(options()).await;
+        let now = store.advance_retention_time(at(clock)).await.unwrap();
+        assert_eq!(now, at(expires_by), "{clock}");
+    }
 }

@@ -23,14 +23,15 @@ use super::row::{count, get_revision, get_status, json, limit, number, parse, te
 use crate::logged_once::log_unreadable_report;
 
 /// Reports are read of those alone that are asked for, however many wait. The rank stands beside the row, not in a join: how
-/// few have `sent < wanted` no planner knows, and for as many as it expects it would read all cases.
+/// few have `sent < wanted` no planner knows, and for as many as it expects it would read all cases. No wait is longer than
+/// an hour ([`MAX_WAIT`](nightshift_pipeline::delivery::MAX_WAIT)): one that is was made by a clock that was set back since.
 pub(super) const DUE: &str = "SELECT d.case_id, d.wanted_version, d.remote_id, d.attempts, c.report::text, \
          extract(epoch FROM clock_timestamp() - d.begun_at)::double precision, d.sent_version >= d.major_version, d.shown::text, \
          s.sightings, s.members, s.revision, s.status, s.opened_at, \
          CASE WHEN c.report IS NULL THEN a.alert::text END, a.cancelled_by, d.instead_of::text \
      FROM (SELECT d.*, (SELECT CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END \
              FROM cases s WHERE s.id = d.case_id) AS rank FROM deliveries d \
-         WHERE d.destination = $1 AND d.sent_version < d.wanted_version AND NOT d.given_up AND (d.retry_at IS NULL OR d.retry_at <= now()) \
+         WHERE d.destination = $1 AND d.sent_version < d.wanted_version AND NOT d.given_up AND (d.retry_at IS NULL OR d.retry_at <= now() OR d.retry_at > now() + interval '1 hour') \
          ORDER BY d.sent_version >= d.major_version, rank DESC, d.requested_at, d.case_id LIMIT $2) AS d \
      JOIN cases s ON s.id = d.case_id \
      JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
@@ -69,7 +70,8 @@ macro_rules! unclear {
     };
 }
 const ANSWER_LOST: &str = unclear!("clock_timestamp()");
-const NOT_TOLD: &str = unclear!("coalesce(begun_at, clock_timestamp())");
+/// An attempt that began after now was begun before the clock was set back.
+const NOT_TOLD: &str = unclear!("least(begun_at, clock_timestamp())");
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at, instead_of) \
      SELECT id, $2, 1, 1, clock_timestamp(), $3::text::jsonb FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted_version = deliveries.wanted_version + 1, major_version = deliveries.wanted_version + 1, requested_at = excluded.requested_at, attempts = 0, \

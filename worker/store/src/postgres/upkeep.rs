@@ -98,15 +98,21 @@ const OLD_SPENDING: &str = "WITH old AS ( \
      ) \
      INSERT INTO spending (day, case_id, urgent, usd) SELECT day, '', urgent, sum(usd) FROM gone GROUP BY day, urgent \
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd";
-const EARLIER: &str = "SELECT least($1, clock_timestamp())";
+/// The earlier clock counts. Either may have jumped ahead, so a clean-up goes at most a day further than the one before it.
+const ADVANCE: &str = "INSERT INTO retention_clock (reached_at) VALUES (least($1, clock_timestamp())) \
+     ON CONFLICT (singleton) DO UPDATE \
+     SET reached_at = least(excluded.reached_at, retention_clock.reached_at + interval '1 day') RETURNING reached_at";
 /// Most statements of a kind in one sweep.
 const MOST_TOGETHER: usize = 100;
 
 #[async_trait]
 impl StoreMaintenance for PostgresStore {
-    async fn retention_time(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+    async fn advance_retention_time(
+        &self,
+        now: DateTime<Utc>,
+    ) -> Result<DateTime<Utc>, StoreError> {
         self.retry_read("read the clock of the database", |session| async move {
-            let row = session.row(EARLIER, [&now]).await?;
+            let row = session.row(ADVANCE, [&now]).await?;
             row.map_or(Ok(now), |row| Ok(row.try_get(0)?))
         })
         .await

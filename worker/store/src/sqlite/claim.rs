@@ -25,7 +25,8 @@ const NOTE_LOST: &str = "INSERT OR IGNORE INTO lost_leases (case_id, epoch, revi
      SELECT id, epoch, revision FROM cases WHERE status = 'running' AND lease_holder IS ?1 AND coalesce(lease_until, 0) NOT BETWEEN ?2 AND ?3";
 /// Rank: severity plus one level per half hour of waiting, never into critical; what a lost worker had begun goes before
 /// all but critical ones. Of those that crashed twice each process runs one at a time, the most severe one first. No canary
-/// waits for models: rules triage it.
+/// waits for models: rules triage it. Waiting is counted without its sign: what came before the clock was set back waits at
+/// most twice as long.
 const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
      AND NOT EXISTS (SELECT 1 FROM unreadable_journals AS unread WHERE unread.case_id = cases.id \
          AND unread.revision = cases.revision AND unread.version >= ?3) \
@@ -35,13 +36,13 @@ const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >=
                  WHERE other.status = 'running' AND other.crashes >= 2 AND other.lease_holder = ?6) \
              AND NOT EXISTS (SELECT 1 FROM unreadable_journals AS unread WHERE unread.case_id = suspect.id \
                  AND unread.revision = suspect.revision AND unread.version >= ?3) \
-             AND (?4 IS NULL OR feed = 'canary' OR unixepoch('now', 'subsec') - unixepoch(waiting_since, 'subsec') \
+             AND (?4 IS NULL OR feed = 'canary' OR abs(unixepoch('now', 'subsec') - unixepoch(waiting_since, 'subsec')) \
                  >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
          ORDER BY severity DESC, revised_at LIMIT 1)) \
-     AND (?4 IS NULL OR feed = 'canary' OR unixepoch('now', 'subsec') - unixepoch(waiting_since, 'subsec') \
+     AND (?4 IS NULL OR feed = 'canary' OR abs(unixepoch('now', 'subsec') - unixepoch(waiting_since, 'subsec')) \
          >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
      ORDER BY CASE severity WHEN 4 THEN 4.0 \
-         ELSE min(severity + 4 * min(crashes, 1) + (unixepoch('now') - unixepoch(revised_at)) / 1800.0, 3.99) END DESC, revised_at \
+         ELSE min(severity + 4 * min(crashes, 1) + abs(unixepoch('now') - unixepoch(revised_at)) / 1800.0, 3.99) END DESC, revised_at \
      LIMIT ?2";
 const QUEUED: &str =
     "SELECT revision, first_event, last_event FROM cases WHERE id = ?1 AND status = 'queued'";

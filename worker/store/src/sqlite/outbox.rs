@@ -21,13 +21,15 @@ use super::thread::SqliteFailure;
 use super::{SqliteStore, case_workflow};
 use crate::logged_once::log_unreadable_report;
 
-/// Reports are read of those alone that are asked for, however many wait.
+/// Reports are read of those alone that are asked for, however many wait. No wait is longer than an hour
+/// ([`MAX_WAIT`](nightshift_pipeline::delivery::MAX_WAIT)): one that is was made by a clock that was set back since.
 const DUE: &str = "SELECT d.case_id, d.wanted_version, d.remote_id, d.attempts, c.report, \
          unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec'), d.sent_version >= d.major_version, d.shown, s.sightings, s.members, \
          s.revision, s.status, s.opened_at, CASE WHEN c.report IS NULL THEN a.alert END, a.cancelled_by, d.instead_of \
      FROM (SELECT d.* FROM deliveries d JOIN cases s ON s.id = d.case_id \
          WHERE d.destination = ?1 AND d.sent_version < d.wanted_version AND d.given_up = 0 \
-             AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
+             AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now') \
+                 OR d.retry_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')) \
          ORDER BY d.sent_version >= d.major_version, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.requested_at, d.case_id LIMIT ?2) AS d \
      JOIN cases s ON s.id = d.case_id JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
      LEFT JOIN conclusions c ON c.case_id = d.case_id \
@@ -68,7 +70,9 @@ macro_rules! unclear {
     };
 }
 const ANSWER_LOST: &str = unclear!("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')");
-const NOT_TOLD: &str = unclear!("coalesce(begun_at, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))");
+/// An attempt that began after now was begun before the clock was set back.
+const NOT_TOLD: &str =
+    unclear!("min(coalesce(begun_at, '9'), strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))");
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at, instead_of) \
      SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), ?3 FROM cases WHERE id = ?1 \
      ON CONFLICT (case_id, destination) DO UPDATE \

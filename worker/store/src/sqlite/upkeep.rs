@@ -7,13 +7,16 @@ use nightshift_pipeline::port::StoreError;
 use rusqlite::{Connection, params};
 
 use super::purge::{DROP_LETTER, DROP_RAW};
-use super::row::time;
+use super::row::{get_time, time};
 use super::thread::SqliteFailure;
 use super::{SqliteArrivalCursor, SqliteCaseCursor, SqliteStore, earlier};
 use crate::blobs;
 use crate::scan_cursor::ScanCursor;
 
 const DOING: &str = "remove what grew old";
+/// One host has one clock. It may have jumped ahead, so a clean-up goes at most a day further than the one before it.
+const ADVANCE: &str = "INSERT INTO retention_clock (singleton, reached_at) VALUES (1, ?1) ON CONFLICT (singleton) DO UPDATE \
+     SET reached_at = min(excluded.reached_at, strftime('%Y-%m-%dT%H:%M:%f000Z', reached_at, '+1 day')) RETURNING reached_at";
 const MIGRATIONS: &str =
     "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
 /// Those of dead letters are kept for longer, and may be very many: `?4` messages are looked at, from where the one who
@@ -51,9 +54,15 @@ const DROP_UNHELD: &str = "DELETE FROM raw_messages WHERE id = ?1 \
 
 #[async_trait]
 impl StoreMaintenance for SqliteStore {
-    /// One host has one clock.
-    async fn retention_time(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
-        Ok(now)
+    async fn advance_retention_time(
+        &self,
+        now: DateTime<Utc>,
+    ) -> Result<DateTime<Utc>, StoreError> {
+        let run = self.thread.run(DOING, move |connection| {
+            let mut statement = connection.prepare_cached(ADVANCE)?;
+            Ok(statement.query_row([time(now)], |row| get_time(row, 0))?)
+        });
+        run.await
     }
 
     async fn migrations(&self) -> Result<Vec<String>, StoreError> {

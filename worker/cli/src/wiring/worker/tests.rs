@@ -15,7 +15,10 @@ struct EpochClockStore {
 
 #[async_trait]
 impl StoreMaintenance for EpochClockStore {
-    async fn retention_time(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+    async fn advance_retention_time(
+        &self,
+        now: DateTime<Utc>,
+    ) -> Result<DateTime<Utc>, StoreError> {
         Ok(now.min(DateTime::UNIX_EPOCH))
     }
 
