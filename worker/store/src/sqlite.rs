@@ -44,8 +44,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::port::WorkNotifier;
-use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::blobs::BlobStore;
 use crate::logged_once::{self, LoggedOnce};
@@ -62,6 +62,9 @@ mod migrations {
 
 /// How long a statement waits for another process, in milliseconds.
 const BUSY_TIMEOUT_MS: u64 = 10_000;
+
+/// How often a new file is put into WAL mode.
+const WAL_TRIES: usize = 20;
 
 /// Statements that stay prepared: more than there are.
 const STATEMENTS: usize = 256;
@@ -170,12 +173,10 @@ impl SqliteStore {
     /// When it cannot be made, opened or migrated.
     pub fn open(options: &SqliteOptions) -> Result<Self, SqliteOpenError> {
         let mut connection = connect(&options.path)?;
-        let report = runner()
-            .run(&mut connection)
-            .map_err(|cause| SqliteOpenError::Migrate {
-                path: options.path.clone(),
-                cause: Box::new(cause),
-            })?;
+        let report = migrate(&mut connection).map_err(|cause| SqliteOpenError::Migrate {
+            path: options.path.clone(),
+            cause: Box::new(cause),
+        })?;
         logged_once::log_migrations(&report);
         Ok(Self {
             thread: SqliteThread::start(connection, &OPEN).map_err(SqliteOpenError::Thread)?,
@@ -224,6 +225,13 @@ impl WorkNotifier for SqliteStore {
     }
 }
 
+/// Runs what is missing, all of it in one transaction. Another process may do the same: the one that comes second waits,
+/// fails on what is there already, and then finds nothing left to do.
+fn migrate(connection: &mut Connection) -> Result<refinery::Report, refinery::Error> {
+    let runner = runner().set_grouped(true);
+    runner.run(connection).or_else(|_| runner.run(connection))
+}
+
 fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
     if let Some(folder) = path
         .parent()
@@ -237,7 +245,7 @@ fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
     let open = || {
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        enter_wal_mode(&connection)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
         // Else statements are prepared anew for other values: a twentieth of a case's work, for the same plans.
@@ -250,4 +258,18 @@ fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
         path: path.to_owned(),
         cause,
     })
+}
+
+/// Turns on the log beside the file. Of two that do this to a new file one is refused without a wait, so it waits for the
+/// lock of the other and tries again.
+fn enter_wal_mode(connection: &Connection) -> Result<(), rusqlite::Error> {
+    for _ in 0..WAL_TRIES {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
+            }
+            done => return done,
+        }
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")
 }

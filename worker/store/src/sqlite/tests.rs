@@ -243,3 +243,29 @@ async fn what_is_rare_is_found_without_the_rest() {
     assert!(plan.contains("cases_waiting_for_people"), "{plan}");
     assert!(!plan.contains("TEMP B-TREE"), "{plan}");
 }
+
+#[test]
+fn new_database_is_migrated_once_however_many_open_it() {
+    const TOGETHER: usize = 8;
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let start = std::sync::Barrier::new(TOGETHER);
+        let open = || {
+            start.wait();
+            SqliteStore::open(&options(folder.path())).map(drop)
+        };
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(open)).collect();
+            for one in opened {
+                one.join().unwrap().unwrap();
+            }
+        });
+        let connection = Connection::open(options(folder.path()).path).unwrap();
+        let sql = "SELECT count(*) FROM refinery_schema_history";
+        let applied: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(
+            usize::try_from(applied),
+            Ok(runner().get_migrations().len())
+        );
+    }
+}
