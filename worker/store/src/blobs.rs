@@ -23,6 +23,8 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use uuid::Uuid;
 
+use crate::private_files;
+
 pub use location::{BlobOptions, BlobStoreError};
 
 /// Most blobs that are written or removed at a time.
@@ -149,6 +151,12 @@ impl BlobStore {
     /// Those that were written in time.
     async fn write(&self, named: BlobKeys) -> BlobKeys {
         let mut written = BlobKeys::default();
+        if let Some(folder) = self.folder.as_deref().filter(|_| !named.0.is_empty())
+            && let Err(error) = private_files::create_folder(folder)
+        {
+            self.stays(&error.to_string());
+            return written;
+        }
         let writes = stream::iter(named.0)
             .map(|(raw, key)| async move {
                 let payload = bytes::Bytes::from_owner(Arc::clone(&raw));

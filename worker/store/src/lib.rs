@@ -12,6 +12,7 @@ mod options;
 mod postgres;
 mod previews;
 mod previous_run;
+mod private_files;
 mod scan_cursor;
 mod split;
 mod sqlite;

@@ -50,6 +50,7 @@ use rusqlite::{Connection, ErrorCode};
 use crate::blobs::BlobStore;
 use crate::logged_once::{self, LoggedOnce};
 use crate::notifier::Notifier;
+use crate::private_files;
 use crate::scan_cursor::ScanCursor;
 pub(crate) use doctor::{check_schema_ahead, probe};
 use host::LeaseHolder;
@@ -237,13 +238,19 @@ fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
     {
-        std::fs::create_dir_all(folder).map_err(|cause| SqliteOpenError::Folder {
+        private_files::create_folder(folder).map_err(|cause| SqliteOpenError::Folder {
             path: folder.to_owned(),
             cause,
         })?;
     }
+    let is_new = matches!(path.try_exists(), Ok(false));
     let open = || {
         let connection = Connection::open(path)?;
+        // The files beside it get its mode. It is set by its path: to close another handle of the file would end the locks
+        // that SQLite holds on it.
+        if is_new {
+            private_files::restrict(path);
+        }
         connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
         enter_wal_mode(&connection)?;
         connection.pragma_update(None, "synchronous", "FULL")?;

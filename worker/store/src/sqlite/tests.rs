@@ -269,3 +269,47 @@ fn new_database_is_migrated_once_however_many_open_it() {
         );
     }
 }
+
+/// The mode of a file or folder, without its kind.
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn new_files_and_folders_are_for_our_user_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(folder.path());
+    let blobs = crate::BlobOptions {
+        least_bytes: 1,
+        ..crate::BlobOptions::new(format!("file:{}", folder.path().join("a/blobs").display()))
+    };
+    options.blobs = Some(BlobStore::open(&blobs).unwrap());
+    let store = SqliteStore::open(&options).unwrap();
+    store.accept(arrivals(MINER).into()).await.unwrap();
+    for name in ["cases.db", "cases.db-wal", "cases.db-shm"] {
+        assert_eq!(
+            mode(&folder.path().join("deep/er").join(name)),
+            0o600,
+            "{name}"
+        );
+    }
+    for name in ["deep", "deep/er", "a", "a/blobs"] {
+        assert_eq!(mode(&folder.path().join(name)), 0o700, "{name}");
+    }
+}
+
+#[test]
+fn file_that_was_there_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cases.db");
+    std::fs::write(&path, "").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let there = SqliteOptions {
+        path: path.clone(),
+        ..options(folder.path())
+    };
+    let _store = SqliteStore::open(&there).unwrap();
+    assert_eq!(mode(&path), 0o640);
+}
