@@ -147,6 +147,34 @@ impl Fixture {
         }
     }
 
+    /// Whether this text stands anywhere: in a row, or in bytes of a file that no row has any more.
+    pub(crate) async fn contains(&self, text: &str) -> bool {
+        match &self.ground {
+            TestBackend::Sqlite(folder) => {
+                let files = std::fs::read_dir(path(folder).parent().unwrap()).unwrap();
+                let mut files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+                files.any(|bytes| {
+                    let mut windows = bytes.windows(text.len());
+                    windows.any(|window| window == text.as_bytes())
+                })
+            }
+            TestBackend::Postgres(_) => {
+                let sql = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
+                for table in self.texts(sql).await.concat() {
+                    let sql = format!(
+                        "SELECT count(*) FROM {table} AS one WHERE one::text LIKE '%{text}%' \
+                             OR one::text LIKE '%{}%'",
+                        hex::encode(text)
+                    );
+                    if self.count(&sql).await > 0 {
+                        return true;
+                    }
+                }
+                false
+            }
+        }
+    }
+
     pub(crate) async fn count(&self, sql: &str) -> i64 {
         self.texts(sql).await[0][0].parse().unwrap()
     }

@@ -131,6 +131,7 @@ pub enum SqliteOpenError {
 /// Cases, inbox, outbox and dead letters in one SQLite file.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
+    path: Arc<Path>,
     thread: SqliteThread,
     holder: LeaseHolder,
     lease_secs: f64,
@@ -180,6 +181,7 @@ impl SqliteStore {
         })?;
         logged_once::log_migrations(&report);
         Ok(Self {
+            path: Arc::from(options.path.as_path()),
             thread: SqliteThread::start(connection, &OPEN).map_err(SqliteOpenError::Thread)?,
             holder: LeaseHolder::this_process(),
             lease_secs: options.lease.as_secs_f64(),
@@ -253,6 +255,9 @@ fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
         }
         connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
         enter_wal_mode(&connection)?;
+        // What is removed is overwritten, and the log is cut when it begins anew.
+        connection.pragma_update(None, "secure_delete", "ON")?;
+        connection.pragma_update(None, "journal_size_limit", 0)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
         // Else statements are prepared anew for other values: a twentieth of a case's work, for the same plans.

@@ -15,6 +15,8 @@ on_both_stores! {
     what_is_kept_for_no_time_that_anybody_sets_is_swept
     a_day_of_the_ledger_is_read_without_the_rest
     nothing_is_left_of_what_is_purged
+    no_byte_of_a_purged_account_is_left
+    no_byte_of_what_grew_old_is_left
     g2_what_goes_on_is_not_removed_because_it_began_before_a_day
     the_schema_says_which_migrations_it_has
     clean_up_expires_by_the_earlier_clock
@@ -506,6 +508,60 @@ async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {
         .append(&running.lease, &[event], Charge::default())
         .await;
     assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
+}
+
+const MARKER: &str = "MARKER-OF-AN-ACCOUNT";
+
+/// Cases of two accounts, one after the other; all that is about one of them has a marker.
+async fn marked(fixture: &Fixture) {
+    for number in 0..60 {
+        let is_marked = number % 3 == 0;
+        let name = if is_marked { MARKER } else { "another" };
+        let mut came = arrival(number, |alert| {
+            alert.key.id = format!("{name} {number}");
+            alert.account = Some(name.into());
+            alert.title = format!("of {name}");
+            alert.description = format!("{name} ").repeat(200);
+            let kind = nightshift_alert::IndicatorKind::Principal;
+            let role = nightshift_alert::IndicatorRole::Actor;
+            alert
+                .indicators
+                .push(nightshift_alert::Indicator::new(kind, name, role));
+        });
+        came.raw = format!("a message of {name}, ")
+            .repeat(50)
+            .into_bytes()
+            .into();
+        fixture.take(came).await;
+        if number % 4 == 0 {
+            conclude(&fixture.store, &fixture.claim().await).await;
+        }
+    }
+    assert!(fixture.contains(MARKER).await);
+}
+
+async fn no_byte_of_a_purged_account_is_left(fixture: Fixture) {
+    marked(&fixture).await;
+    let account = Purge {
+        account: Some(MARKER.into()),
+        before: None,
+    };
+    assert_eq!(purge(&fixture, &account).await, 20);
+    assert!(!fixture.contains(MARKER).await);
+    assert!(fixture.contains("of another").await);
+}
+
+async fn no_byte_of_what_grew_old_is_left(fixture: Fixture) {
+    marked(&fixture).await;
+    let store = &fixture.store;
+    while let Some(claimed) = store.claim(Lane::Any, 1).await.unwrap().pop() {
+        conclude(store, &claimed).await;
+    }
+    for kind in RetentionClass::ALL {
+        while store.expire(kind, at(86_400), 7).await.unwrap() > 0 {}
+    }
+    store.sweep().await.unwrap();
+    assert!(!fixture.contains(MARKER).await);
 }
 
 fn before(second: i64) -> Purge {

@@ -1,15 +1,18 @@
 //! What grew old, removed in small batches.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
 use nightshift_pipeline::port::StoreError;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OpenFlags, params};
 
 use super::purge::{DROP_LETTER, DROP_RAW};
 use super::row::{get_time, time};
-use super::thread::SqliteFailure;
-use super::{SqliteArrivalCursor, SqliteCaseCursor, SqliteStore, earlier};
+use super::thread::{SqliteFailure, store_error};
+use super::{BUSY_TIMEOUT_MS, SqliteArrivalCursor, SqliteCaseCursor, SqliteStore, earlier};
 use crate::blobs;
 use crate::scan_cursor::ScanCursor;
 
@@ -111,11 +114,15 @@ impl StoreMaintenance for SqliteStore {
     }
 
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
-        match (&what.account, what.before) {
+        let purged = match (&what.account, what.before) {
             (Some(account), before) => self.purge_account(account, before, most).await,
             (None, Some(before)) => self.purge_before(before, most).await,
-            (None, None) => Ok(0),
+            (None, None) => return Ok(0),
+        }?;
+        if purged == 0 {
+            self.empty_log().await?;
         }
+        Ok(purged)
     }
 
     async fn count_kept_cases(&self, what: &Purge) -> Result<u64, StoreError> {
@@ -136,14 +143,36 @@ impl StoreMaintenance for SqliteStore {
         .await?;
         // Whatever became of the rest, blobs are swept to the last.
         if swept > 0 {
-            Ok(swept)
-        } else {
-            folded.map(|()| 0)
+            return Ok(swept);
         }
+        folded?;
+        self.empty_log().await.map(|()| 0)
     }
 }
 
 impl SqliteStore {
+    /// Moves the log beside the file into it, and empties the log: what was removed stands in neither any more. It is no
+    /// part of a transaction, so it has a connection of its own. Where somebody reads just then, a later round does it.
+    async fn empty_log(&self) -> Result<(), StoreError> {
+        let path = Arc::clone(&self.path);
+        let emptied = tokio::task::spawn_blocking(move || {
+            let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+        });
+        let is_busy: bool = match emptied.await {
+            Ok(done) => done.map_err(SqliteFailure::from),
+            Err(_) => return Ok(()),
+        }
+        .map_err(|failure| store_error("empty the log of the database", failure))?;
+        if is_busy {
+            tracing::warn!(
+                "the database is read just now; what was removed stays in its log for a while"
+            );
+        }
+        Ok(())
+    }
+
     /// What grew old of cases that go on; of how many. Goes on where the call before it left off, until there is no more:
     /// whoever asks then begins anew.
     async fn go_through(
