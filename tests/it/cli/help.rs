@@ -240,6 +240,7 @@ fn the_list_of_metrics() {
     nightshift_plan_updates_total counter
     nightshift_rechecks_total counter
     nightshift_reflections_total counter
+    nightshift_slack_refused_total counter
     nightshift_steps_total counter
     nightshift_tool_calls_total counter
     nightshift_tool_duration_seconds histogram

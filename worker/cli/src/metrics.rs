@@ -129,6 +129,7 @@ struct FlowMetrics {
     last_alert: IntGaugeVec,
     source_up: IntGaugeVec,
     deliveries: IntCounterVec,
+    slack_refused: IntCounter,
 }
 
 impl FlowMetrics {
@@ -158,6 +159,10 @@ impl FlowMetrics {
                 "nightshift_deliveries_total",
                 "Tries to show a report, by destination and outcome, without canaries.",
                 &["destination", "outcome"],
+            )?,
+            slack_refused: declare.counter(
+                "nightshift_slack_refused_total",
+                "Requests to /slack/interactions that were refused, because their signature is missing, old or wrong.",
             )?,
         })
     }

@@ -128,6 +128,8 @@ pub enum Measurement {
         /// Outcome of the delivery.
         outcome: &'static str,
     },
+    /// A request to the Slack interactions endpoint was refused, because its signature is missing, old or wrong.
+    SlackSignatureRefused,
     /// A request to a model ended; each attempt counts.
     ModelRequest {
         /// Provider of the model.

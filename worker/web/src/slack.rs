@@ -23,6 +23,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use chrono::{DateTime, Utc};
 use nightshift_alert::CaseTrace;
+use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::{Clock, Meter};
 use nightshift_pipeline::language::Language;
 use nightshift_pipeline::port::{Cases, Feedback, Mutes};
@@ -120,6 +121,8 @@ pub(crate) struct SlackInteractions {
     memory: BodyMemory,
     /// Throttles log lines about unusable signing secrets.
     log_throttle: LogThrottle,
+    /// Throttles log lines about refused signatures.
+    refusal_throttle: LogThrottle,
 }
 
 /// The person who acted, the time, and their language.
@@ -138,7 +141,9 @@ pub(crate) async fn interactions(
     let (parts, mut body) = request.into_parts();
     let now = buttons.clock.now();
     let Some(signed) = SlackSignature::from_headers(&parts.headers, now) else {
-        return StatusCode::UNAUTHORIZED.into_response();
+        return buttons.refuse_signature(
+            "a header is missing or malformed, or the time differs by over five minutes",
+        );
     };
     let read = buttons
         .memory
@@ -150,7 +155,7 @@ pub(crate) async fn interactions(
     };
     let desks = buttons.signing_workspaces(&signed, &body);
     if desks.is_empty() {
-        return StatusCode::UNAUTHORIZED.into_response();
+        return buttons.refuse_signature("no configured signing secret made the signature");
     }
     if !buttons.replay_guard.is_first(&signed, now) {
         tracing::warn!("a click was posted again; nothing was done");
@@ -188,7 +193,20 @@ impl SlackInteractions {
             replay_guard: ReplayGuard::default(),
             memory: BodyMemory::with_kib(MAX_BODIES_KIB),
             log_throttle: LogThrottle::default(),
+            refusal_throttle: LogThrottle::default(),
         }
+    }
+
+    /// Refuses a request that Slack may not have signed. Anybody can send one, so not each gets a line.
+    fn refuse_signature(&self, why: &str) -> Response {
+        self.slack.meter.count(&Measurement::SlackSignatureRefused);
+        if self.refusal_throttle.is_due() {
+            tracing::warn!(
+                why,
+                "a request to /slack/interactions has no valid signature of Slack; it was refused"
+            );
+        }
+        StatusCode::UNAUTHORIZED.into_response()
     }
 
     /// Returns the workspaces whose secret signed the request; several can share one Slack app.

@@ -37,6 +37,7 @@ impl FlowMetrics {
                 .deliveries
                 .with_label_values(&[destination, *outcome])
                 .inc(),
+            Measurement::SlackSignatureRefused => self.slack_refused.inc(),
             _ => {}
         }
     }

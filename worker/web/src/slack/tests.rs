@@ -35,6 +35,7 @@ struct FakeSlack {
     views: Mutex<Vec<(String, String, Value)>>,
     lines: Mutex<Vec<[String; 4]>>,
     counted: Mutex<Vec<bool>>,
+    refused: AtomicU64,
     is_away: bool,
 }
 
@@ -71,8 +72,12 @@ impl SlackReplies for FakeSlack {
 
 impl Meter for FakeSlack {
     fn count(&self, measure: &Measurement) {
-        if let Measurement::Feedback { agreed } = measure {
-            self.counted.lock().unwrap().push(*agreed);
+        match measure {
+            Measurement::Feedback { agreed } => self.counted.lock().unwrap().push(*agreed),
+            Measurement::SlackSignatureRefused => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
         }
     }
 }

@@ -77,3 +77,18 @@ async fn click_log_line_names_case_and_trace_of_its_message() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn wrong_signature_is_logged_once_in_ten_seconds() {
+    let room = SlackFixture::new();
+    let lines = LogCapture::default();
+    let _captured = tracing::subscriber::set_default(lines.clone());
+    let count = || lines.0.lock().unwrap().1.len();
+    for wait_secs in [0, 1, 9] {
+        tokio::time::advance(std::time::Duration::from_secs(wait_secs)).await;
+        let wrong = signed("", "another-secret-another");
+        assert_eq!(room.send(wrong).await.status, 401);
+    }
+    assert_eq!(count(), 2, "the first one, and one ten seconds later");
+    assert_eq!(room.shown.refused.load(Ordering::Relaxed), 3);
+}

@@ -33,6 +33,7 @@ async fn what_slack_did_not_sign_now_is_told_nothing() {
         200
     );
     assert_eq!(room.writes(), 1);
+    assert_eq!(room.shown.refused.load(Ordering::Relaxed), 6);
 }
 
 /// Returns an endless body, and the number of bytes that were read.
