@@ -17,7 +17,7 @@ use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
 use crate::app_state::AppState;
-use crate::page::CaseQuery;
+use crate::page::{CaseQuery, store_answer};
 use crate::query::ListQuery;
 
 #[derive(Serialize)]
@@ -59,7 +59,7 @@ pub(crate) async fn list(
         Ok(filter) => filter,
         Err(why) => return error_response(StatusCode::BAD_REQUEST, &why),
     };
-    match site.parts.cases.list(&filter).await {
+    match store_answer(site.parts.cases.list(&filter)).await {
         Ok(mut cases) => {
             let has_more = cases.len() > query.page_size();
             cases.truncate(query.page_size());
@@ -117,7 +117,7 @@ fn store_error_response(error: &StoreError) -> Response {
     );
     error_response(
         StatusCode::SERVICE_UNAVAILABLE,
-        "the store does not answer; the log says why",
+        "the database is unavailable; the log says why",
     )
 }
 

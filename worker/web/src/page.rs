@@ -28,6 +28,9 @@ use crate::app_state::AppState;
 use crate::query::ListQuery;
 pub(crate) use templates::Templates;
 
+/// The time that a page or the API waits for the store. It must be shorter than the timeout of a response: then the reader
+/// is told that the database is unavailable.
+pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(7);
 /// The time that a page waits for the count of alerts without a case.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(2);
 const STYLE: &str = include_str!("../templates/style.css");
@@ -59,7 +62,7 @@ pub(crate) async fn list(
         let grave = site.high_priority_counts(&query).await?;
         Ok::<_, StoreError>((cases, grave))
     };
-    let (read, places) = tokio::join!(read, site.ledger_counts());
+    let (read, places) = tokio::join!(store_answer(read), site.ledger_counts());
     match read {
         Ok((cases, grave)) => {
             let now = site.parts.clock.now();
@@ -117,6 +120,20 @@ pub(crate) async fn not_found(State(site): State<Arc<AppState>>) -> Response {
         text: "There is no page at this address.".to_owned(),
     };
     site.render(StatusCode::NOT_FOUND, "problem.html", problem)
+}
+
+/// Waits for an answer of the store, no longer than [`STORE_TIMEOUT`].
+pub(crate) async fn store_answer<T>(
+    read: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    tokio::time::timeout(STORE_TIMEOUT, read)
+        .await
+        .unwrap_or_else(|_| {
+            Err(StoreError::Database {
+                doing: "answer a page",
+                cause: format!("no answer within {} s", STORE_TIMEOUT.as_secs()).into(),
+            })
+        })
 }
 
 impl AppState {
@@ -187,7 +204,7 @@ impl AppState {
             "the store did not answer a page"
         );
         let problem = ErrorPage {
-            title: "The store does not answer",
+            title: "The database is unavailable",
             text: "Cases cannot be read now. The log of the worker says why, and /readyz when it is over.".to_owned(),
         };
         self.render(StatusCode::SERVICE_UNAVAILABLE, "problem.html", problem)
@@ -200,11 +217,14 @@ impl AppState {
         id: &str,
         revision: Option<u32>,
     ) -> Result<Option<CaseView>, StoreError> {
-        let mut view = self.parts.cases.view(id).await?;
-        if let Some(number) = revision {
-            view.report = self.earlier(&view, number).await?;
-        }
-        Ok(Some(view).filter(|view| revision.is_none() || view.report.is_some()))
+        let read = async {
+            let mut view = self.parts.cases.view(id).await?;
+            if let Some(number) = revision {
+                view.report = self.earlier(&view, number).await?;
+            }
+            Ok(Some(view).filter(|view| revision.is_none() || view.report.is_some()))
+        };
+        store_answer(read).await
     }
 
     /// Returns the report of a revision: the stored one if it is the latest, else one rebuilt from the journal, whose

@@ -25,11 +25,12 @@ use crate::config::WebError;
 use crate::hosts::AllowedHosts;
 use crate::intake::HttpIntake;
 use crate::log_throttle::LogThrottle;
-use crate::page::Templates;
+use crate::page::{STORE_TIMEOUT, Templates};
 use crate::slack::{self, SlackIntegration, SlackInteractions};
 use crate::{api, health, middleware, page};
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+const _: () = assert!(STORE_TIMEOUT.as_secs() < RESPONSE_TIMEOUT.as_secs());
 /// Maximum size of a body, in bytes. Only posts of Slack and to the intake are read, and those have limits of their
 /// own.
 const MAX_BODY_BYTES: usize = 16 * 1024;

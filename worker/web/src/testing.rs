@@ -59,6 +59,8 @@ pub(crate) struct FakeStore {
     /// True if counting takes too long.
     pub(crate) is_uncounted: bool,
     pub(crate) is_away: bool,
+    /// True if the store never answers a page.
+    pub(crate) is_silent: bool,
     /// True if the store never answers to actions of people.
     pub(crate) is_slow: bool,
     /// The last filter used.
@@ -242,6 +244,9 @@ impl Cases for FakeStore {
     }
 
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
+        if self.is_silent {
+            std::future::pending::<()>().await;
+        }
         self.check_available()?;
         *self.asked.lock().unwrap() = filter.clone();
         let is_meant = |view: &&CaseView| !(filter.without_samples && view.alert.is_sample());
@@ -262,6 +267,9 @@ impl Cases for FakeStore {
     }
 
     async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
+        if self.is_silent {
+            std::future::pending::<()>().await;
+        }
         self.find_view(id)
     }
 

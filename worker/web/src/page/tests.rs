@@ -425,3 +425,21 @@ async fn deliveries_say_what_became_of_them() {
     let link = "<a href=\"https:&#x2f;&#x2f;tickets.example.com&#x2f;browse&#x2f;SEC-7\" rel=\"noreferrer\">SEC-7</a>";
     has(&page, &[link]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn page_explains_that_the_database_is_unavailable_in_time() {
+    for (path, words) in [
+        ("/", "<h1>The database is unavailable</h1>"),
+        ("/cases/k3f9", "<h1>The database is unavailable</h1>"),
+        ("/api/v1/cases", "the database is unavailable"),
+        ("/api/v1/cases/k3f9", "the database is unavailable"),
+    ] {
+        let store = FakeStore {
+            is_silent: true,
+            ..FakeStore::default()
+        };
+        let page = get(Arc::new(store), path).await;
+        assert_eq!(page.status, 503, "{path}");
+        has(&page, &[words]);
+    }
+}
