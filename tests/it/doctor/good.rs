@@ -3,6 +3,7 @@
 //! (`worker/queue/src/conformance/with_pubsub.rs`).
 
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 
 use nightshift_tests::{Collector, Sandbox, repository_root};
 use serde_json::json;
@@ -60,6 +61,8 @@ fn furnished() -> Sandbox {
         ("books/recon.toml", &book),
     ] {
         place.write_file(name, text).unwrap();
+        let ours = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(place.path().join(name), ours).unwrap();
     }
     place
 }

@@ -44,7 +44,7 @@ pub(crate) use mute::parse_end;
 pub(crate) use profile::{AnalystChoice, ProfileConfig, QuestionModels};
 pub(crate) use retention::RetentionConfig;
 pub(crate) use schema::schema;
-pub(crate) use secret::{SecretReader, secret_reader};
+pub(crate) use secret::{SecretReader, secret_file, secret_reader};
 pub(crate) use source::{AnySourceConfig, SourceKind, intake_address};
 pub(crate) use traces::TracesConfig;
 

@@ -1,5 +1,8 @@
 //! Checks across tables of the configuration: whether they fit together.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use chrono::{DateTime, Utc};
 use nightshift_engine::doctor::HealthReport;
 use nightshift_llm::{KeyLocation, KeyRef};
@@ -10,7 +13,8 @@ use secrecy::ExposeSecret as _;
 
 use super::sources;
 use crate::config::{
-    AnySourceConfig, Config, DestinationConfig, FeedConfig, LoadedConfig, secret_reader,
+    AnySourceConfig, Config, DestinationConfig, FeedConfig, LoadedConfig, secret_file,
+    secret_reader,
 };
 use crate::logs::filter;
 
@@ -39,6 +43,7 @@ pub(super) fn probe(loaded: &LoadedConfig, now: DateTime<Utc>) -> HealthReport {
     mutes(config, now, &mut checkup);
     canary(loaded, now, &mut checkup);
     secrets(loaded, &mut checkup);
+    readable_secret_files(loaded, &mut checkup);
     links(config, &mut checkup);
     checkup
 }
@@ -274,6 +279,62 @@ fn secrets(loaded: &LoadedConfig, checkup: &mut HealthReport) {
     }
 }
 
+/// Finds secret files that other users can read.
+fn readable_secret_files(loaded: &LoadedConfig, checkup: &mut HealthReport) {
+    let mut files = BTreeSet::new();
+    for value in loaded.table.values() {
+        add_secret_files(value, loaded.base(), &mut files);
+    }
+    files.retain(|path| is_readable_by_others(path));
+    if !files.is_empty() {
+        let files: Vec<String> = files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        checkup.add_warning(
+            "configuration.secret_readable",
+            format!("other users can read {}", files.join(", ")),
+            "whoever has an account or runs a program on this machine has the secret",
+            "run `chmod 600` on it as the user of the worker, or mount it with the mode 0440 (Kubernetes: `defaultMode`)",
+        );
+    }
+}
+
+/// Adds the file of each `file:PATH` in a value.
+fn add_secret_files(value: &toml::Value, base: &Path, files: &mut BTreeSet<PathBuf>) {
+    match value {
+        toml::Value::String(text) => files.extend(secret_file(text, base)),
+        toml::Value::Array(all) => {
+            for one in all {
+                add_secret_files(one, base, files);
+            }
+        }
+        toml::Value::Table(all) => {
+            for (_, one) in all {
+                add_secret_files(one, base, files);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns whether users beside the worker's own can read a file. If the file belongs to another user, the worker reads
+/// it by its group, which is as it should be.
+#[cfg(unix)]
+fn is_readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(path).is_ok_and(|file| {
+        let is_ours = file.uid() == rustix::process::geteuid().as_raw();
+        let others = if is_ours { 0o044 } else { 0o004 };
+        file.is_file() && file.mode() & others != 0
+    })
+}
+
+#[cfg(not(unix))]
+fn is_readable_by_others(_: &Path) -> bool {
+    false
+}
+
 fn is_written_out(key: &KeyRef) -> bool {
     matches!(key.location(), KeyLocation::Value(text) if !text.expose_secret().is_empty())
 }
@@ -284,4 +345,44 @@ fn has_password(url: &str) -> bool {
         .split_once("://")
         .and_then(|(_, rest)| rest.split_once('@'));
     user.is_some_and(|(user, _)| user.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::config::load;
+
+    #[test]
+    fn secret_file_that_others_can_read_is_a_warning() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("nightshift.toml");
+        std::fs::create_dir(dir.path().join("blobs")).unwrap();
+        std::fs::write(dir.path().join("pw"), "hush").unwrap();
+        std::fs::write(dir.path().join("token"), "hush").unwrap();
+        let text = "[store]\npassword = \"file:pw\"\n[blobs]\nurl = \"file:blobs\"\n\
+            [web]\ntokens = [\"file:token\", \"file:missing\"]\n";
+        std::fs::write(&config, text).unwrap();
+        let found = |mode| {
+            for name in ["pw", "token"] {
+                let mode = std::fs::Permissions::from_mode(mode);
+                std::fs::set_permissions(dir.path().join(name), mode).unwrap();
+            }
+            let mut checkup = HealthReport::default();
+            readable_secret_files(&load(Some(&config)).unwrap(), &mut checkup);
+            checkup.failed_checks
+        };
+        assert!(found(0o600).is_empty() && found(0o400).is_empty());
+        for mode in [0o640, 0o604, 0o644] {
+            let found = found(mode);
+            assert_eq!(found.len(), 1, "{mode:o}: {found:?}");
+            assert_eq!(found[0].check, "configuration.secret_readable");
+            let paths = ["pw", "token"].map(|name| dir.path().join(name).display().to_string());
+            assert_eq!(
+                found[0].what,
+                format!("other users can read {}", paths.join(", "))
+            );
+        }
+    }
 }
