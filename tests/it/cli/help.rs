@@ -242,6 +242,7 @@ fn the_list_of_metrics() {
     nightshift_reflections_total counter
     nightshift_slack_refused_total counter
     nightshift_steps_total counter
+    nightshift_store_disk_full gauge
     nightshift_tool_calls_total counter
     nightshift_tool_duration_seconds histogram
     nightshift_verdicts_overridden_total counter

@@ -6,7 +6,7 @@ use regex::Regex;
 
 /// Metrics that scripts, dashboards and rules of others rely on: name, kind and labels. A new metric or label needs a
 /// decision record.
-const FIXED: [(&str, &str, &str); 38] = [
+const FIXED: [(&str, &str, &str); 40] = [
     ("messages_total", "counter", "source outcome"),
     ("alerts_total", "counter", "feed outcome"),
     ("last_alert_timestamp_seconds", "gauge", "source"),
@@ -61,6 +61,9 @@ const FIXED: [(&str, &str, &str); 38] = [
     ("configuration_refused", "gauge", ""),
     // docs/decisions/0030-a-ledger-of-subjects.md
     ("rechecks_total", "counter", "result"),
+    // docs/decisions/0035-metrics-for-a-full-disk-and-refused-clicks.md
+    ("store_disk_full", "gauge", ""),
+    ("slack_refused_total", "counter", ""),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]

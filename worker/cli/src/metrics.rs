@@ -383,6 +383,8 @@ struct BacklogMetrics {
     outbox_oldest: GaugeVec,
     dead_letters: IntGaugeVec,
     canary: IntGaugeVec,
+    /// This process alone knows its own writes, so the value is never removed.
+    store_full: IntGauge,
 }
 
 impl BacklogMetrics {
@@ -418,6 +420,10 @@ impl BacklogMetrics {
                 "nightshift_dead_letters",
                 "Messages that could not be read and were not retried.",
                 NO_LABELS,
+            )?,
+            store_full: declare.gauge(
+                "nightshift_store_disk_full",
+                "1 while writes of this process fail because the disk of the database is full.",
             )?,
             canary: declare.gauges(
                 "nightshift_canary_timestamp_seconds",

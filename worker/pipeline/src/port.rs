@@ -293,6 +293,11 @@ pub trait Cases: Send + Sync {
         revision: Option<u32>,
     ) -> Result<Vec<JournalLine>, StoreError>;
 
+    /// Returns whether a write failed lately because the disk of the database is full.
+    fn is_disk_full(&self) -> bool {
+        false
+    }
+
     /// Returns the number of waiting and running cases by severity, the highest first.
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
 

@@ -4,6 +4,7 @@
 mod blobs;
 mod case_actions;
 mod doctor;
+mod full_disk;
 mod logged_once;
 mod newer_version;
 mod notifier;

@@ -51,6 +51,7 @@ use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::port::StoreError;
 
 use crate::blobs::BlobStore;
+use crate::full_disk::FullDisk;
 use crate::logged_once::LoggedOnce;
 use crate::notifier::Notifier;
 use crate::options::StoreOptions;
@@ -194,6 +195,7 @@ impl PostgresStore {
         migrate::run(&pool).await?;
         Ok(Self {
             database: Database {
+                disk: FullDisk::default(),
                 pool,
                 waits: options.waits,
             },

@@ -107,7 +107,7 @@ impl Readiness for SourceReadiness {
     }
 }
 
-/// Readiness of the store: whether it answers a small query.
+/// Readiness of the store: whether it answers a small query, and has room for what is written.
 pub struct StoreReadiness(pub Arc<dyn Cases>);
 
 #[async_trait]
@@ -118,6 +118,7 @@ impl Readiness for StoreReadiness {
 
     async fn ready(&self) -> Result<(), String> {
         match self.0.waiting().await {
+            Ok(_) if self.0.is_disk_full() => Err("its disk is full".to_owned()),
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

@@ -59,6 +59,8 @@ pub(crate) struct FakeStore {
     /// True if counting takes too long.
     pub(crate) is_uncounted: bool,
     pub(crate) is_away: bool,
+    /// True if the disk of the store is full.
+    pub(crate) is_full: bool,
     /// True if the store never answers a page.
     pub(crate) is_silent: bool,
     /// True if the store never answers to actions of people.
@@ -284,6 +286,10 @@ impl Cases for FakeStore {
             .filter(|line| revision.is_none_or(|wanted| wanted == line.revision))
             .cloned()
             .collect())
+    }
+
+    fn is_disk_full(&self) -> bool {
+        self.is_full
     }
 
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {

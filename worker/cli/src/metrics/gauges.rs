@@ -24,6 +24,11 @@ impl Metrics {
         self.backlog.clear();
     }
 
+    /// Sets whether writes fail because the disk of the database is full.
+    pub(crate) fn set_store_full(&self, is_full: bool) {
+        self.backlog.store_full.set(i64::from(is_full));
+    }
+
     /// Sets the time when the last canary came through. Without canaries there is no such series.
     pub(crate) fn set_last_canary(&self, last: Option<DateTime<Utc>>) {
         let at = last.map_or(0, |at| at.timestamp());

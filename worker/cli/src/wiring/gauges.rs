@@ -43,6 +43,7 @@ impl WorkerLoop for GaugeLoop {
             if let Some(ModelsInUse { models, names }) = &self.models {
                 self.meter.set_circuits(&models.open_circuits(names));
             }
+            self.meter.set_store_full(self.cases.is_disk_full());
             let forget = || {
                 self.meter.clear_sources();
                 self.meter.clear_backlog();

@@ -98,6 +98,10 @@ impl Cases for PostgresStore {
         .await
     }
 
+    fn is_disk_full(&self) -> bool {
+        self.database.disk.is_recent()
+    }
+
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.retry_read("count waiting cases", |session| async move {
             backlog::waiting(&session).await

@@ -9,9 +9,11 @@ use futures_util::future::try_join_all;
 use nightshift_pipeline::port::StoreError;
 use tokio::time::Instant;
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::failure::{PostgresFailure, Remedy};
+use crate::full_disk::FullDisk;
 use crate::options::StoreTimeouts;
 
 /// Shortest and longest wait between two tries.
@@ -24,6 +26,8 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct Database {
     pub(super) pool: Pool,
+    /// Whether what was written lately found no room.
+    pub(super) disk: FullDisk,
     pub(super) waits: StoreTimeouts,
 }
 
@@ -36,6 +40,7 @@ impl Database {
     pub(super) async fn session(&self, statements: &[&str]) -> Result<Session, PostgresFailure> {
         let session = Session {
             client: Some(self.pool.get().await?),
+            disk: self.disk.clone(),
         };
         let client = session.client()?;
         try_join_all(statements.iter().map(|sql| client.prepare_cached(sql))).await?;
@@ -127,6 +132,7 @@ impl RetryAttempts {
 #[derive(Debug)]
 pub(super) struct Session {
     client: Option<Client>,
+    disk: FullDisk,
 }
 
 impl Session {
@@ -143,7 +149,7 @@ impl Session {
     ) -> Result<Vec<Row>, PostgresFailure> {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
-        Ok(client.query(&statement, &values).await?)
+        self.noted(client.query(&statement, &values).await)
     }
 
     /// The row of a statement, if there is one.
@@ -154,7 +160,7 @@ impl Session {
     ) -> Result<Option<Row>, PostgresFailure> {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
-        Ok(client.query_opt(&statement, &values).await?)
+        self.noted(client.query_opt(&statement, &values).await)
     }
 
     /// How many rows a statement changed.
@@ -165,12 +171,22 @@ impl Session {
     ) -> Result<u64, PostgresFailure> {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
-        Ok(client.execute(&statement, &values).await?)
+        self.noted(client.execute(&statement, &values).await)
     }
 
     /// `BEGIN` and the like.
     pub(super) async fn batch_execute(&self, sql: &str) -> Result<(), PostgresFailure> {
-        Ok(self.client()?.batch_execute(sql).await?)
+        self.noted(self.client()?.batch_execute(sql).await)
+    }
+
+    /// Notes an answer that says that the disk is full.
+    fn noted<T>(&self, answer: Result<T, tokio_postgres::Error>) -> Result<T, PostgresFailure> {
+        if let Err(error) = &answer
+            && error.code() == Some(&SqlState::DISK_FULL)
+        {
+            self.disk.note();
+        }
+        Ok(answer?)
     }
 
     fn client(&self) -> Result<&ClientWrapper, PostgresFailure> {

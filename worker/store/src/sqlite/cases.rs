@@ -175,6 +175,10 @@ impl Cases for SqliteStore {
             .await
     }
 
+    fn is_disk_full(&self) -> bool {
+        self.thread.disk.is_recent()
+    }
+
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.thread
             .run("count waiting cases", backlog::waiting)

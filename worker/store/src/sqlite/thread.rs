@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::open::OpenConnections;
+use crate::full_disk::FullDisk;
 
 /// Most requests in one transaction.
 const MOST_TOGETHER: usize = 128;
@@ -95,6 +96,8 @@ type Job = Box<dyn FnOnce(Option<&Connection>) -> (Result<(), String>, Reply) + 
 #[derive(Debug, Clone)]
 pub(super) struct SqliteThread {
     jobs: mpsc::SyncSender<Job>,
+    /// Whether what it wrote lately found no room.
+    pub(super) disk: FullDisk,
 }
 
 impl SqliteThread {
@@ -105,6 +108,8 @@ impl SqliteThread {
     ) -> std::io::Result<Self> {
         let counted = open.with(connection);
         let (jobs, waiting) = mpsc::sync_channel::<Job>(MOST_WAITING);
+        let disk = FullDisk::default();
+        let noted = disk.clone();
         std::thread::Builder::new()
             .name("sqlite".to_owned())
             .spawn(move || {
@@ -112,10 +117,14 @@ impl SqliteThread {
                 let counted = counted;
                 while let Ok(first) = waiting.recv() {
                     let rest = waiting.try_iter().take(MOST_TOGETHER - 1);
-                    transact(&counted.connection, std::iter::once(first).chain(rest));
+                    transact(
+                        &counted.connection,
+                        &noted,
+                        std::iter::once(first).chain(rest),
+                    );
                 }
             })?;
-        Ok(Self { jobs })
+        Ok(Self { jobs, disk })
     }
 
     /// Runs `work` in a transaction, and returns once it is on disk.
@@ -142,8 +151,12 @@ impl SqliteThread {
         let undone = move |why: Box<dyn std::error::Error + Send + Sync>| {
             Err(TransactionError::Store(database(doing, why)))
         };
+        let disk = self.disk.clone();
         let job: Job = Box::new(move |connection| {
             let result = connection.map(work);
+            if let Some(Err(SqliteFailure::Sqlite(error))) = &result {
+                note_full_disk(&disk, error);
+            }
             let done = match &result {
                 Some(Err(failure)) => Err(failure.to_string()),
                 Some(Ok(_)) | None => Ok(()),
@@ -180,8 +193,15 @@ pub(super) enum TransactionError {
     Store(StoreError),
 }
 
-fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
+fn note_full_disk(disk: &FullDisk, error: &rusqlite::Error) {
+    if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) {
+        disk.note();
+    }
+}
+
+fn transact(connection: &Connection, disk: &FullDisk, jobs: impl Iterator<Item = Job>) {
     if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
+        note_full_disk(disk, &error);
         // Without a transaction a savepoint would commit by itself what its asker is told has failed. Who asks after the
         // first of them was told has not been tried, and is not told the same.
         for job in jobs.collect::<Vec<_>>() {
@@ -202,7 +222,10 @@ fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
     }
     let committed = whole.and_then(|()| {
         let committed = connection.execute_batch("COMMIT");
-        committed.map_err(|error| error.to_string())
+        committed.map_err(|error| {
+            note_full_disk(disk, &error);
+            error.to_string()
+        })
     });
     if committed.is_err() && !connection.is_autocommit() {
         // What could not be committed is gone; those who asked are told.

@@ -206,6 +206,17 @@ async fn readiness_tells_a_line_per_part_and_health_does_not_ask_them() {
     );
 }
 
+#[tokio::test]
+async fn store_without_room_is_not_ready() {
+    let full = FakeStore {
+        is_full: true,
+        ..FakeStore::default()
+    };
+    let answer = get(Arc::new(full), "/readyz").await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.text, "store: not ready: its disk is full\n");
+}
+
 /// A queue that is reachable or not.
 struct FakeSource(AtomicBool);
 

@@ -118,3 +118,29 @@ async fn worker_frozen_in_a_batch_blocks_others_only_for_a_time() {
         "it has lost its turn"
     );
 }
+
+#[tokio::test]
+async fn full_disk_is_known_after_a_write_that_found_no_room() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let mut hasty = options();
+    hasty.waits.patience = Duration::ZERO;
+    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    for (code, is_full) in [("55P03", false), ("53100", true)] {
+        refuse_again(&database, "raw_messages", code).await;
+        let refused = store.accept(arrivals(MINER).into()).await;
+        assert!(
+            matches!(refused, Err(StoreError::Database { .. })),
+            "{refused:?}"
+        );
+        assert_eq!(store.is_disk_full(), is_full, "{code}");
+    }
+}
+
+/// Refuses the next row of a table, whatever was refused before.
+async fn refuse_again(database: &TestDatabase, table: &str, code: &str) {
+    let sql = format!("DROP TRIGGER IF EXISTS busy ON {table}");
+    database.client().await.batch_execute(&sql).await.unwrap();
+    refuse(database, table, &[code]).await;
+}

@@ -112,3 +112,12 @@ async fn f18_nothing_is_committed_of_a_group_that_is_told_it_failed() {
     assert_eq!(after.unwrap(), 1, "it is in a transaction of its own");
     assert_eq!(kept, ["after"]);
 }
+
+#[tokio::test]
+async fn full_disk_is_known_after_a_write_that_found_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = nearly_full(&folder).await;
+    assert!(!store.is_disk_full());
+    store.accept(large()).await.unwrap_err();
+    assert!(store.is_disk_full());
+}

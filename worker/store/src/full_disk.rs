@@ -1,0 +1,43 @@
+//! Whether writes fail because the disk of the database is full.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a failure counts. Whoever has something to write tries again sooner; where nobody does, the next write says
+/// whether there is room again.
+const WINDOW: Duration = Duration::from_secs(30);
+
+/// When a write last failed because the disk is full.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FullDisk(Arc<Mutex<Option<Instant>>>);
+
+impl FullDisk {
+    /// Notes such a failure.
+    pub(crate) fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Returns whether a write failed so within the last half minute.
+    pub(crate) fn is_recent(&self) -> bool {
+        self.is_recent_at(Instant::now())
+    }
+
+    fn is_recent_at(&self, now: Instant) -> bool {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|last| now.saturating_duration_since(last) < WINDOW)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_disk_counts_for_half_a_minute() {
+        let disk = FullDisk::default();
+        assert!(!disk.is_recent());
+        disk.note();
+        assert!(disk.is_recent());
+        assert!(!disk.is_recent_at(Instant::now() + WINDOW));
+    }
+}
