@@ -1,11 +1,11 @@
 //! Builds the parts of the worker: sources, loops, health of models, gauges, retention.
 
-use chrono::TimeDelta;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use nightshift_engine::event::AnalystKind;
 use nightshift_engine::port::{Clock, Toolbox as _};
 use nightshift_pipeline::budget::DayBudget;

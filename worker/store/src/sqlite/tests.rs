@@ -313,3 +313,24 @@ fn file_that_was_there_keeps_its_mode() {
     let _store = SqliteStore::open(&there).unwrap();
     assert_eq!(mode(&path), 0o640);
 }
+
+#[tokio::test]
+async fn case_does_not_wait_for_a_clock_that_was_set_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    store.accept(arrivals(MINER).into()).await.unwrap();
+    let quarter = Duration::from_secs(900);
+    let waited = nightshift_pipeline::case::OutageWait {
+        urgent: quarter,
+        others: quarter,
+    };
+    let overdue = async || store.claim_overdue(Lane::Any, 1, waited).await.unwrap();
+    assert!(overdue().await.is_empty(), "it has just come");
+    // As it stands where the clock was years ahead and is right again.
+    let ahead = |connection: &Connection| {
+        let sql = "UPDATE cases SET waiting_since = '2999-01-01T00:00:00.000000Z'";
+        Ok(connection.execute_batch(sql)?)
+    };
+    store.thread.run("set the clock back", ahead).await.unwrap();
+    assert_eq!(overdue().await.len(), 1);
+}
