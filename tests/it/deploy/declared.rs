@@ -61,7 +61,7 @@ const FIXED: [(&str, &str, &str); 40] = [
     ("configuration_refused", "gauge", ""),
     // docs/decisions/0030-a-ledger-of-subjects.md
     ("rechecks_total", "counter", "result"),
-    // docs/decisions/0035-metrics-for-a-full-disk-and-refused-clicks.md
+    // docs/decisions/0036-metrics-for-a-full-disk-and-refused-clicks.md
     ("store_disk_full", "gauge", ""),
     ("slack_refused_total", "counter", ""),
 ];

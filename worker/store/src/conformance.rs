@@ -147,7 +147,7 @@ impl Fixture {
         }
     }
 
-    /// Whether this text stands anywhere: in a row, or in bytes of a file that no row has any more.
+    /// Returns whether this text occurs in a row, or in bytes of a file that belong to no row any more.
     pub(crate) async fn contains(&self, text: &str) -> bool {
         match &self.ground {
             TestBackend::Sqlite(folder) => {

@@ -1,18 +1,18 @@
-//! Whether writes fail because the disk of the database is full.
+//! Remembers whether writes fail because the disk of the database is full.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a failure counts. Whoever has something to write tries again sooner; where nobody does, the next write says
-/// whether there is room again.
+/// The time for which a failure counts. Pending writes are retried within this time, and show whether there is room
+/// again.
 const WINDOW: Duration = Duration::from_secs(30);
 
-/// When a write last failed because the disk is full.
+/// The time of the last write that failed because the disk is full.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FullDisk(Arc<Mutex<Option<Instant>>>);
 
 impl FullDisk {
-    /// Notes such a failure.
+    /// Records such a failure.
     pub(crate) fn note(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }

@@ -64,7 +64,7 @@ mod migrations {
 /// How long a statement waits for another process, in milliseconds.
 const BUSY_TIMEOUT_MS: u64 = 10_000;
 
-/// How often a new file is put into WAL mode.
+/// Number of attempts to put a new file into WAL mode.
 const WAL_TRIES: usize = 20;
 
 /// Statements that stay prepared: more than there are.
@@ -255,7 +255,7 @@ fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
         }
         connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
         enter_wal_mode(&connection)?;
-        // What is removed is overwritten, and the log is cut when it begins anew.
+        // Removed rows are overwritten, and the log is truncated when it starts again.
         connection.pragma_update(None, "secure_delete", "ON")?;
         connection.pragma_update(None, "journal_size_limit", 0)?;
         connection.pragma_update(None, "synchronous", "FULL")?;

@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct Database {
     pub(super) pool: Pool,
-    /// Whether what was written lately found no room.
+    /// True if a recent write found no room.
     pub(super) disk: FullDisk,
     pub(super) waits: StoreTimeouts,
 }

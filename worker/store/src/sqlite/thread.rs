@@ -96,7 +96,7 @@ type Job = Box<dyn FnOnce(Option<&Connection>) -> (Result<(), String>, Reply) + 
 #[derive(Debug, Clone)]
 pub(super) struct SqliteThread {
     jobs: mpsc::SyncSender<Job>,
-    /// Whether what it wrote lately found no room.
+    /// True if a recent write found no room.
     pub(super) disk: FullDisk,
 }
 
