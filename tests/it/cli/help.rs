@@ -17,23 +17,22 @@ fn the_help_of_the_program() {
     Usage: nightshift [OPTIONS] <COMMAND>
 
     Commands:
-      demo          Run sample alerts through the whole pipe and print the reports
+      demo          Triage sample alerts through the whole pipeline and print the reports
       run           Triage the alerts of a file or of standard input
       worker        Take alerts from the configured sources, triage them and deliver reports until
                     stopped
       cases         List and show cases, record your opinion, or triage a case again
       replay        Triage a recorded case again with its stored tool results, and show what differs
-      dead-letters  Messages that could not be read: list them, look at one, read them again
-      destinations  Try destinations: send a sample, or see what would be sent; end one that is gone
-      feedback      Export people's opinions of verdicts
-      mutes         List, add, try and remove mutes
-      playbooks     List playbooks, check your own, explain which one an alert gets
-      tools         List tools, check their registers, call one
-      registers     Say which row of the registers covers what an alert is about
-      config        Show and check the configuration, describe it for editors
-      doctor        Probe everything that the configuration names, and say what is wrong and how to fix
-                    it
-      migrate       Bring the database up to date, and say which migrations it has
+      dead-letters  List, show and read again messages that could not be read (dead letters)
+      destinations  Test destinations, preview a report, drop reports to a removed destination
+      feedback      Export the verdicts of people
+      mutes         List, add, test and remove mutes
+      playbooks     List and check playbooks, and explain which one an alert gets
+      tools         List tools, check their registers, and call a tool
+      registers     Show which rows of the registers cover the subjects of an alert
+      config        Show and check the configuration, and print its schema for editors
+      doctor        Check everything that the configuration names, and print each problem with its fix
+      migrate       Migrate the database, and print its migrations
       help          Print this message or the help of the given subcommand(s)
 
     Options:
@@ -68,36 +67,36 @@ fn the_help_of_run() {
               Configuration file [default: nightshift.toml, if there is one]
 
           --format <FORMAT>
-              How the report is written to standard output
+              Format of the report on standard output
 
               Possible values:
-              - text:     For a terminal
-              - markdown: For a ticket or a file
-              - json:     One object per alert and line
+              - text:     Text for a terminal
+              - markdown: Markdown for a ticket or a file
+              - json:     One JSON object per alert, each on a line
               
               [default: text]
 
           --profile <NAME>
-              Profile to triage with, instead of the one its route names
+              Profile for the triage, instead of that of the route
 
           --strategy <STRATEGY>
-              How the case is worked on, instead of what its profile says
+              Strategy of the triage, instead of that of the profile
 
               Possible values:
               - auto:     The analyst chooses
               - planned:  A plan first, reflected on after each wave
-              - adaptive: One step after the other, each decided on from the results so far
+              - adaptive: One step after the other, each decided from the results so far
               - direct:   One implicit step
 
           --model <PROVIDER/NAME>
-              Model for every question: one of the configuration by name, or openai/…, anthropic/…,
+              Model for every question: the name of a configured model, or openai/…, anthropic/…,
               gemini/…, bedrock/… with the key from that provider's usual environment variable
 
           --plan-only
-              Show the plan and stop before anything is run or kept
+              Show the plan and stop before any tool is called or anything is stored
 
           --quiet
-              No progress on standard error
+              Print no progress on standard error
 
       -h, --help
               Print help (see a summary with '-h')
@@ -120,7 +119,7 @@ fn the_help_of_run() {
 #[test]
 fn the_help_of_doctor() {
     insta::assert_snapshot!(help(&["doctor", "--help"]), @r#"
-    Probe everything that the configuration names, and say what is wrong and how to fix it
+    Check everything that the configuration names, and print each problem with its fix
 
     Usage: nightshift doctor [OPTIONS]
 
@@ -129,23 +128,23 @@ fn the_help_of_doctor() {
               Configuration file [default: nightshift.toml, if there is one]
 
           --only <AREA,…>
-              Look at these areas only
+              Check only these areas
 
               Possible values:
-              - configuration: What the configuration says, taken together
-              - tls:           Whether this system knows authorities to check certificates with
+              - configuration: The configuration as a whole
+              - tls:           Certificate authorities that this system trusts
               - clock:         The host's clock compared with the database and other servers
               - store:         The database
-              - sources:       Queues that alerts come from
-              - models:        Language models, each asked two small questions
+              - sources:       Queues of the sources
+              - models:        Language models; each gets two small questions
               - tools:         Registers, lists and logs
-              - destinations:  Where reports go; nothing is posted
-              - web:           Addresses of the pages, and who could read them
+              - destinations:  Destinations of reports; nothing is posted
+              - web:           Addresses of the pages, and access to them
               - traces:        The collector of traces
               - playbooks:     Playbooks of your own
 
           --strict
-              Warnings count as errors
+              Treat warnings as errors
 
           --json
               Print JSON
@@ -177,7 +176,7 @@ fn the_help_of_destinations_drop() {
     Usage: nightshift destinations drop [OPTIONS] <NAME>
 
     Arguments:
-      <NAME>  Its name, as the configuration had it
+      <NAME>  Name that the destination had in the configuration
 
     Options:
           --config <FILE>  Configuration file [default: nightshift.toml, if there is one]

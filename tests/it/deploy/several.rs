@@ -27,6 +27,7 @@ const SAID: [(&str, [u64; 3]); 13] = [
         [100, 200, 500],
     ),
     ("configuration_refused", [1, 0, 1]),
+    ("store_disk_full", [1, 0, 1]),
     ("llm_circuit_open{provider=\"p\",model=\"m\"}", [1, 0, 1]),
 ];
 
@@ -50,7 +51,7 @@ const SHOWN: [(&str, &str, u64); 16] = [
     ("Configuration refused", "{}", 2),
     ("Models that are down", "{}", 2),
     ("Model is down", "{provider=\"p\",model=\"m\"}", 1),
-    ("Sources that are away", "{}", 2),
+    ("Sources away, databases full", "{}", 2),
     ("Processes scraped", "{}", 3),
 ];
 
