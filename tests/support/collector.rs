@@ -11,7 +11,7 @@ mod span;
 mod tree;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
+use parking_lot::Mutex;
 use prost::Message as _;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -167,11 +168,8 @@ impl Collector {
             .collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, CollectedTraces> {
-        self.state
-            .inner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, CollectedTraces> {
+        self.state.inner.lock()
     }
 }
 
@@ -183,7 +181,7 @@ async fn receive_traces(
     body: Bytes,
 ) -> Response {
     let read = parse_request(&method, &uri, &headers, &body);
-    let mut inner = got.inner.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut inner = got.inner.lock();
     let status = match read {
         Ok(spans) => {
             inner.spans.extend(spans);

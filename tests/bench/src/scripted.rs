@@ -1,7 +1,7 @@
 //! Provides a case of a fixed shape: an analyst and tools with constant answers, and a journal in memory. Only the
 //! engine between them is left to measure.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -24,6 +24,7 @@ use nightshift_engine::strategy::TriageOptions;
 use nightshift_engine::tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// Number of steps of a case: the maximum.
@@ -207,7 +208,7 @@ pub(crate) struct InMemoryJournal(Mutex<Vec<Event>>);
 impl InMemoryJournal {
     /// Returns all events.
     pub(crate) fn events(&self) -> Vec<Event> {
-        let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = self.0.lock();
         events.clone()
     }
 }
@@ -215,7 +216,7 @@ impl InMemoryJournal {
 #[async_trait]
 impl Journal for InMemoryJournal {
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.extend_from_slice(events);
         Ok(())
     }

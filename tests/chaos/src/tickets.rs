@@ -2,12 +2,13 @@
 //! duplicates are visible. The tests of `worker/report` check whether requests are valid for the vendor.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -62,7 +63,7 @@ impl TicketServer {
 }
 
 fn lock(incidents: &Incidents) -> MutexGuard<'_, Vec<Map<String, Value>>> {
-    incidents.lock().unwrap_or_else(PoisonError::into_inner)
+    incidents.lock()
 }
 
 /// Answers `sysparm_query=correlation_id=CASE^…`.

@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{Provider, Usage};
@@ -95,7 +95,7 @@ impl PromptCache {
                 .collect()
         };
         let keys = keys(provider, model, &prompt.bytes, &ends);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let kept = keys.iter().filter(|(end, _)| *end >= MIN_BYTES);
         let (mut read, mut most) = (0, 0);
         for (end, key) in kept {

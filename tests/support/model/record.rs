@@ -1,8 +1,9 @@
 //! Keeps the record of a fake: accepted requests, refusals, and requests in flight or hanging.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -46,14 +47,14 @@ impl RequestRecord {
         seen.number = self.accepted.fetch_add(1, Ordering::SeqCst);
         let seen = Arc::new(seen);
         if keep {
-            let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.requests.lock();
             all.push(Arc::clone(&seen));
         }
         seen
     }
 
     pub(super) fn refuse(&self, provider: Option<Provider>, trouble: &ProviderError) {
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refusals = self.refusals.lock();
         refusals.push(Refusal {
             provider,
             error: trouble.clone(),
@@ -106,17 +107,11 @@ impl RequestRecord {
     }
 
     pub(super) fn requests(&self) -> Vec<Arc<RecordedRequest>> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.requests.lock().clone()
     }
 
     pub(super) fn refusals(&self) -> Vec<Refusal> {
-        self.refusals
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.refusals.lock().clone()
     }
 
     pub(super) fn accepted(&self) -> usize {

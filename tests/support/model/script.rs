@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::{Fault, Nonsense, OpenAiServer, RecordedRequest, Reply, obedient};
 
@@ -134,6 +136,6 @@ impl std::fmt::Debug for Script {
 }
 
 /// Locks a queue, ignoring the panic of another script, which leaves its queue intact.
-fn lock<T>(queue: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(queue: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
+    queue.lock()
 }

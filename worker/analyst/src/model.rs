@@ -34,7 +34,7 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_engine::conclusion::ConclusionDraft;
@@ -44,6 +44,7 @@ use nightshift_engine::question::{
     Reflection, TurnAnswer, TurnQuestion,
 };
 use nightshift_engine::tool::ToolSpec;
+use parking_lot::Mutex;
 
 use crate::playbook::PlaybookSet;
 use alert_blocks::AlertBlockCache;
@@ -88,10 +89,7 @@ impl ModelAnalyst {
 
     /// Returns the parts that requests with these tools share.
     fn cached_prompt(&self, tools: &Arc<[ToolSpec]>) -> Result<Arc<CachedPrompt>, String> {
-        let mut desks = self
-            .prompt_cache
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut desks = self.prompt_cache.lock();
         desks.get_or_build(&self.settings, tools)
     }
 }

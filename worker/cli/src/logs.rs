@@ -8,10 +8,11 @@ mod fields;
 mod line;
 
 use std::io::{Stderr, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use nightshift_engine::port::Clock as _;
+use parking_lot::Mutex;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
@@ -213,7 +214,7 @@ where
             false if line.target == NOTICE_TARGET => line.notice(),
             false => line.text(self.is_coloured),
         };
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.out.lock();
         // The reader of the log may be gone; the work continues.
         drop(out.write_all(text.as_bytes()));
     }

@@ -10,7 +10,6 @@ mod initial_series;
 mod stale_series;
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 use nightshift_alert::CANARY_FEED;
@@ -21,6 +20,7 @@ use nightshift_llm::OUTCOMES;
 use nightshift_llm::chat::QuestionKind;
 use nightshift_pipeline::case::Backlog;
 use nightshift_pipeline::recheck::RECHECK_RESULTS;
+use parking_lot::Mutex;
 use prometheus::{
     CounterVec, Encoder, Error, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, IntGaugeVec, Registry, TextEncoder,

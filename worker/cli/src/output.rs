@@ -2,8 +2,9 @@
 //! terminal.
 
 use std::io::{IsTerminal, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::exit::Exit;

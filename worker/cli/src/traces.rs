@@ -13,13 +13,14 @@ mod export;
 mod ids;
 mod pipeline;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry::{InstrumentationScope, global};
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use parking_lot::RwLock;
 use tokio::time::Instant;
 use tracing::subscriber::Interest;
 use tracing::{Metadata, Subscriber};
@@ -137,7 +138,7 @@ impl Traces {
     pub(crate) fn follow(&mut self, posting: Option<TraceExport>) {
         let new = posting.map(|posting| Arc::new(Pipeline::start(posting.export, posting.ratio)));
         let old = {
-            let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.current.write();
             std::mem::replace(&mut *current, new)
         };
         if let Some(old) = &old {

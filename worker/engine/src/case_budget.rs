@@ -8,8 +8,9 @@
 //! case; a killed run starts again from its journal.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::limits::{BudgetCap, Cost, TriageLimits};
@@ -235,7 +236,7 @@ impl BudgetTotals {
 
 impl SharedBudget {
     fn lock_totals(&self) -> MutexGuard<'_, BudgetTotals> {
-        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.totals.lock()
     }
 
     /// Lets a request go out and returns its number, or `None` when it must wait for others.

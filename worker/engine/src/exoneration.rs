@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 use globset::{Glob, GlobMatcher};
 use ipnet::IpNet;
 use nightshift_alert::IndicatorKind;
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::EvidenceId;
@@ -263,14 +264,14 @@ pub fn type_matches(pattern: &str, kind: &str) -> bool {
             .as_ref()
             .is_some_and(|matcher| matcher.is_match(kind))
     };
-    let known = MATCHERS.read().unwrap_or_else(PoisonError::into_inner);
+    let known = MATCHERS.read();
     if let Some(matcher) = known.get(pattern) {
         return is_match(matcher);
     }
     drop(known);
     let matcher = compile_glob(pattern);
     let matches = is_match(&matcher);
-    let mut known = MATCHERS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut known = MATCHERS.write();
     if known.len() >= MAX_MATCHERS {
         known.clear();
     }

@@ -5,9 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use minijinja::{AutoEscape, Environment, Error, Expression, UndefinedBehavior, Value};
+use parking_lot::{Mutex, RwLock};
 
 /// Maximum number of instructions of one evaluation.
 const FUEL: u64 = 200_000;
@@ -94,10 +95,7 @@ impl Language {
     /// Renders a template. The function holds no lock meanwhile, because functions that a template calls render other
     /// templates.
     pub(crate) fn render(&self, template: &str, context: Value) -> Result<String, Error> {
-        let templates = self
-            .templates
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let templates = self.templates.read();
         let environment = Arc::clone(&templates);
         drop(templates);
         if let Ok(known) = environment.get_template(template) {
@@ -105,10 +103,7 @@ impl Language {
         }
         drop(environment);
         let text = self.environment.render_str(template, context)?;
-        let mut templates = self
-            .templates
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut templates = self.templates.write();
         let environment = Arc::make_mut(&mut templates);
         if environment.templates().count() >= MAX_CACHED {
             environment.clear_templates();
@@ -124,7 +119,7 @@ fn cached<T: Clone>(
     text: &str,
     make: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut cache = cache.lock();
     if let Some(known) = cache.get(text) {
         return Ok(known.clone());
     }
@@ -169,13 +164,8 @@ mod tests {
                 text,
                 "a template of another case in the template of one case"
             );
-            LANGUAGE
-                .templates
-                .write()
-                .map(|mut templates| {
-                    Arc::make_mut(&mut templates).remove_template("a template of another case")
-                })
-                .unwrap();
+            Arc::make_mut(&mut LANGUAGE.templates.write())
+                .remove_template("a template of another case");
         }
     }
 

@@ -8,7 +8,9 @@
 mod bucket;
 mod estimate;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::chat::{ChatAnswer, ChatError, ChatFailure, ChatModel, ChatRequest, ChatTraits, Usage};
 use async_trait::async_trait;
@@ -100,7 +102,7 @@ impl SharedRateLimit {
         }
         if let Some(bucket) = &self.tokens {
             let charged = to_signed(tokens)
-                .saturating_add(*lock(&self.token_debt))
+                .saturating_add(*self.token_debt.lock())
                 .max(0);
             let number = charged.unsigned_abs();
             let taken = bucket
@@ -120,7 +122,7 @@ impl SharedRateLimit {
     /// Waits while the model must be left alone. The error is that wait, if it exceeds the deadline.
     async fn wait_for_provider(&self, deadline: Instant) -> Result<(), ChatFailure> {
         loop {
-            let until = *lock(&self.paused_until);
+            let until = *self.paused_until.lock();
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());
@@ -146,7 +148,7 @@ impl SharedRateLimit {
         if let Some(after) = failure.and_then(ChatFailure::retry_after)
             && after <= MAX_QUEUED_WAIT
         {
-            let mut quiet_until = lock(&self.paused_until);
+            let mut quiet_until = self.paused_until.lock();
             *quiet_until = (*quiet_until).max(Instant::now() + after);
         }
     }
@@ -156,7 +158,7 @@ impl SharedRateLimit {
         let Some(bucket) = &self.tokens else {
             return;
         };
-        let mut owed = lock(&self.token_debt);
+        let mut owed = self.token_debt.lock();
         *owed = owed.saturating_add(tokens).max(-i64::from(bucket.burst()));
     }
 }
@@ -184,10 +186,6 @@ impl ChatModel for RateLimit {
         self.shared.settle(estimated, &result);
         result
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn total_tokens(usage: Usage) -> u64 {

@@ -1,7 +1,9 @@
 //! Provides a model with scripted answers, for tests of the layers around a model.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::chat::{
     ChatAnswer, ChatError, ChatFailure, ChatMessage, ChatModel, ChatPart, ChatRequest, ChatRole,
@@ -60,10 +62,7 @@ impl ScriptedModel {
     }
 
     pub(crate) fn request_times(&self) -> Vec<Instant> {
-        self.request_times
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.request_times.lock().clone()
     }
 
     /// Returns the number of requests.
@@ -80,10 +79,7 @@ impl ChatModel for ScriptedModel {
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let number = {
-            let mut asked = self
-                .request_times
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut asked = self.request_times.lock();
             asked.push(Instant::now());
             asked.len() - 1
         };
@@ -101,19 +97,13 @@ pub(crate) struct RecordingMeter(Mutex<Vec<Measurement>>);
 
 impl RecordingMeter {
     pub(crate) fn measures(&self) -> Vec<Measurement> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.lock().clone()
     }
 }
 
 impl Meter for RecordingMeter {
     fn count(&self, measure: &Measurement) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(measure.clone());
+        self.0.lock().push(measure.clone());
     }
 }
 

@@ -6,7 +6,7 @@
 mod compare;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_engine::driver::{CaseEnd, DriveError, DriverPorts, drive};
@@ -16,6 +16,7 @@ use nightshift_engine::fold::fold;
 use nightshift_engine::port::{Clock, Journal, JournalError, Meter, Toolbox};
 use nightshift_engine::state::CaseState;
 use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::CaseId;
@@ -143,8 +144,7 @@ impl RecordedToolbox {
     }
 
     fn missing(&self) -> Vec<String> {
-        let missing = self.missing.lock();
-        missing.unwrap_or_else(PoisonError::into_inner).clone()
+        self.missing.lock().clone()
     }
 }
 
@@ -159,10 +159,7 @@ impl Toolbox for RecordedToolbox {
         if let Some(answer) = self.answers.get(&identity) {
             return answer.clone();
         }
-        let missing = self.missing.lock();
-        missing
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(identity);
+        self.missing.lock().push(identity);
         Err(ToolError::Unavailable {
             what: "this call was not made when the case was recorded, and a replay calls no tool"
                 .to_owned(),

@@ -1,6 +1,6 @@
 //! Tracks the health of a source, for readiness and the log. A change is logged once, not at every attempt.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 pub(crate) struct SourceHealth {
     source: String,
@@ -48,12 +48,12 @@ impl SourceHealth {
     ///
     /// Returns the reason why the source is not ready.
     pub(crate) fn ready(&self) -> Result<(), String> {
-        let why_not = self.why_not.lock().unwrap_or_else(PoisonError::into_inner);
+        let why_not = self.why_not.lock();
         why_not.clone().map_or(Ok(()), Err)
     }
 
     fn replace(&self, why_not: Option<String>) -> Option<String> {
-        let mut held = self.why_not.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.why_not.lock();
         std::mem::replace(&mut held, why_not)
     }
 }

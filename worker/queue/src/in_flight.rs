@@ -4,11 +4,12 @@
 //! is forgotten long after its queue has redelivered it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_pipeline::port::{Disposition, SettleError, Settlement};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 
@@ -116,7 +117,7 @@ pub(crate) trait InFlightQueue: Sync {
 
     fn lock_in_flight(&self) -> MutexGuard<'_, InFlightMessages> {
         let messages = self.in_flight();
-        messages.lock().unwrap_or_else(PoisonError::into_inner)
+        messages.lock()
     }
 
     async fn settle(&self, settled: &[Settlement]) -> Vec<SettleError> {

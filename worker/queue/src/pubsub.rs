@@ -10,12 +10,13 @@ mod doctor;
 mod token;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
 use nightshift_pipeline::port::{Message, SettleError, Settlement, Source, SourceError};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;

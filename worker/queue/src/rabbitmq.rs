@@ -16,11 +16,12 @@ mod publish;
 mod session;
 mod unacked;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 use nightshift_pipeline::port::{Message, SettleError, Settlement, Source, SourceError};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -79,7 +80,7 @@ impl RabbitmqSource {
     }
 
     fn lock_live(&self) -> MutexGuard<'_, Option<LiveChannel>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock()
     }
 
     /// Returns how many messages may be held if there is room for this many more.

@@ -14,13 +14,14 @@ mod publish;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_pipeline::port::{
     Disposition, Message, SettleError, Settlement, Source, SourceError,
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep};
 
 pub use config::SpoolConfig;
@@ -44,7 +45,7 @@ pub(crate) struct SpoolSource {
 }
 
 fn lock_folder(folder: &Mutex<Option<SpoolFolder>>) -> MutexGuard<'_, Option<SpoolFolder>> {
-    folder.lock().unwrap_or_else(PoisonError::into_inner)
+    folder.lock()
 }
 
 impl SpoolSource {

@@ -13,13 +13,14 @@ mod poll;
 mod publish;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 #[cfg(test)]
 use aws_config::SdkConfig;
 use nightshift_pipeline::port::{Message, SettleError, Settlement, Source, SourceError};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 

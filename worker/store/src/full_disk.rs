@@ -1,7 +1,9 @@
 //! Remembers whether writes fail because the disk of the database is full.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// The time for which a failure counts. Pending writes are retried within this time, and show whether there is room
 /// again.
@@ -14,7 +16,7 @@ pub(crate) struct FullDisk(Arc<Mutex<Option<Instant>>>);
 impl FullDisk {
     /// Records such a failure.
     pub(crate) fn note(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.0.lock() = Some(Instant::now());
     }
 
     /// Returns whether a write failed so within the last half minute.
@@ -23,7 +25,7 @@ impl FullDisk {
     }
 
     fn is_recent_at(&self, now: Instant) -> bool {
-        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *self.0.lock();
         last.is_some_and(|last| now.saturating_duration_since(last) < WINDOW)
     }
 }

@@ -2,7 +2,9 @@
 //! where it would be said for every batch.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Names of what was told.
 #[derive(Debug, Clone, Default)]
@@ -11,7 +13,7 @@ pub(crate) struct LoggedOnce(Arc<Mutex<BTreeSet<String>>>);
 impl LoggedOnce {
     /// Whether this was not told before.
     pub(crate) fn is_first(&self, name: &str) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         !told.contains(name) && told.insert(name.to_owned())
     }
 

@@ -1,6 +1,8 @@
 //! Where a round over many rows left off: the next batch goes on from there, and does not begin at the oldest again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// The row that was looked at last; none at the beginning of a round. One for all handles of a store.
 #[derive(Debug)]
@@ -8,12 +10,12 @@ pub(crate) struct ScanCursor<T>(Arc<Mutex<Option<T>>>);
 
 impl<T: Clone> ScanCursor<T> {
     pub(crate) fn get(&self) -> Option<T> {
-        let row = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = self.0.lock();
         row.clone()
     }
 
     pub(crate) fn set(&self, row: Option<T>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = row;
+        *self.0.lock() = row;
     }
 }
 

@@ -8,9 +8,10 @@ use std::borrow::Cow;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -179,7 +180,7 @@ impl<T> CachedContent<T> {
     /// Returns the reason why the content cannot be read.
     pub(crate) fn get(&self) -> Result<Arc<T>, String> {
         let stamp = self.content.stamp()?;
-        let mut made = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.entry.lock();
         let looked = Instant::now();
         if let Some(made) = made.as_mut().filter(|made| made.stamp == stamp) {
             made.checked_at = looked;
@@ -197,7 +198,7 @@ impl<T> CachedContent<T> {
     /// Returns the value if the file was checked within the last second. The call does not block and returns `None`
     /// when there was no check or another thread is reading.
     pub(crate) fn get_fresh(&self) -> Option<Arc<T>> {
-        let made = self.entry.try_lock().ok()?;
+        let made = self.entry.try_lock()?;
         let made = made.as_ref()?;
         let is_fresh = matches!(self.content, ContentSource::Text { .. })
             || made.checked_at.elapsed() < FRESH_FOR;
@@ -243,13 +244,13 @@ mod tests {
         for cached in [&file, &text] {
             assert!(cached.get_fresh().is_none(), "nobody looked");
             cached.get().unwrap();
-            cached.entry.lock().unwrap().as_mut().unwrap().checked_at -= FRESH_FOR;
+            cached.entry.lock().as_mut().unwrap().checked_at -= FRESH_FOR;
         }
         assert!(file.get_fresh().is_none());
         assert_eq!(*text.get_fresh().unwrap(), "two");
         file.get().unwrap();
         assert_eq!(*file.get_fresh().unwrap(), "one");
-        let _read_by_somebody = file.entry.lock().unwrap();
+        let _read_by_somebody = file.entry.lock();
         assert!(file.get_fresh().is_none(), "it is not waited for");
     }
 }

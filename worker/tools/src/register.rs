@@ -6,9 +6,10 @@
 mod fields;
 mod parse;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use nightshift_engine::tool::{ToolError, ToolOutput};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -182,7 +183,7 @@ impl<R: RegisterRecord> RegisterGroup<R> {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Register<R>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Searches a register. The search is given its name and the other registers that can be read. Unreadable ones are

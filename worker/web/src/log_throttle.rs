@@ -1,8 +1,8 @@
 //! Implements a throttle for log lines that strangers can cause.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Minimum time between two lines.
@@ -15,7 +15,7 @@ pub(crate) struct LogThrottle(Mutex<Option<Instant>>);
 impl LogThrottle {
     /// Returns whether a line may be logged now, which counts as logged.
     pub(crate) fn is_due(&self) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         let may = last.is_none_or(|last| last.elapsed() >= LOG_INTERVAL);
         if may {
             *last = Some(Instant::now());

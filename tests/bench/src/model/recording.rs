@@ -1,6 +1,6 @@
 //! Records a case: an analyst that keeps the questions it passes on, and a model that keeps its request.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_engine::case_budget::CaseBudget;
@@ -12,6 +12,7 @@ use nightshift_engine::question::{
     ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
 use nightshift_llm::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
+use parking_lot::Mutex;
 
 /// A question as the engine put it.
 #[derive(Clone)]
@@ -70,10 +71,7 @@ impl RecordingAnalyst {
 
     /// Returns all questions so far.
     pub(super) fn questions(&self) -> Vec<EngineQuestion> {
-        let kept = self
-            .questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let kept = self.questions.lock();
         kept.clone()
     }
 
@@ -86,10 +84,7 @@ impl RecordingAnalyst {
             ..TriageLimits::default()
         };
         question.setting().budget = CaseBudget::new(endless, Cost::default());
-        let mut kept = self
-            .questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.questions.lock();
         kept.push(question);
     }
 }
@@ -140,12 +135,12 @@ impl ReplayingModel {
 
     /// Returns the request of the kept answer.
     pub(super) fn request(&self) -> Option<ChatRequest> {
-        let said = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = self.recorded.lock();
         said.as_ref().map(|(request, _)| request.clone())
     }
 
     fn recorded_answer(&self) -> Option<ChatAnswer> {
-        let said = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = self.recorded.lock();
         said.as_ref().map(|(_, answer)| answer.clone())
     }
 }
@@ -161,7 +156,7 @@ impl ChatModel for ReplayingModel {
             return Ok(answer);
         }
         let answer = self.inner.chat(request).await?;
-        let mut said = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.recorded.lock();
         *said = Some((request.clone(), answer.clone()));
         Ok(answer)
     }

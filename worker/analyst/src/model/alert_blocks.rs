@@ -4,9 +4,10 @@
 //! one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use nightshift_alert::Alert;
+use parking_lot::Mutex;
 
 use super::fence::Fence;
 use super::render;
@@ -40,7 +41,7 @@ impl AlertBlockCache {
         most: u64,
     ) -> Arc<AlertBlocks> {
         let at = (Arc::as_ptr(alert).addr(), most);
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         if let Some(blocks) = kept.get(&at)
             && blocks.key == fence.key()
         {
@@ -48,7 +49,7 @@ impl AlertBlockCache {
         }
         drop(kept);
         let blocks = Arc::new(AlertBlocks::new(alert, fence, most));
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.retain(|_, blocks| blocks.alert.strong_count() > 0);
         if kept.len() >= MAX_CACHED_CASES
             && let Some(one) = kept.keys().next().copied()
@@ -68,7 +69,7 @@ impl AlertBlockCache {
         most: u64,
     ) -> Arc<AlertBlocks> {
         let blocks = self.get_or_build(alert, fence, most);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.remove(&(Arc::as_ptr(alert).addr(), most));
         blocks
     }
@@ -113,7 +114,7 @@ mod tests {
                 assert!(blocks.facts.contains(&alert.title), "{}", blocks.facts);
             }
         }
-        let count = || kept.0.lock().unwrap().len();
+        let count = || kept.0.lock().len();
         assert_eq!(count(), MAX_CACHED_CASES);
 
         let alert = named(MAX_CACHED_CASES);

@@ -15,8 +15,9 @@ mod values;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
+use parking_lot::Mutex;
 use regex::{Captures, Regex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -186,20 +187,14 @@ impl Pseudonymizer {
             kind.as_str(),
             super::hex(&digest.finalize(), PSEUDONYM_DIGITS)
         );
-        let mut hidden = self
-            .values_by_pseudonym
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut hidden = self.values_by_pseudonym.lock();
         hidden.entry(token.clone()).or_insert(value);
         token
     }
 
     /// Restores the values in a text, escaped if the text is JSON.
     fn reveal<'a>(&self, text: &'a str, is_json: bool) -> Cow<'a, str> {
-        let hidden = self
-            .values_by_pseudonym
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let hidden = self.values_by_pseudonym.lock();
         self.pseudonym_pattern
             .replace_all(text, |found: &Captures<'_>| {
                 let token = found.get(0).map_or("", |found| found.as_str());

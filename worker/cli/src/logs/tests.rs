@@ -11,7 +11,7 @@ struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
 impl Write for CapturedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -32,7 +32,7 @@ fn lines(format: LogFormat, level: &str, work: impl FnOnce()) -> Vec<String> {
         tracing_subscriber::registry().with(filter).with(lines),
         work,
     );
-    let bytes = written.0.lock().unwrap().clone();
+    let bytes = written.0.lock().clone();
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'));
     text.lines().map(str::to_owned).collect()

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 
+use parking_lot::MutexGuard;
 use prometheus::core::{Collector as _, MetricVec, MetricVecBuilder};
 
 use super::{DAY_STATES, Metrics, NO_LABELS, feeds};
@@ -83,9 +83,7 @@ impl Metrics {
     }
 
     fn lock_configured(&self) -> MutexGuard<'_, Option<ConfiguredNames>> {
-        self.configured
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.configured.lock()
     }
 }
 

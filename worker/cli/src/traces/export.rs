@@ -1,11 +1,12 @@
 //! Exports batches through `opentelemetry-otlp` and logs losses once a minute.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, bytes_of, count};
@@ -21,14 +22,11 @@ pub(super) struct LastProblem(Arc<Mutex<String>>);
 
 impl LastProblem {
     pub(super) fn set(&self, problem: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+        *self.0.lock() = problem;
     }
 
     pub(super) fn get(&self) -> String {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.lock().clone()
     }
 }
 
@@ -49,7 +47,7 @@ impl<E: SpanExporter> SpanExporter for CountingExporter<E> {
         self.problem.set(String::new());
         let exported = self.inner.export(batch).await;
         self.backlog.free(bytes, spans);
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         let now = Instant::now();
         match &exported {
             Ok(()) => self.log_success(&mut lines, now),

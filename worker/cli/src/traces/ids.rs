@@ -1,7 +1,5 @@
 //! Ids and sampling of spans. All workers decide them in the same way.
 
-use std::sync::PoisonError;
-
 use nightshift_alert::SpanIds;
 use nightshift_alert::trace::is_sampled;
 use opentelemetry::trace::{Link, SpanId, SpanKind, TraceContextExt as _, TraceId};
@@ -55,7 +53,7 @@ impl ShouldSample for CaseSampler {
         _: &[KeyValue],
         _: &[Link],
     ) -> SamplingResult {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         let ratio = current.as_ref().map_or(0.0, |pipeline| pipeline.ratio());
         let state = parent.map(|parent| parent.span().span_context().trace_state().clone());
         SamplingResult {

@@ -1,6 +1,6 @@
 //! A batch processor with its collector, and the router that sends spans to the current one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry::Context;
@@ -8,6 +8,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, Span, SpanData, SpanProcessor,
 };
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -112,7 +113,7 @@ impl SpanProcessor for SpanRouter {
 
     fn on_end(&self, span: SpanData) {
         // The lock is held until the span is added, so that a replaced pipeline gets no span after its last.
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         if let Some(pipeline) = current.as_ref() {
             pipeline.add(span);
         }

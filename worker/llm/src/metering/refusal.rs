@@ -1,7 +1,7 @@
 //! Logs when a provider begins to refuse requests and when it stops. Each case has such requests, but the log stays
 //! readable.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::chat::{ChatAnswer, ChatError, ChatFailure};
 
@@ -37,7 +37,7 @@ impl RefusalLog {
 
     /// Returns the failure that begins or ends with this outcome, or `None` without a change.
     fn transition(&self, failure: Option<ChatFailure>) -> Option<ChatFailure> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let Some(failure) = failure else {
             return known.take();
         };

@@ -1,8 +1,9 @@
 //! Caches schemas in a provider's dialect. A case uses the same schemas again and again, so each is converted once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -53,7 +54,7 @@ impl SchemaCache {
 
     /// Returns the schema in this dialect.
     pub(crate) fn get(&self, schema: &Arc<Value>) -> Arc<DialectSchema> {
-        let mut known = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.cached.lock();
         if known.len() >= MAX_CACHED_SCHEMAS {
             known.clear();
         }

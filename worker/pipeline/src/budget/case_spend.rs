@@ -1,9 +1,10 @@
 //! Keeps the costs of the questions of one case that its journal does not hold yet.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use nightshift_engine::limits::Cost;
 use nightshift_engine::question::AskError;
+use parking_lot::Mutex;
 
 use super::DayBudgetTracker;
 
@@ -50,10 +51,8 @@ impl CaseSpend {
         self.tracker.mark_journaled(self.urgent, written);
     }
 
-    fn lock_unjournaled(&self) -> std::sync::MutexGuard<'_, f64> {
-        self.unjournaled_usd
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock_unjournaled(&self) -> parking_lot::MutexGuard<'_, f64> {
+        self.unjournaled_usd.lock()
     }
 }
 

@@ -1,13 +1,14 @@
 //! Tracks the cost of the day: the sum read from the store every few seconds, and what this process has spent since.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDate;
 use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::{Clock, Meter};
 use nightshift_engine::question::AskError;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::{DayBudget, DaySpend};
@@ -180,6 +181,6 @@ impl DayBudgetTracker {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, SpendState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

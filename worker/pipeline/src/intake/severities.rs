@@ -1,9 +1,9 @@
 //! Logs unknown severities once for each feed and value, so that an operator can configure their scale.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use nightshift_alert::{Alert, ContentFlag};
+use parking_lot::Mutex;
 
 /// Maximum number of feeds and values that are kept, because senders of alerts can write any word.
 const MAX_ENTRIES: usize = 256;
@@ -31,7 +31,7 @@ impl UnknownSeverities {
     }
 
     fn is_new(&self, feed: &str, value: &str) -> bool {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.len() < MAX_ENTRIES && known.insert((feed.to_owned(), value.to_owned()))
     }
 }

@@ -1,10 +1,10 @@
 //! Renews all leases of a worker together: one statement, however many cases run.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nightshift_engine::error_chain::format_error_chain;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{CaseId, Lease};
@@ -16,7 +16,7 @@ pub(super) struct Leases(Mutex<BTreeMap<CaseId, (Lease, CancellationToken)>>);
 
 impl Leases {
     fn lock_leases(&self) -> MutexGuard<'_, BTreeMap<CaseId, (Lease, CancellationToken)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Renews the lease from now on, and returns a token that is cancelled when the lease is lost. An older lease of

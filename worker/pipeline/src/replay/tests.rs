@@ -44,7 +44,7 @@ impl RecordedAnalyst {
     }
 
     fn next<T>(&self, take: impl Fn(CommandOutcome) -> Option<T>) -> Result<Answer<T>, NoAnswer> {
-        let mut outcomes = self.0.lock().unwrap();
+        let mut outcomes = self.0.lock();
         let place = outcomes
             .iter()
             .rposition(|outcome| take(outcome.clone()).is_some());

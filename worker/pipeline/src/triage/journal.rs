@@ -1,12 +1,13 @@
 //! Writes the journal of a running case. The store keeps the engine's events under the lease of the worker.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_engine::port::{Journal, JournalError};
 use nightshift_engine::state::CaseState;
+use parking_lot::Mutex;
 
 use super::Triage;
 use crate::budget::Charge;
@@ -47,10 +48,7 @@ impl CaseJournal {
     }
 
     fn charge(&self, events: &[Event]) -> Charge {
-        let mut tab = self
-            .journal_cost
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut tab = self.journal_cost.lock();
         tab.charge(events)
     }
 

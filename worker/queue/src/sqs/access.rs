@@ -4,7 +4,7 @@
 //! until a restart. After a refused call a new client is therefore created from the present environment and files. The
 //! SDK itself renews credentials of other providers (web identity, container, instance).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::timeout::TimeoutConfig;
@@ -14,6 +14,7 @@ use aws_sdk_sqs::config::SharedCredentialsProvider;
 use aws_sdk_sqs::error::SdkError;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::sqs_config::SqsConfig;
@@ -31,7 +32,7 @@ pub(super) struct CurrentCredentials(Mutex<SharedCredentialsProvider>);
 
 impl CurrentCredentials {
     pub(super) fn current(&self) -> SharedCredentialsProvider {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.0.lock();
         held.clone()
     }
 }
@@ -100,7 +101,7 @@ impl ClientAccess {
 
     /// Returns the current client, which must not be kept.
     pub(super) fn current_client(&self) -> Client {
-        let held = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.client.lock();
         held.clone()
     }
 
@@ -125,10 +126,9 @@ impl ClientAccess {
             source.name = self.config.name,
             "call refused; reloaded AWS credentials"
         );
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) =
-            build_client(&self.config, &sdk);
+        *self.client.lock() = build_client(&self.config, &sdk);
         if let (Some(held), Some(found)) = (&self.credentials, sdk.credentials_provider()) {
-            *held.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            *held.0.lock() = found;
         }
         true
     }

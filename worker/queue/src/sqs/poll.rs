@@ -5,7 +5,6 @@
 //! It cannot be read, and becomes a dead letter with that reason.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
@@ -18,6 +17,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use nightshift_pipeline::port::Message;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::access::{ClientAccess, is_refused};
@@ -163,10 +163,8 @@ impl Poller {
         }
     }
 
-    fn lock_unavailable_bucket(&self) -> std::sync::MutexGuard<'_, Option<UnavailableBucket>> {
-        self.unavailable_bucket
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock_unavailable_bucket(&self) -> parking_lot::MutexGuard<'_, Option<UnavailableBucket>> {
+        self.unavailable_bucket.lock()
     }
 
     /// Follows a pointer, and notes whether its bucket is unavailable.

@@ -1,12 +1,13 @@
 //! Standard output, or any other writer of text. `run` and `demo` show reports here.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
+use parking_lot::Mutex;
 
 use crate::text::{TextOptions, render_text};
 
@@ -48,7 +49,7 @@ impl Destination for StdoutDestination {
             ..self.options
         };
         let shown = render_text(&showing.report, &options) + "\n";
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = self.to.lock();
         to.write_all(shown.as_bytes())
             .and_then(|()| to.flush())
             .map_err(|error| DeliveryError::Transient {
@@ -100,7 +101,7 @@ mod tests {
             .deliver(&DeliveryPayload::new(report.clone()))
             .await
             .unwrap();
-        let shown = String::from_utf8(shown.lock().unwrap().clone()).unwrap();
+        let shown = String::from_utf8(shown.lock().clone()).unwrap();
         assert!(shown.starts_with("▲ Act now"));
         assert!(shown.contains("last seen 5 h ago"), "{shown}");
     }

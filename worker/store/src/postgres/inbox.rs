@@ -12,12 +12,13 @@ mod case_change;
 mod columns;
 mod write;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_pipeline::admission::Mute;
 use nightshift_pipeline::intake::Arrival;
 use nightshift_pipeline::port::{AcceptedAlert, Inbox, StoreError};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::database::{Session, within_at_most};
@@ -53,7 +54,7 @@ impl Inbox for PostgresStore {
             blobs::write_large_messages(self.blobs.as_ref(), &batch, |keys| self.announce(keys))
                 .await?;
         let messages = &Mutex::new(BatchMessages::new(placed));
-        let messages = || messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let messages = || messages.lock();
         split::accept(batch, MOST_TOGETHER, |part, is_split| async move {
             if is_split {
                 // It may refer to a message twice, and keeps it in its rows.

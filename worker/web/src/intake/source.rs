@@ -5,7 +5,7 @@
 //! Otherwise the message is committed all the same, and a repeated post becomes a sighting.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,6 +15,7 @@ use nightshift_pipeline::loops::InboxCapacity;
 use nightshift_pipeline::port::{
     Disposition, Message, SettleError, Settlement, Source, SourceError,
 };
+use parking_lot::{Mutex, MutexGuard};
 use secrecy::SecretString;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, timeout_at};
@@ -182,7 +183,7 @@ impl HttpSource {
     }
 
     fn lock_queue(&self) -> MutexGuard<'_, RequestQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 }
 

@@ -5,12 +5,13 @@
 //! notice.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -84,7 +85,7 @@ struct PendingGuard(PendingListeners, ListenerRole);
 
 impl PendingListeners {
     fn lock_roles(&self) -> MutexGuard<'_, Vec<ListenerRole>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn has(&self, place: ListenerRole) -> bool {
@@ -188,7 +189,7 @@ impl Listener {
 
     async fn answer(self: Arc<Self>, request: Request) -> Response {
         let (router, _open) = {
-            let shift = self.active.read().unwrap_or_else(PoisonError::into_inner);
+            let shift = self.active.read();
             // The token is taken under the lock, so that a replaced service also waits for this request.
             (shift.service.router.clone(), shift.open_requests.token())
         };
@@ -198,18 +199,18 @@ impl Listener {
 
     /// Replaces the service. Returns the tracker of requests to the previous one.
     fn replace_service(&self, behind: ListenerService) -> TaskTracker {
-        let mut shift = self.active.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shift = self.active.write();
         let before = std::mem::replace(&mut *shift, ActiveService::new(behind));
         before.open_requests
     }
 
     fn linger(&self) -> Duration {
-        let shift = self.active.read().unwrap_or_else(PoisonError::into_inner);
+        let shift = self.active.read();
         shift.service.linger
     }
 
     fn open_requests(&self) -> TaskTracker {
-        let behind = self.active.read().unwrap_or_else(PoisonError::into_inner);
+        let behind = self.active.read();
         behind.open_requests.clone()
     }
 

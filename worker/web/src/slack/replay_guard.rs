@@ -2,9 +2,9 @@
 //! second time it has no effect. Other processes do not share this memory; there the store recognises the action.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 
 use super::signature::{SlackSignature, WINDOW_SECS};
 
@@ -18,7 +18,7 @@ pub(super) struct ReplayGuard(Mutex<BTreeMap<[u8; 32], i64>>);
 impl ReplayGuard {
     /// Records a signed request. Returns whether it is new.
     pub(super) fn is_first(&self, signed: &SlackSignature<'_>, now: DateTime<Utc>) -> bool {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         let (code, now) = (signed.code(), now.timestamp());
         seen.retain(|_, at| now.saturating_sub(*at) <= WINDOW_SECS.cast_signed());
         if seen.contains_key(&code) {
@@ -53,11 +53,11 @@ mod tests {
         for number in 0..MOST + 50 {
             assert!(is_first(number, now));
         }
-        assert_eq!(seen.0.lock().unwrap().len(), MOST);
+        assert_eq!(seen.0.lock().len(), MOST);
         let known = MOST + 49;
         let later = now + chrono::TimeDelta::seconds(300);
         assert!(!is_first(known, now));
         assert!(!is_first(known, later), "its time still counts");
-        assert_eq!(seen.0.lock().unwrap().len(), MOST);
+        assert_eq!(seen.0.lock().len(), MOST);
     }
 }

@@ -3,11 +3,12 @@
 //! An unknown key causes a call, but made-up key ids cause only one call a minute. Keys that cannot be renewed are used
 //! for one more day.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::JwkSet;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use url::Url;
@@ -37,7 +38,7 @@ pub(in super::super) struct PushKeyCache(Arc<Mutex<Vec<Arc<KeySet>>>>);
 impl PushKeyCache {
     /// Returns the cached keys of this address.
     pub(super) fn keys_at(&self, url: Url) -> Arc<KeySet> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if let Some(known) = kept.iter().find(|keys| keys.url == url) {
             return Arc::clone(known);
         }
@@ -120,11 +121,11 @@ impl KeySet {
     }
 
     fn state(&self) -> RwLockReadGuard<'_, KeySetState> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read()
     }
 
     fn note(&self, read: Result<(JwkSet, Option<u64>), FetchError>, at: Instant) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         match read {
             Ok((set, max_age_secs)) => {
                 let secs = max_age_secs.unwrap_or(DEFAULT_CACHE_SECS);
@@ -234,7 +235,7 @@ mod tests {
         let (_silent, keys) = silent();
         let fetch = Arc::new(HttpFetcher::new().unwrap());
         for kept in [3_600, 30] {
-            *keys.state.write().unwrap() = KeySetState {
+            *keys.state.write() = KeySetState {
                 set: serde_json::from_str(ONE).ok(),
                 fetched_at: Some(Instant::now()),
                 max_age: Duration::from_secs(kept),

@@ -3,9 +3,10 @@
 //! A sender can choose the file name but never the host. [`FetchLimiter`] limits how often a name causes a call.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use parking_lot::RwLock;
 use url::Url;
 use x509_parser::pem::parse_x509_pem;
 
@@ -104,7 +105,7 @@ impl CertificateCache {
     }
 
     fn cached(&self, url: &Url) -> Option<SigningCertificate> {
-        let kept = self.cached.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.cached.read();
         kept.get(url).cloned()
     }
 
@@ -124,7 +125,7 @@ impl CertificateCache {
         });
         match read {
             Ok(certificate) => {
-                let mut kept = self.cached.write().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = self.cached.write();
                 if kept.len() >= MAX_KEPT {
                     kept.clear();
                 }

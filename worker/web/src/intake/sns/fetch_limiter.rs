@@ -5,9 +5,10 @@
 //! together have a limit of concurrent calls and of calls within a second.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use url::{Origin, Url};
@@ -52,7 +53,7 @@ impl Default for FetchLimiter {
 
 impl FetchLimiter {
     fn lock_state(&self) -> MutexGuard<'_, LimiterState> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 
     /// Returns the lock of a name.
