@@ -1,11 +1,12 @@
-//! Large messages as they came, kept outside of the database: in a bucket, or a folder.
+//! Stores large messages outside of the database: in a bucket, or in a folder.
 //!
-//! A blob is written before the transaction that refers to it, and that may never come. So its key is noted as *loose*
-//! first; the transaction takes that note away, and a trigger makes one again where a message is removed, whoever removes
-//! it. Every blob is referred to or loose, whatever is killed when, and a bucket never has to be listed to find the orphans
-//! in it. What is still loose after an hour is removed; nothing that was loose for half an hour can be referred to any more.
+//! A blob is written before the transaction that refers to it, and that transaction may fail. The key of the blob is
+//! therefore recorded as *loose* first. The transaction deletes this record, and a trigger adds one again when the
+//! message is removed, whoever removes it. Every blob is either referred to or loose, even after a crash, and the
+//! bucket never has to be listed to find orphans. Blobs that are loose for an hour are removed. A blob that was loose
+//! for half an hour can no longer be referred to.
 //!
-//! What cannot be written to its place stays in the database: an alert waits for no bucket.
+//! A message whose blob cannot be written stays in the database, so no alert waits for a bucket.
 
 mod location;
 
@@ -27,22 +28,22 @@ use crate::private_files;
 
 pub use location::{BlobOptions, BlobStoreError};
 
-/// Most blobs that are written or removed at a time.
+/// The maximum number of blobs that are written or removed at a time.
 const AT_A_TIME: usize = 4;
-/// Most time that a batch waits for its blobs: the messages' broker waits too.
+/// The maximum time that a batch waits for its blobs. The broker of the messages waits as well.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Most blobs that one sweep removes.
+/// The maximum number of blobs that one sweep removes.
 const SWEPT: usize = 500;
-/// Failures after which a sweep ends.
+/// The number of failures after which a sweep ends.
 const MOST_FAILURES: usize = 8;
 
-/// Where blobs are.
+/// The place where blobs are stored.
 #[derive(Clone)]
 pub struct BlobStore {
     objects: Arc<dyn ObjectStore>,
-    /// Before each key: the path of a bucket's address, or of the folder.
+    /// The prefix of each key: the path of the bucket's address, or of the folder.
     prefix: Path,
-    /// As people know the place.
+    /// The name of the place in logs.
     shown: String,
     folder: Option<PathBuf>,
     least_bytes: usize,
@@ -59,7 +60,7 @@ impl fmt::Debug for BlobStore {
 pub(crate) struct BlobKeys(Vec<(Arc<[u8]>, String)>);
 
 impl BlobKeys {
-    /// The key of this message, for the one row that refers to it.
+    /// Takes the key of this message. Only one row refers to it.
     pub(crate) fn take(&mut self, raw: &Arc<[u8]>) -> Option<String> {
         let at = self.0.iter().position(|(one, _)| Arc::ptr_eq(one, raw))?;
         Some(self.0.swap_remove(at).1)
@@ -70,7 +71,7 @@ impl BlobKeys {
     }
 }
 
-/// Writes the large messages of a batch, once `announce` has noted their keys as loose.
+/// Writes the large messages of a batch after `announce` has recorded their keys as loose.
 pub(crate) async fn write_large_messages<F>(
     blobs: Option<&BlobStore>,
     batch: &[Arrival],
@@ -90,7 +91,8 @@ where
     Ok(blobs.write(named).await)
 }
 
-/// Removes what `find` says is loose for long enough, then lets `forget` take the notes away. How many it were.
+/// Removes the blobs that `find` returns as loose for long enough, then lets `forget` delete the records. Returns the
+/// number of removed blobs.
 pub(crate) async fn sweep<F, G>(
     blobs: Option<&BlobStore>,
     find: impl FnOnce(usize) -> F,
@@ -115,7 +117,7 @@ where
     failure.map_or_else(|| Ok(count.try_into().unwrap_or(u64::MAX)), Err)
 }
 
-/// The bytes of a message: those of its row, or those of the blob that the row refers to.
+/// Returns the bytes of a message: from its row, or from the blob that the row refers to.
 pub(crate) async fn message_bytes(
     blobs: Option<&BlobStore>,
     bytes: Vec<u8>,
@@ -137,7 +139,7 @@ impl BlobStore {
     fn named(&self, batch: &[Arrival]) -> BlobKeys {
         let mut placed = BlobKeys::default();
         for arrival in batch {
-            // Alerts of one message stand together.
+            // The alerts of one message are adjacent.
             let is_last = placed.0.last();
             let is_last = is_last.is_some_and(|(one, _)| Arc::ptr_eq(one, &arrival.raw));
             if arrival.raw.len() >= self.least_bytes && !is_last {
@@ -148,7 +150,7 @@ impl BlobStore {
         placed
     }
 
-    /// Those that were written in time.
+    /// Writes the blobs and returns the keys of those that were written in time.
     async fn write(&self, named: BlobKeys) -> BlobKeys {
         let mut written = BlobKeys::default();
         if let Some(folder) = self.folder.as_deref().filter(|_| !named.0.is_empty())
@@ -198,10 +200,11 @@ impl BlobStore {
         }
     }
 
-    /// Those of these that are not there any more, and why others are, if there are some. One that may not be removed
-    /// keeps no other; where many fail the place is away, and nobody waits for the rest.
+    /// Removes blobs. Returns the keys that no longer exist, and the first error if there was one. A blob that cannot
+    /// be removed does not stop the others. After several failures the place counts as unavailable, and the rest is
+    /// skipped.
     async fn remove(&self, keys: Vec<String>) -> (Vec<String>, Option<StoreError>) {
-        // A folder that is not there may be one that is not mounted, or the wrong one: nothing in it is known to be gone.
+        // A missing folder may be an unmounted or a wrong one. It does not prove that its blobs are gone.
         if let Some(folder) = self.folder.as_ref().filter(|folder| !folder.is_dir()) {
             let missing = BlobStoreError::Missing(folder.clone());
             return (Vec::new(), Some(failed("remove blobs", Box::new(missing))));
@@ -229,7 +232,7 @@ impl BlobStore {
         )
     }
 
-    /// Whether blobs can be kept there. In a bucket it writes, reads and removes one of its own.
+    /// Checks whether blobs can be stored. In a bucket, the probe writes, reads and removes a blob of its own.
     pub(crate) async fn probe(&self) -> Result<(), String> {
         if let Some(folder) = &self.folder {
             return check_writable(folder).map_err(|error| error.to_string());

@@ -1,25 +1,25 @@
-//! What people do with cases, as columns: the same words in both databases.
+//! Converts actions of people to columns and back, with the same words in both databases.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, WorkflowStatus};
 
-/// An act as a row of the table `case_actions`.
+/// An action as a row of the table `case_actions`.
 pub(crate) struct CaseActionRow {
-    /// What was done.
+    /// The kind of the action.
     pub(crate) act: &'static str,
-    /// Whom it was assigned to, their verdict, or the name of the mute.
+    /// The assignee, the verdict of the person, or the name of the mute.
     pub(crate) about: Option<String>,
-    /// When the mute ends.
+    /// The end of the mute.
     pub(crate) until: Option<DateTime<Utc>>,
-    /// Where the case stands then, where that changes.
+    /// The workflow status after the action, if the action changes it.
     pub(crate) desk: Option<WorkflowStatus>,
-    /// Who has it then, where that changes.
+    /// The owner after the action, if the action changes it.
     pub(crate) owner: Option<String>,
 }
 
 impl CaseActionRow {
-    /// The row of an act.
+    /// Converts an action into a row.
     pub(crate) fn from_action(act: &CaseAction) -> Self {
         let (name, about) = match &act.kind {
             CaseActionKind::Acknowledged => ("acknowledged", None),
@@ -58,7 +58,7 @@ impl CaseActionRow {
     }
 }
 
-/// What such a row says; none where a newer version wrote it.
+/// Parses such a row. Returns `None` if a newer version wrote it.
 pub(crate) fn parse_action_kind(
     act: &str,
     about: Option<String>,

@@ -1,9 +1,9 @@
-//! One suite for all stores: nothing accepted is lost, one writer per case, what is shown is shown once.
+//! Tests all stores with one suite: nothing accepted is lost, a case has one writer, and a report is shown once.
 //!
-//! A test takes a [`Fixture`], a store that is empty, and is run on SQLite and on PostgreSQL. PostgreSQL's run where
-//! NIGHTSHIFT_TEST_POSTGRES says where one is (`tests/services` starts one), and say so where it does not.
+//! A test takes a [`Fixture`], an empty store, and runs on SQLite and on PostgreSQL. The tests on PostgreSQL run where
+//! NIGHTSHIFT_TEST_POSTGRES names a server (`tests/services` starts one), and print a note where it does not.
 
-/// Runs tests on both stores: each an `async fn(Fixture)`.
+/// Runs tests on both stores. Each test is an `async fn(Fixture)`.
 macro_rules! on_both_stores {
     ($($test:ident)+) => {
         mod on_sqlite {
@@ -71,13 +71,13 @@ use crate::{PostgresStore, SqliteOptions, SqliteStore, Store};
 pub(crate) use journals::{DNS, MINER, THEFT, arrivals, at, opened, whole_journal};
 use server::TestDatabase;
 
-/// Where the data of a store under test is.
+/// The database of a store under test.
 enum TestBackend {
     Sqlite(tempfile::TempDir),
     Postgres(TestDatabase),
 }
 
-/// A store under test, and the data under it.
+/// A store under test, with access to its database.
 pub(crate) struct Fixture {
     pub(crate) store: Arc<dyn Store>,
     ground: TestBackend,
@@ -106,12 +106,12 @@ impl Fixture {
         matches!(self.ground, TestBackend::Sqlite(_))
     }
 
-    /// The store as a second worker has it, in a process of its own that is there for longer than this one.
+    /// Opens the store as a second worker in another process, which outlives this one.
     pub(crate) async fn another(&self, options: StoreOptions) -> Arc<dyn Store> {
         open(&self.ground, options, true).await
     }
 
-    /// Runs statements behind the store's back, as another program does.
+    /// Executes statements without the store, as another program would.
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.ground {
             TestBackend::Sqlite(folder) => {
@@ -124,7 +124,7 @@ impl Fixture {
         }
     }
 
-    /// What a statement answers, as text.
+    /// Runs a query and returns its rows as text.
     pub(crate) async fn texts(&self, sql: &str) -> Vec<Vec<String>> {
         match &self.ground {
             TestBackend::Sqlite(folder) => {
@@ -147,7 +147,7 @@ impl Fixture {
         }
     }
 
-    /// Returns whether this text occurs in a row, or in bytes of a file that belong to no row any more.
+    /// Returns whether this text occurs in a row, or in bytes of a file that no longer belong to a row.
     pub(crate) async fn contains(&self, text: &str) -> bool {
         match &self.ground {
             TestBackend::Sqlite(folder) => {
@@ -179,7 +179,7 @@ impl Fixture {
         self.texts(sql).await[0][0].parse().unwrap()
     }
 
-    /// Lets the time of a lease pass.
+    /// Expires a lease.
     pub(crate) async fn expire(&self, lease: &Lease) {
         let past = if self.is_sqlite() {
             "0"
@@ -261,7 +261,7 @@ pub(crate) async fn conclude_as(store: &Arc<dyn Store>, claimed: &ClaimedCase, v
     .await;
 }
 
-/// Its triage fails.
+/// Ends the triage as failed.
 pub(crate) async fn fail(store: &Arc<dyn Store>, claimed: &ClaimedCase) {
     conclude_with(store, claimed, |closing| {
         closing.conclusion.verdict = Verdict::Inconclusive;
@@ -270,7 +270,7 @@ pub(crate) async fn fail(store: &Arc<dyn Store>, claimed: &ClaimedCase) {
     .await;
 }
 
-/// Concludes a case with what this makes of a whole triage.
+/// Concludes a case. The function turns a whole triage into the conclusion.
 pub(crate) async fn conclude_with(
     store: &Arc<dyn Store>,
     claimed: &ClaimedCase,

@@ -1,5 +1,5 @@
-//! A look at a store before anything relies on it: whether it is there, and will keep what it is given. It makes, migrates
-//! and writes nothing, but a blob that it removes again.
+//! Probes a store before a worker relies on it: whether it is reachable, and whether its data is durable. A probe
+//! creates, migrates and writes nothing, except for a blob that it removes again.
 
 use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::error_chain::format_error_chain;
@@ -11,8 +11,8 @@ use crate::blobs::{BlobOptions, BlobStore};
 use crate::options::StoreOptions;
 use crate::{StoreUrl, postgres, sqlite};
 
-/// Looks at the store of this address, at what it owes to others than these destinations, and at where its large messages
-/// are, if they are elsewhere.
+/// Probes the store of this address, its reports for destinations other than these, and the place of its large messages
+/// if that is outside of the database.
 pub async fn probe(
     url: &str,
     options: StoreOptions,
@@ -33,7 +33,7 @@ pub async fn probe(
     checkup
 }
 
-/// Looks at the place of large messages.
+/// Probes the place of large messages.
 async fn place(options: &BlobOptions, is_shared: bool, checkup: &mut HealthReport) {
     let url = &options.url;
     if is_shared && options.folder().is_some() {
@@ -59,7 +59,7 @@ async fn place(options: &BlobOptions, is_shared: bool, checkup: &mut HealthRepor
     }
 }
 
-/// Nobody delivers to a destination that is not configured.
+/// Warns about pending reports for a destination that is not configured, because nobody delivers them.
 fn gone(owed: &DestinationBacklog, checkup: &mut HealthReport) {
     let DestinationBacklog {
         destination,
@@ -80,7 +80,7 @@ fn gone(owed: &DestinationBacklog, checkup: &mut HealthReport) {
     );
 }
 
-/// Looks at the database; what it owes, where that can be read.
+/// Probes the database. Returns the pending reports by destination, or nothing if they cannot be read.
 async fn database(
     url: &str,
     options: StoreOptions,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The time for which a failure counts. Pending writes are retried within this time, and show whether there is room
+/// The time for which a failure counts. Pending writes are retried within this time and show whether there is room
 /// again.
 const WINDOW: Duration = Duration::from_secs(30);
 

@@ -1,5 +1,5 @@
-//! Where cases are kept. The only crate that says SQL of our schema; it decides nothing: admission is a pure function
-//! of the pipeline that it calls inside its transaction.
+//! Stores cases. This is the only crate with SQL for our schema. It contains no policy: admission is a pure function of
+//! the pipeline that the store calls inside its transaction.
 
 mod blobs;
 mod case_actions;

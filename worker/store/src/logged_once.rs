@@ -1,23 +1,23 @@
-//! What is said of what is stored: that the schema was migrated, and that something cannot be read by this version; once,
-//! where it would be said for every batch.
+//! Logs findings about the stored data: that the schema was migrated, and that this version cannot read something. A
+//! message that would repeat for every batch is logged once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Names of what was told.
+/// The names that were logged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LoggedOnce(Arc<Mutex<BTreeSet<String>>>);
 
 impl LoggedOnce {
-    /// Whether this was not told before.
+    /// Returns whether this name was not logged before.
     pub(crate) fn is_first(&self, name: &str) -> bool {
         let mut told = self.0.lock();
         !told.contains(name) && told.insert(name.to_owned())
     }
 
-    /// Says that a mute of another version, or a broken one, hides nothing here.
+    /// Logs that a mute is broken or from another version, and therefore mutes nothing in this process.
     pub(crate) fn log_unreadable_mute(&self, name: &str, error: &dyn std::error::Error) {
         if self.is_first(name) {
             let cause = error.source().map(ToString::to_string);
@@ -31,7 +31,8 @@ impl LoggedOnce {
     }
 }
 
-/// Says that a report of another version, or a broken one, is not sent by this process; what is noted at its delivery.
+/// Logs that a report is broken or from another version, and that this process does not send it. Returns the error that
+/// is recorded at its delivery.
 pub(crate) fn log_unreadable_report(
     case_id: &str,
     destination: &str,
@@ -46,7 +47,7 @@ pub(crate) fn log_unreadable_report(
     format!("it cannot be read by this version: {cause}")
 }
 
-/// Says that the schema is a newer one now, if it is.
+/// Logs the new version of the schema if there were migrations.
 pub(crate) fn log_migrations(report: &refinery::Report) {
     let applied = report.applied_migrations();
     if let Some(last) = applied.iter().map(refinery::Migration::version).max() {

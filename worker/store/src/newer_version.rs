@@ -1,8 +1,8 @@
-//! What is stored of an alert that came before, as far as this version can read it.
+//! Reads stored alerts as far as this version can.
 //!
-//! In a rolling upgrade an alert of the next version may hold a word that this one does not know. What admission compares
-//! is then all that can be read; in the rest of it nothing counts as new. So the alert that comes again is a sighting or a
-//! revision of its case, and neither a dead letter nor what holds up its batch.
+//! In a rolling upgrade, an alert of the next version may contain a word that this version does not know. Admission
+//! then compares only the readable part, and the rest never counts as new. A repeated alert is therefore a sighting or
+//! a revision of its case; it neither becomes a dead letter nor blocks its batch.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, ContentHash, Indicator, JsonText, Severity};
@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// What admission has no use for.
+/// The field that admission does not use.
 const NOT_COMPARED: &str = "raw";
 
-/// The alert of this case, to be compared with `coming`.
+/// Returns the alert of this case, for comparison with `coming`.
 pub(crate) fn alert(case_id: &str, text: &str, coming: &Alert) -> Alert {
     serde_json::from_str(text).unwrap_or_else(|error| {
         tracing::warn!(
@@ -25,7 +25,7 @@ pub(crate) fn alert(case_id: &str, text: &str, coming: &Alert) -> Alert {
     })
 }
 
-/// What the row of a case and its indicators tell of an alert; none of what cannot be read.
+/// The readable fields of an alert for the row of its case and its indicators.
 pub(crate) struct ReadableFields {
     pub(crate) severity: Option<Severity>,
     pub(crate) content: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct ReadableFields {
     pub(crate) indicators: Vec<Indicator>,
 }
 
-/// What an alert of any version says of itself.
+/// Reads these fields from an alert of any version.
 pub(crate) fn said(text: &str) -> ReadableFields {
     let mut fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
     let mut take = |name| fields.remove(name).unwrap_or_default();
@@ -55,29 +55,29 @@ fn read<T: DeserializeOwned>(value: Value) -> Option<T> {
     serde_json::from_value(value).ok()
 }
 
-/// What is read of a record that clears: whatever else a version writes there, it ends.
+/// The field that is read of an exonerating record. All versions write its end.
 #[derive(Deserialize)]
 struct Record {
     until: Option<DateTime<Utc>>,
 }
 
-/// What is read of a row of a ledger.
+/// The fields that are read of a row of the ledger.
 #[derive(Deserialize)]
 struct Row {
     required: bool,
     covered_by: Option<Record>,
 }
 
-/// What is read of the report of a case that was cleared.
+/// The fields that are read of the report of a cleared case.
 #[derive(Deserialize)]
 struct Clearing {
     exonerations: Option<Vec<Record>>,
     ledger: Option<Vec<Row>>,
-    /// The last event that was judged.
+    /// The time of the last judged event.
     last_seen: Option<DateTime<Utc>>,
 }
 
-/// Until when a case is cleared, by what the statement of a store reads of its report: see
+/// Returns the time until which a case is cleared, from the parts of its report that a store selects. See
 /// [`nightshift_pipeline::report::Report::cleared_until`].
 pub(crate) fn cleared_until(clearing: Option<&str>) -> Option<DateTime<Utc>> {
     let clearing: Clearing = serde_json::from_str(clearing?).ok()?;
@@ -92,14 +92,14 @@ pub(crate) fn cleared_until(clearing: Option<&str>) -> Option<DateTime<Utc>> {
     Some(clearing.last_seen.map_or(end, |last| end.max(last)))
 }
 
-/// What can be read, field by field; in the place of the rest stands that of `coming`.
+/// Reads an alert field by field. Unreadable fields take the value of `coming`.
 fn readable(text: &str, coming: &Alert) -> Alert {
     let mut known = coming.clone();
     known.raw = JsonText::from(Value::Null);
     let stored: Option<Map<String, Value>> = serde_json::from_str(text).ok();
     let (Some(stored), Ok(Value::Object(mut fields))) = (stored, serde_json::to_value(&known))
     else {
-        // Nothing of it is known: whatever comes is another one, and is looked at.
+        // Nothing is readable, so any alert counts as another one and is triaged.
         known.kind.clear();
         known.content = ContentHash(String::new());
         return known;
@@ -118,7 +118,7 @@ fn readable(text: &str, coming: &Alert) -> Alert {
     known
 }
 
-/// The elements of a list that can be read.
+/// Returns the list with only its readable elements.
 fn elements(fields: &Map<String, Value>, name: &str, value: Value) -> Value {
     match value {
         Value::Array(mut all) => {
@@ -129,7 +129,7 @@ fn elements(fields: &Map<String, Value>, name: &str, value: Value) -> Value {
     }
 }
 
-/// The alert with this value in this field, if it can be read so.
+/// Returns the alert with this value in this field, or `None` if the value is not readable.
 fn with(
     fields: &Map<String, Value>,
     name: &str,

@@ -1,41 +1,41 @@
-//! A bell that rings when there may be work. Whoever waits says which ring was heard last, so that one that rang while
-//! nobody waited is heard too.
+//! Notifies waiting tasks that there may be work. A waiter passes the last generation that it has seen, so it does not
+//! miss a notification that was sent while nobody waited.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Longest wait: a ring may be lost on its way from another process, and leases end without one: their case is taken over by so
-/// much later.
+/// The longest wait. A notification of another process may be lost, and an expired lease sends none; its case is taken
+/// over after this time at the latest.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The bell of one store; its clones are the same.
+/// The notifier of one store, shared by its clones.
 #[derive(Debug, Clone)]
 pub(crate) struct Notifier {
     generation: Arc<watch::Sender<u64>>,
 }
 
 impl Notifier {
-    /// One that has not rung.
+    /// Creates a notifier without a notification.
     pub(crate) fn new() -> Self {
         Self {
             generation: Arc::new(watch::Sender::new(0)),
         }
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiters.
     pub(crate) fn notify(&self) {
         self.generation.send_modify(|rings| *rings += 1);
     }
 
-    /// Waits for a ring after the one that was heard, and not for long; gives the last one.
+    /// Waits up to [`MAX_WAIT`] for a notification after the generation `heard`. Returns the current generation.
     pub(crate) async fn wait(&self, heard: u64) -> u64 {
         let mut rings = self.generation.subscribe();
         let ring = rings.wait_for(|rings| *rings > heard);
         match tokio::time::timeout(MAX_WAIT, ring).await {
             Ok(Ok(rings)) => *rings,
-            // The sender is ours: it cannot be gone.
+            // `self` holds the sender, so it cannot be dropped.
             Ok(Err(_)) | Err(_) => heard,
         }
     }

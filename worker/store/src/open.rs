@@ -1,4 +1,4 @@
-//! One door to all stores: the address says which it is.
+//! Opens any store. The address determines its kind.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use url::form_urlencoded;
 use crate::options::StoreOptions;
 use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStore};
 
-/// Everything that a store does.
+/// The ports that a store implements.
 pub trait Store:
     Inbox
     + Canaries
@@ -34,7 +34,7 @@ pub trait Store:
     + StoreMaintenance
     + WorkNotifier
 {
-    /// The same store, with its connections, for whoever holds leases this long and is set to this admission.
+    /// Returns the same store, with its connections, for workers with this lease and this admission policy.
     fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store>;
 }
 
@@ -50,25 +50,25 @@ impl Store for SqliteStore {
     }
 }
 
-/// A store cannot be opened.
+/// The error that a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreOpenError {
-    /// The address is of no store that is known.
+    /// The address does not name a known kind of store.
     #[error(
         "{0:?} names no store: write sqlite:PATH, the path of a file, or postgres://USER@HOST/DATABASE"
     )]
     Unknown(String),
-    /// SQLite.
+    /// SQLite returned an error.
     #[error(transparent)]
     Sqlite(#[from] SqliteError),
-    /// PostgreSQL.
+    /// PostgreSQL returned an error.
     #[error(transparent)]
     Postgres(#[from] PostgresError),
 }
 
 impl StoreOpenError {
-    /// Whether it lies in the configuration: the address, or a file that it names. Else the store is not there just now, or
-    /// is in no state to be used.
+    /// Returns whether the error is in the configuration: in the address or a file that it names. Otherwise the store
+    /// is temporarily unavailable or in an unusable state.
     #[must_use]
     pub const fn is_configuration_error(&self) -> bool {
         match self {
@@ -82,19 +82,19 @@ impl StoreOpenError {
 /// The kind of store that an address names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreUrl<'a> {
-    /// `sqlite:PATH`.
+    /// An address `sqlite:PATH`.
     Sqlite(&'a Path),
-    /// `postgres://…`, or `postgresql://…`.
+    /// An address `postgres://…` or `postgresql://…`.
     Postgres(&'a str),
 }
 
 impl<'a> StoreUrl<'a> {
-    /// Reads an address; none where it is of no store.
+    /// Parses an address. Returns `None` if it does not name a store.
     #[must_use]
     pub fn parse(url: &'a str) -> Option<Self> {
         if let Some(path) = url.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);
-            // To SQLite these are no file, or another one: what is accepted into memory is lost.
+            // SQLite reads these as no file or as another file. Alerts that are accepted into memory would be lost.
             let is_special =
                 path.starts_with(":") || path.starts_with("file:") || path.contains('?');
             return (!path.is_empty() && !is_special).then(|| Self::Sqlite(Path::new(path)));
@@ -105,7 +105,7 @@ impl<'a> StoreUrl<'a> {
         is_postgres.then_some(Self::Postgres(url))
     }
 
-    /// The file of certificates that it names itself (`sslrootcert`), if it does.
+    /// Returns the certificate file of the address (`sslrootcert`), if there is one.
     #[must_use]
     pub fn root_certificate_file(&self) -> Option<PathBuf> {
         match self {
@@ -115,13 +115,13 @@ impl<'a> StoreUrl<'a> {
     }
 }
 
-/// An address as it may be shown: without its password, also where it is misspelt so that it is of no store.
+/// Returns an address without its password, for logs. Misspelt addresses are redacted too.
 #[must_use]
 pub fn redact_password(url: &str) -> String {
     if matches!(StoreUrl::parse(url), Some(StoreUrl::Sqlite(_))) {
         return url.to_owned();
     }
-    // A password may hold any sign: it ends at the last one that can end it.
+    // A password may contain any character, so it ends at the last possible delimiter.
     let shown = match url.rsplit_once('@') {
         Some((before, host)) => {
             let (scheme, user) = match before.split_once("://") {
@@ -138,7 +138,7 @@ pub fn redact_password(url: &str) -> String {
         .split('&')
         .filter(|pair| !pair.is_empty() && !is_password(pair))
         .collect();
-    // As drivers take it too: `host=h password=p`, where blanks may be within quotes.
+    // Drivers also accept `host=h password=p`, where quotes may enclose blanks.
     let address = match address.split_once("password=") {
         Some((before, _)) => format!("{before}password=…"),
         None => address.to_owned(),
@@ -150,21 +150,21 @@ pub fn redact_password(url: &str) -> String {
     }
 }
 
-/// Whether a pair of a query has the key of a password, as drivers read keys: decoded.
+/// Returns whether a pair of a query has the key of a password. Keys are decoded, as drivers do.
 fn is_password(pair: &str) -> bool {
     let mut read = form_urlencoded::parse(pair.as_bytes());
     read.next()
         .is_some_and(|(key, _)| key.trim().eq_ignore_ascii_case("password"))
 }
 
-/// Opens the store of this address, makes it where it can be made and the options allow it, and brings its schema up to date.
+/// Opens the store of this address, creates it if possible and allowed, and migrates its schema.
 ///
 /// # Errors
 ///
-/// When the address is of no store, or its store cannot be opened.
+/// Returns an error if the address does not name a store, or if the store cannot be opened.
 pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, StoreOpenError> {
     match StoreUrl::parse(url) {
-        // What stands before the host may be a password.
+        // The part before the host may be a password.
         None => Err(StoreOpenError::Unknown(
             url.split_once(':')
                 .map_or(url, |(scheme, _)| scheme)
@@ -181,7 +181,7 @@ pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, St
                 admission: options.admission,
                 blobs: options.blobs,
             };
-            // It waits for whoever holds the file.
+            // Opening waits for other processes that lock the file.
             let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&options));
             let failed = |error| SqliteError::Thread(std::io::Error::other(error));
             let opened = opening.await.map_err(failed)?;
@@ -240,7 +240,7 @@ mod tests {
             ),
             ("postgres://h/d?%70%61ssword=p@ss", "postgres://h/d"),
             ("sqlite:a@b.db", "sqlite:a@b.db"),
-            // Of no store, and told so with the address.
+            // This address names no store, and the error contains the redacted address.
             (
                 "postgresql//nightshift:hunter2@host/db",
                 "postgresql//nightshift@host/db",
@@ -285,7 +285,7 @@ mod tests {
         open(&url, existing()).await.unwrap();
     }
 
-    /// All that is said where an error is printed with its causes.
+    /// Returns the complete text that an error prints with its causes.
     async fn refused(password: Option<DatabasePassword>) -> (bool, String) {
         let lease = std::time::Duration::from_secs(30);
         let mut options = StoreOptions::new(
@@ -293,7 +293,7 @@ mod tests {
             nightshift_pipeline::admission::AdmissionPolicy::default(),
         );
         options.password = password;
-        // Nobody listens on port 1.
+        // No server listens on port 1.
         let url = "postgres://ana@127.0.0.1:1/cases";
         let Err(error) = open(url, options).await else {
             panic!("it was opened");

@@ -1,4 +1,4 @@
-//! What a store is opened with, and the secrets of its address.
+//! Defines the options of a store and the secrets of its address.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -9,28 +9,28 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::blobs::BlobStore;
 
-/// What a store is opened with, whatever its address.
+/// The options of a store of any kind.
 #[derive(Debug)]
 pub struct StoreOptions {
-    /// How long a lease holds without a renewal.
+    /// The duration of a lease without renewal.
     pub lease: Duration,
-    /// What admission is set to.
+    /// The policy of admission.
     pub admission: AdmissionPolicy,
-    /// Where large messages are kept; none: in the database.
+    /// The store of large messages. `None` keeps them in the database.
     pub blobs: Option<BlobStore>,
-    /// The password of a database server; else that of the address counts.
+    /// The password of a database server. By default, that of the address is used.
     pub password: Option<DatabasePassword>,
-    /// Certificates that a database server is checked with, in PEM; else those of the system, or `sslrootcert` of the
-    /// address.
+    /// A PEM file of certificates for a database server. By default, `sslrootcert` of the address or the certificates
+    /// of the system are used.
     pub ca_file: Option<PathBuf>,
-    /// How long a store waits for what.
+    /// The timeouts of the store.
     pub waits: StoreTimeouts,
-    /// Whether a SQLite file that is missing is refused, and not made.
+    /// True if a missing SQLite file is an error. Otherwise the file is created.
     pub must_exist: bool,
 }
 
 impl StoreOptions {
-    /// Those of a store whose address says everything.
+    /// Creates the options of a store without settings beside its address.
     #[must_use]
     pub fn new(lease: Duration, admission: AdmissionPolicy) -> Self {
         Self {
@@ -45,19 +45,19 @@ impl StoreOptions {
     }
 }
 
-/// How long a store on a server waits before it says that it failed.
+/// The time that a store on a server waits before it returns an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreTimeouts {
-    /// For a connection to be made.
+    /// The timeout for connecting.
     pub connect: Duration,
-    /// For a connection of the pool to be free.
+    /// The timeout for a free connection of the pool.
     pub pool: Duration,
-    /// For a lock.
+    /// The timeout for a lock.
     pub lock: Duration,
-    /// For a statement, its locks included.
+    /// The timeout for a statement, including its locks.
     pub statement: Duration,
-    /// For a server that is away to be back, counted from the first failure. What a running case writes waits as long
-    /// as its lease instead.
+    /// The time to wait for an unavailable server, counted from the first failure. Writes of a running case wait for
+    /// the duration of its lease instead.
     pub patience: Duration,
 }
 
@@ -73,12 +73,13 @@ impl Default for StoreTimeouts {
     }
 }
 
-/// A password: as it is, or in a file that is read again for each new connection, so that a changed one counts at once.
+/// A password, given as a value or as a file. The file is read for each new connection, so a changed password applies
+/// at once.
 #[derive(Debug)]
 pub enum DatabasePassword {
-    /// As it is.
+    /// The password itself.
     Value(SecretString),
-    /// In this file; white space at its end does not count.
+    /// A file with the password. Trailing white space is ignored.
     File(PasswordFile),
 }
 
@@ -90,7 +91,7 @@ pub struct PasswordFile {
 }
 
 impl DatabasePassword {
-    /// The one in this file.
+    /// Creates a password that is read from this file.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::File(PasswordFile {
@@ -99,11 +100,11 @@ impl DatabasePassword {
         })
     }
 
-    /// Reads it for the first time: there is no last one yet that could count.
+    /// Reads the file for the first time, when there is no previous password to fall back on.
     ///
     /// # Errors
     ///
-    /// Which file cannot be read, and why.
+    /// Returns the path and the cause if the file cannot be read.
     pub(crate) fn first(&self) -> Result<(), (PathBuf, std::io::Error)> {
         match self {
             Self::Value(_) => Ok(()),
@@ -111,7 +112,7 @@ impl DatabasePassword {
         }
     }
 
-    /// What it is now.
+    /// Returns the current password.
     pub(crate) fn current(&self) -> Option<SecretString> {
         match self {
             Self::Value(password) => Some(password.clone()),
@@ -134,7 +135,8 @@ impl PasswordFile {
         Ok(text.trim_end().to_owned().into())
     }
 
-    /// What the file holds, or held when it could last be read: it may be missing for a moment while it is replaced.
+    /// Reads the file. Returns the previous password if that fails, because the file may be missing while it is
+    /// replaced.
     fn read(&self) -> Option<SecretString> {
         let mut last = self.last.lock().ok()?;
         match self.fresh() {
@@ -148,7 +150,7 @@ impl PasswordFile {
     }
 }
 
-/// The text of a secret, where a driver wants it.
+/// Returns the text of a secret, for a driver.
 pub(crate) fn exposed(secret: &SecretString) -> &str {
     secret.expose_secret()
 }

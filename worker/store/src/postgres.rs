@@ -1,8 +1,8 @@
-//! The store on PostgreSQL: many processes on one database.
+//! Implements the store on PostgreSQL, for many processes on one database.
 //!
-//! The clock of the database decides over leases and claims, and every write of a case names the epoch of its claim. A
-//! request whose connection is lost is made again, and finds out first whether it was made before. Nothing here decides:
-//! admission is a pure function of the pipeline that is asked within the accepting transaction.
+//! Leases and claims use the clock of the database, and every write of a case names the epoch of its claim. A request
+//! whose connection was lost is repeated, after a check whether it was committed. The store contains no policy: the
+//! accepting transaction calls admission, a pure function of the pipeline.
 
 mod again;
 mod backlog;
@@ -65,69 +65,70 @@ use listener::Listener;
 #[cfg(test)]
 pub(crate) use migrate::runner_with;
 
-/// Most connections of a process: one of them listens.
+/// The maximum number of connections of a process. One of them listens.
 const MOST_CONNECTIONS: usize = 10;
 
-/// The database cannot be opened.
+/// The error that the database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresOpenError {
-    /// The address cannot be read.
+    /// The address cannot be parsed.
     #[error(
         "the address of the database cannot be read; postgres://user@host:5432/database is one"
     )]
     Url(#[source] tokio_postgres::Error),
-    /// An unknown way to use TLS.
+    /// The value of `sslmode` is unknown.
     #[error(
         "sslmode={0} is not known; there are disable, prefer, require, verify-ca and verify-full"
     )]
     SslMode(String),
-    /// The file of certificates cannot be read.
+    /// The certificate file cannot be read.
     #[error(
         "cannot read certificates from {path}; give a PEM file as sslrootcert or [store] ca_file"
     )]
     CaFile {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: Box<rustls::pki_types::pem::Error>,
     },
-    /// The file of the password cannot be read.
+    /// The password file cannot be read.
     #[error("cannot read the password of the database from {path}; see [store] password")]
     Password {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: std::io::Error,
     },
     /// TLS cannot be set up.
     #[error("cannot set up TLS to the database")]
     Tls(#[source] rustls::Error),
-    /// The pool cannot be made.
+    /// The pool cannot be created.
     #[error("cannot make a pool of connections to the database")]
     Pool(#[source] deadpool_postgres::BuildError),
-    /// No connection was made.
+    /// No connection was established.
     #[error("cannot connect to the database; check [store] url, and that the server is up")]
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Its schema cannot be brought up to date.
+    /// The schema cannot be migrated.
     #[error("cannot migrate the database")]
     Migrate(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A migration did not get the lock of a table.
+    /// A migration did not get the lock on a table.
     #[error(
         "cannot migrate the database: a table is in use for minutes; end what uses it, and start again (transactions that are open for long: {long})"
     )]
     Locked {
-        /// Who may use it.
+        /// The transactions that may hold the lock.
         long: String,
-        /// What the server said.
+        /// The error of the server.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl PostgresOpenError {
-    /// Whether it lies in what was asked for, and stays until that is another.
+    /// Returns whether the error is in the configuration, so that a retry cannot succeed before the configuration
+    /// changes.
     pub(crate) const fn is_configuration_error(&self) -> bool {
         match self {
             Self::Url(_) | Self::SslMode(_) | Self::CaFile { .. } | Self::Password { .. } => true,
@@ -147,34 +148,34 @@ pub struct PostgresStore {
     connector: Connector,
     listener: Listener,
     bell: Notifier,
-    /// Which worker has a lease: for people to read, the epoch decides.
+    /// The worker that holds a lease. It is only for people; the epoch decides.
     holder: String,
     lease: Duration,
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
     blobs: Option<BlobStore>,
     told: LoggedOnce,
-    /// Up to which message retention has looked in this round.
+    /// The position of retention in the messages.
     raw_until: ScanCursor<PostgresArrivalCursor>,
-    /// Up to which case it was looked for what somebody has to have removed.
+    /// The position of a purge in the cases.
     purged_until: ScanCursor<PostgresCaseCursor>,
-    /// Up to which case it was looked for what grew old of those that go on.
+    /// The position of retention in the cases that are still in use.
     journals_until: ScanCursor<PostgresCaseCursor>,
     rows_until: ScanCursor<PostgresCaseCursor>,
 }
 
-/// When something came, and its number.
+/// The arrival time of a message and its number.
 type PostgresArrivalCursor = (DateTime<Utc>, i64);
 
-/// When a case was opened, and which it is.
+/// The time at which a case was opened, and its id.
 type PostgresCaseCursor = (DateTime<Utc>, String);
 
 impl PostgresStore {
-    /// Connects, and brings the schema up to date where it is behind.
+    /// Connects and migrates the schema if it is older than this version.
     ///
     /// # Errors
     ///
-    /// When the address is wrong, the server cannot be reached, or the schema cannot be migrated.
+    /// Returns an error if the address is invalid, the server is unreachable, or the schema cannot be migrated.
     pub async fn open(url: &str, mut options: StoreOptions) -> Result<Self, PostgresOpenError> {
         let connector = Connector::new(url, &mut options)?;
         let manager = Manager::from_connect(
@@ -215,7 +216,7 @@ impl PostgresStore {
         })
     }
 
-    /// This store, set to another lease and admission.
+    /// Returns this store with another lease and admission policy.
     #[must_use]
     pub(crate) fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
         Self {
@@ -226,13 +227,13 @@ impl PostgresStore {
         }
     }
 
-    /// What tells one state of the migrations from another.
+    /// Returns a checksum that changes with the migrations.
     #[cfg(test)]
     pub(crate) fn schema_checksum() -> u64 {
         migrate::checksum()
     }
 
-    /// Reads, again where the connection was lost.
+    /// Reads, and repeats the read if the connection was lost.
     async fn retry_read<T, F>(
         &self,
         doing: &'static str,
@@ -258,7 +259,7 @@ impl PostgresStore {
         }
     }
 
-    /// The count that a statement gives, which may be run twice, again where the connection was lost.
+    /// Runs a statement that returns a count and may be repeated. Repeats it if the connection was lost.
     async fn retry_count<const N: usize>(
         &self,
         doing: &'static str,
@@ -273,7 +274,8 @@ impl PostgresStore {
         .await
     }
 
-    /// Makes a change that may be made twice, again where the connection was lost; how many rows it changed.
+    /// Runs a change that may be repeated, and repeats it if the connection was lost. Returns the number of changed
+    /// rows.
     async fn retry_change<const N: usize>(
         &self,
         doing: &'static str,
@@ -296,7 +298,7 @@ impl PostgresStore {
     }
 }
 
-/// A name of this process that people can find: host, process, and what tells it from the one before.
+/// Returns a name of this process that people can find: host, process id, and a part that is unique to this start.
 fn holder_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = uuid::Uuid::new_v4().simple().to_string();

@@ -1,4 +1,4 @@
-//! What a mute would have hidden, as far as somebody can wait for it: the same in both databases.
+//! Counts the alerts that a mute would have covered, within a bounded time. Both databases use this module.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -7,21 +7,21 @@ use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::CaseRow;
 use nightshift_pipeline::mutes::MutePreview;
 
-/// How many alerts are read at a time.
+/// The number of alerts that are read at a time.
 pub(crate) const PAGE: usize = 1000;
-/// How many times. Few in tests, which have to fill them.
+/// The maximum number of pages. Tests use few, because they have to fill them.
 pub(crate) const PAGES: usize = if cfg!(test) { 3 } else { 50 };
 
-/// What was found so far.
+/// The matches so far.
 #[derive(Default)]
 pub(crate) struct PreviewTally {
     preview: MutePreview,
-    /// Cases of which an alert is covered: better a warning too many.
+    /// Cases with a covered alert. Counting too many only adds a warning.
     pub(crate) cases: BTreeSet<String>,
 }
 
 impl PreviewTally {
-    /// An alert that a mute or a storm took, which this mute covers.
+    /// Adds a covered alert that belongs to a storm or was muted.
     pub(crate) fn other(&mut self, outcome: &str) {
         if outcome == "member" {
             self.preview.members += 1;
@@ -30,7 +30,7 @@ impl PreviewTally {
         }
     }
 
-    /// One of the cases.
+    /// Adds a covered case.
     pub(crate) fn case(&mut self, row: CaseRow) {
         let word = row.verdict.map_or(row.status.as_str(), Verdict::as_str);
         *self.preview.cases.entry(word.to_owned()).or_default() += 1;
@@ -39,7 +39,7 @@ impl PreviewTally {
         }
     }
 
-    /// All of it; whether every alert was looked at.
+    /// Returns the preview. `is_all` says whether every alert was examined.
     pub(crate) fn end(mut self, is_all: bool) -> MutePreview {
         let positives = &mut self.preview.true_positives;
         positives.sort_by_key(|row| Reverse(row.opened_at));

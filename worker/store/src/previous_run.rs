@@ -1,4 +1,4 @@
-//! What the report before said of a case that is triaged again, as databases tell it.
+//! Parses the previous result of a case that is triaged again.
 
 use nightshift_alert::Alert;
 use nightshift_engine::previous_run::PreviousRun;
@@ -6,8 +6,8 @@ use nightshift_pipeline::admission::compare_alerts as compared_alerts;
 
 use crate::newer_version;
 
-/// Read of what a database says, with what is new in the alert since the one that the report before was about. None where
-/// this version cannot read it: a case does not wait for that.
+/// Parses the previous result and adds the differences between its alert and the current one. Returns `None` if this
+/// version cannot read it, because a case does not wait for that.
 pub(crate) fn parse_previous_run(
     case_id: &str,
     said: &str,

@@ -1,10 +1,10 @@
-//! Files and folders that we create: only the user of the worker reads them. What was there before keeps its mode.
+//! Creates files and folders that only the user of the worker can read. Existing ones keep their mode.
 
 use std::fs::DirBuilder;
 use std::io;
 use std::path::Path;
 
-/// Creates a folder and those above it where they are missing, for our user alone.
+/// Creates a folder and its missing parents, for our user alone.
 pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -13,7 +13,7 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Takes a new file from all users but ours. Some file systems have no modes: there it stays as it is.
+/// Restricts a new file to our user. Some file systems have no modes; there the file stays unchanged.
 pub(crate) fn restrict(path: &Path) {
     #[cfg(unix)]
     {

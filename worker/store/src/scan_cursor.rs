@@ -1,10 +1,10 @@
-//! Where a round over many rows left off: the next batch goes on from there, and does not begin at the oldest again.
+//! Stores the position of a scan over many rows. The next batch continues there instead of at the oldest row.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The row that was looked at last; none at the beginning of a round. One for all handles of a store.
+/// The last row that was examined, or `None` at the start of a scan. All handles of a store share the cursor.
 #[derive(Debug)]
 pub(crate) struct ScanCursor<T>(Arc<Mutex<Option<T>>>);
 

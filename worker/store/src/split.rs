@@ -1,6 +1,6 @@
-//! A batch is one transaction, or a few where it is large. One that fails for something in it is split, down to the single
-//! alert, so that one alert that cannot be stored keeps no other waiting: it becomes a dead letter with its bytes, which is
-//! announced.
+//! Splits batches. A batch is one transaction, or several if it is large. If something in a batch fails, the batch is
+//! split down to the single alert, so one alert that cannot be stored does not block the others. That alert becomes a
+//! dead letter with its bytes and is announced.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use nightshift_engine::error_chain::format_error_chain;
 use nightshift_pipeline::intake::{Arrival, unreadable_alert};
 use nightshift_pipeline::port::{AcceptedAlert, StoreError};
 
-/// Why nothing of a batch was committed.
+/// The reason why nothing of a batch was committed.
 #[derive(Debug)]
 pub(crate) enum CommitError {
-    /// Something in it; parts of it may be accepted.
+    /// The batch contains something that cannot be stored. Parts of it may be accepted.
     Batch(StoreError),
-    /// The store: it would accept nothing else either.
+    /// The store failed and would not accept anything else either.
     Store(StoreError),
 }
 
-/// Accepts a batch with `whole`, which commits what it is given or nothing of it: at most `most` together. It is told which
-/// are parts of what failed as a whole.
+/// Accepts a batch with `whole`, which commits all of a part or nothing. A part has at most `most` alerts. The second
+/// argument of `whole` says whether the part results from the split of a failed one.
 ///
 /// # Errors
 ///
-/// When the store is away; parts before may have been accepted then, and are sightings when they come again. When
-/// somebody asked for a triage of what cannot be stored.
+/// Returns an error if the store is unavailable. Earlier parts may have been accepted; their alerts are sightings when
+/// they are delivered again. Also returns an error if an alert that cannot be stored was submitted on demand.
 pub(crate) async fn accept<F>(
     batch: Arc<[Arrival]>,
     most: usize,
@@ -57,7 +57,8 @@ where
     Ok(accepted)
 }
 
-/// What is stored instead of an alert that cannot be; nothing where somebody waits for its triage, or where it is one.
+/// Returns the dead letter for an alert that cannot be stored. Returns `None` if somebody waits for its triage, or if
+/// it is a dead letter already.
 fn dead_letter(arrival: &Arrival, error: &StoreError) -> Option<Arrival> {
     if arrival.on_demand || arrival.unreadable.is_some() {
         return None;

@@ -1,7 +1,7 @@
-//! The store on SQLite: the same promises as on a server, for processes on one host.
+//! Implements the store on SQLite, with the guarantees of a server, for processes on one host.
 //!
-//! `synchronous=FULL`, one writing thread per process, a transaction per group of requests; leases hold the host's
-//! boot and the process, so that the case of a dead process is free at once.
+//! Writes use `synchronous=FULL`, one writing thread per process, and one transaction per group of requests. A lease
+//! names the boot of the host and the process, so the case of a dead process is free at once.
 
 mod backlog;
 mod blobs;
@@ -61,65 +61,65 @@ mod migrations {
     refinery::embed_migrations!("../../migrations/sqlite");
 }
 
-/// How long a statement waits for another process, in milliseconds.
+/// The time that a statement waits for another process, in milliseconds.
 const BUSY_TIMEOUT_MS: u64 = 10_000;
 
-/// Number of attempts to put a new file into WAL mode.
+/// The number of attempts to put a new file into WAL mode.
 const WAL_TRIES: usize = 20;
 
-/// Statements that stay prepared: more than there are.
+/// The capacity of the cache of prepared statements, which exceeds the number of statements.
 const STATEMENTS: usize = 256;
 
-/// What the store is opened with.
+/// The options of a SQLite store.
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
-    /// The database file; it and its folder are made where they are missing.
+    /// The database file. The file and its folder are created if they are missing.
     pub path: PathBuf,
-    /// How long a lease holds without a renewal.
+    /// The duration of a lease without renewal.
     pub lease: Duration,
-    /// What admission is set to.
+    /// The policy of admission.
     pub admission: AdmissionPolicy,
-    /// Where large messages are kept; none: in the database.
+    /// The store of large messages. `None` keeps them in the database.
     pub blobs: Option<BlobStore>,
 }
 
-/// The database cannot be opened.
+/// The error that the database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SqliteOpenError {
-    /// It should be there, and is not: it would be empty where it was made now.
+    /// The file should exist and does not. A new one would be empty.
     #[error(
         "there is no database at {}; run this in the working directory of the worker, or name its file in [store] url; \
         the first `nightshift worker`, `nightshift run FILE` or `nightshift migrate` makes it",
         std::path::absolute(path).as_ref().unwrap_or(path).display()
     )]
     Missing {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     #[error("cannot make the folder {path}; choose another place with [store] url")]
     Folder {
-        /// Which one.
+        /// The path of the folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: std::io::Error,
     },
-    /// The file is no database, or may not be written.
+    /// The file is not a database or is not writable.
     #[error("cannot open the database {path}; choose another place with [store] url")]
     Open {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: rusqlite::Error,
     },
-    /// Its schema cannot be brought up to date.
+    /// The schema cannot be migrated.
     #[error("cannot migrate the database {path}")]
     Migrate {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: Box<refinery::Error>,
     },
@@ -139,27 +139,28 @@ pub struct SqliteStore {
     blobs: Option<BlobStore>,
     bell: Notifier,
     told: LoggedOnce,
-    /// Up to which message retention has looked in this round.
+    /// The position of retention in the messages.
     raw_until: ScanCursor<SqliteArrivalCursor>,
-    /// Up to which case it was looked for what somebody has to have removed.
+    /// The position of a purge in the cases.
     purged_until: ScanCursor<SqliteCaseCursor>,
-    /// Up to which case it was looked for what grew old of those that go on.
+    /// The position of retention in the cases that are still in use.
     journals_until: ScanCursor<SqliteCaseCursor>,
     rows_until: ScanCursor<SqliteCaseCursor>,
 }
 
-/// When something came, as its column has it, and its number.
+/// The arrival time of a message, as its column stores it, and its number.
 type SqliteArrivalCursor = (String, i64);
 
-/// When a case was opened, as its column has it, and which it is.
+/// The time at which a case was opened, as its column stores it, and its id.
 type SqliteCaseCursor = (String, String);
 
-/// Returns the migrations of this program. Migrations of a later version do not stop it: they first only add.
+/// Returns the migrations of this program. Migrations of a later version are accepted, because migrations begin
+/// with additions only.
 fn runner() -> refinery::Runner {
     migrations::migrations::runner().set_abort_missing(false)
 }
 
-/// The migrations of this program and one more, as the next version has it.
+/// Returns the migrations of this program and one more, as the next version would have.
 #[cfg(test)]
 pub(crate) fn runner_with(next: refinery::Migration) -> refinery::Runner {
     let mut migrations = runner().get_migrations().clone();
@@ -168,11 +169,11 @@ pub(crate) fn runner_with(next: refinery::Migration) -> refinery::Runner {
 }
 
 impl SqliteStore {
-    /// Opens the database, makes it where it is missing, and brings its schema up to date.
+    /// Opens the database, creates it if it is missing, and migrates its schema.
     ///
     /// # Errors
     ///
-    /// When it cannot be made, opened or migrated.
+    /// Returns an error if the database cannot be created, opened or migrated.
     pub fn open(options: &SqliteOptions) -> Result<Self, SqliteOpenError> {
         let mut connection = connect(&options.path)?;
         let report = migrate(&mut connection).map_err(|cause| SqliteOpenError::Migrate {
@@ -196,7 +197,7 @@ impl SqliteStore {
         })
     }
 
-    /// This store, set to another lease and admission.
+    /// Returns this store with another lease and admission policy.
     #[must_use]
     pub(crate) fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
         Self {
@@ -206,7 +207,7 @@ impl SqliteStore {
         }
     }
 
-    /// This store as a process of this number would see it.
+    /// Returns this store as the process with this id would see it.
     #[cfg(test)]
     pub(crate) fn of_process(mut self, pid: u32) -> Self {
         self.holder = LeaseHolder::from_pid(pid);
@@ -214,8 +215,9 @@ impl SqliteStore {
     }
 }
 
-/// Waits until every SQLite database of this process is closed, which is when the last handle of its store is dropped and
-/// its last request is done; no longer than this. Whether they are. Blocks: called where the program ends.
+/// Waits up to `most` until every SQLite database of this process is closed. A database closes when the last handle of
+/// its store is dropped and its last request is done. Returns whether all are closed. Blocks; it is called at the end
+/// of the program.
 #[must_use]
 pub fn wait_until_closed(most: Duration) -> bool {
     OPEN.none_within(most)
@@ -228,8 +230,8 @@ impl WorkNotifier for SqliteStore {
     }
 }
 
-/// Runs what is missing, all of it in one transaction. Another process may do the same: the one that comes second waits,
-/// fails on what is there already, and then finds nothing left to do.
+/// Applies the missing migrations in one transaction. Another process may do the same: the second one waits, fails on
+/// what exists already, and then finds nothing left to do.
 fn migrate(connection: &mut Connection) -> Result<refinery::Report, refinery::Error> {
     let runner = runner().set_grouped(true);
     runner.run(connection).or_else(|_| runner.run(connection))
@@ -248,21 +250,22 @@ fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
     let is_new = matches!(path.try_exists(), Ok(false));
     let open = || {
         let connection = Connection::open(path)?;
-        // The files beside it get its mode. It is set by its path: to close another handle of the file would end the locks
-        // that SQLite holds on it.
+        // The files beside the database get its mode. The mode is set by path, because closing another handle of the
+        // file would end SQLite's locks on it.
         if is_new {
             private_files::restrict(path);
         }
         connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
         enter_wal_mode(&connection)?;
-        // Removed rows are overwritten, and the log is truncated when it starts again.
+        // Removed rows are overwritten, and the log is truncated when it restarts.
         connection.pragma_update(None, "secure_delete", "ON")?;
         connection.pragma_update(None, "journal_size_limit", 0)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
-        // Else statements are prepared anew for other values: a twentieth of a case's work, for the same plans.
+        // Without this, statements are prepared again for other values: a twentieth of the work of a case, for the same
+        // plans.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        // Else the least used of some hundred statements are prepared anew, for each case.
+        // With the default capacity, some statements would be prepared again for each case.
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(connection)
     };
@@ -272,8 +275,8 @@ fn connect(path: &Path) -> Result<Connection, SqliteOpenError> {
     })
 }
 
-/// Turns on the log beside the file. Of two that do this to a new file one is refused without a wait, so it waits for the
-/// lock of the other and tries again.
+/// Turns on WAL mode. Of two processes that do this to a new file, SQLite refuses one without waiting. That one waits
+/// for the lock of the other and tries again.
 fn enter_wal_mode(connection: &Connection) -> Result<(), rusqlite::Error> {
     for _ in 0..WAL_TRIES {
         match connection.pragma_update(None, "journal_mode", "WAL") {

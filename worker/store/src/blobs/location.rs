@@ -1,4 +1,4 @@
-//! Which place an address names.
+//! Parses the address of the place for blobs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,41 +13,41 @@ use url::Url;
 
 use super::BlobStore;
 
-/// What the place of blobs is opened with.
+/// The options of the place for blobs.
 #[derive(Debug, Clone)]
 pub struct BlobOptions {
-    /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:FOLDER`.
+    /// The address: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:FOLDER`.
     pub url: String,
-    /// The region of a bucket of S3; empty: that of the environment.
+    /// The region of an S3 bucket. If empty, the environment names it.
     pub region: String,
-    /// Another server that speaks as S3 does; empty: that of AWS.
+    /// The endpoint of another server with the S3 protocol. If empty, AWS is used.
     pub endpoint_url: String,
-    /// Messages from this size on become blobs.
+    /// The least size in bytes of a message that becomes a blob.
     pub least_bytes: usize,
 }
 
-/// From which size on messages become blobs where nothing else is said.
+/// The default of [`BlobOptions::least_bytes`].
 const LEAST_BYTES: usize = 64 * 1024;
 
-/// There can be no blobs.
+/// The error that blobs cannot be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobStoreError {
-    /// The address names no place.
+    /// The address is invalid.
     #[error("[blobs] url = {0:?}: write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:FOLDER")]
     Unknown(String),
-    /// The folder has no whole path.
+    /// The folder cannot be made absolute.
     #[error("cannot tell where the folder {0} is; write its whole path into [blobs] url")]
     Folder(PathBuf, #[source] std::io::Error),
-    /// The folder is not there.
+    /// The folder does not exist.
     #[error("the folder {0} is not there; see [blobs] url")]
     Missing(PathBuf),
-    /// The client cannot be made.
+    /// The client cannot be built.
     #[error("the place that [blobs] url names cannot be used")]
     Client(#[source] Box<object_store::Error>),
-    /// A message is a blob, and nothing says where blobs are.
+    /// A message is a blob, and no place for blobs is configured.
     #[error("it is the blob {key}; say in [blobs] url where blobs are")]
     Nowhere {
-        /// Its key.
+        /// The key of the blob.
         key: String,
     },
 }
@@ -59,7 +59,7 @@ enum BlobLocation<'a> {
 }
 
 impl BlobOptions {
-    /// Those of an address that says everything.
+    /// Creates the options of a place without settings beside its address.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -70,13 +70,13 @@ impl BlobOptions {
         }
     }
 
-    /// Whether the address names a place.
+    /// Returns whether the address is valid.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.place().is_some()
     }
 
-    /// The folder that it names, which other hosts do not see.
+    /// Returns the folder of the address. Other hosts cannot see it.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         match self.place()? {
             BlobLocation::Folder(path) => Some(path),
@@ -115,11 +115,11 @@ impl BlobOptions {
 }
 
 impl BlobStore {
-    /// The place that the options name. Nothing is made, and nobody is called.
+    /// Opens the place that the options name. Creates nothing and sends no request.
     ///
     /// # Errors
     ///
-    /// When they name none, or it cannot be used.
+    /// Returns an error if the address is invalid or its place cannot be used.
     pub fn open(options: &BlobOptions) -> Result<Self, BlobStoreError> {
         let client = |error| BlobStoreError::Client(Box::new(error));
         let (objects, prefix): (Arc<dyn ObjectStore>, Path) = match options.place() {
@@ -129,7 +129,7 @@ impl BlobStore {
                 let whole = std::path::absolute(&path).map_err(cause)?;
                 let prefix = Path::from_absolute_path(&whole);
                 let prefix = prefix.map_err(|error| client(error.into()))?;
-                // It is made with the first blob. What is written there is on disk before it counts.
+                // The first blob creates the folder. A written blob is synced to disk before it counts.
                 (Arc::new(LocalFileSystem::new().with_fsync(true)), prefix)
             }
             Some(BlobLocation::S3(url)) => {
@@ -151,7 +151,7 @@ impl BlobStore {
     }
 }
 
-/// What stands behind the bucket.
+/// Returns the part of the address after the bucket.
 fn prefix(url: &str) -> Path {
     Url::parse(url).map_or_else(|_| Path::default(), |url| Path::from(url.path()))
 }

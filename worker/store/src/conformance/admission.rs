@@ -1,4 +1,4 @@
-//! Alerts that come again: sightings, revisions now and later, what takes another's place, states at the feed, storms.
+//! Tests repeated alerts: sightings, immediate and later revisions, replacements, states at the feed, storms.
 
 use nightshift_alert::{ContentHash, Indicator, IndicatorKind, IndicatorRole, Severity};
 use nightshift_engine::conclusion::{Urgency, Verdict};
@@ -22,7 +22,7 @@ on_both_stores! {
     a_report_tells_what_arrived_until_the_case_ended
 }
 
-/// A real finding of medium severity that came at this second, changed.
+/// Returns a real finding of medium severity that arrived at this second, with changes.
 pub(super) fn arrival(second: i64, change: impl FnOnce(&mut Alert)) -> Arrival {
     let mut arrival = arrivals(DNS).remove(0);
     arrival.at = at(second);
@@ -38,7 +38,7 @@ pub(super) fn arrival(second: i64, change: impl FnOnce(&mut Alert)) -> Arrival {
     arrival
 }
 
-/// Another actor.
+/// Adds another actor.
 pub(super) fn actor(last: u8) -> impl FnOnce(&mut Alert) {
     move |alert| {
         let address = format!("198.51.100.{last}");
@@ -47,7 +47,7 @@ pub(super) fn actor(last: u8) -> impl FnOnce(&mut Alert) {
     }
 }
 
-/// An event at this second, and at no other.
+/// Sets the time of the event to this second.
 pub(super) fn happens_at(second: i64) -> impl FnOnce(&mut Alert) {
     move |alert| {
         alert.times.first_seen = Some(at(second));
@@ -56,7 +56,7 @@ pub(super) fn happens_at(second: i64) -> impl FnOnce(&mut Alert) {
 }
 
 impl Fixture {
-    /// A concluded case.
+    /// Accepts an alert and concludes its case.
     async fn concluded(&self) -> CaseId {
         self.take(arrival(0, |_| {})).await;
         let claimed = self.claim().await;
@@ -107,7 +107,7 @@ async fn what_waits_is_replaced_until_its_triage_has_begun(fixture: Fixture) {
             .has_indicator(IndicatorKind::Ip, "198.51.100.7")
     );
     assert_eq!(claimed.lease.revision, 1);
-    // Given back after it was opened: its journal is about this alert, which must stay.
+    // The case is released after its journal was opened. The journal is about this alert, so the alert must stay.
     let event = opened(&claimed.alert, &id.0);
     fixture
         .store
@@ -160,7 +160,7 @@ async fn running_case_is_retriaged_at_its_end_for_all_later_arrivals(fixture: Fi
             "{actor}"
         );
     }
-    // It is told what was said before, and why that is not the last word: the alert that took another's place is worse.
+    // The new triage gets the previous result and the reason to repeat it: the replacing alert is more severe.
     let said = second.previous_run.clone().unwrap();
     assert_eq!(
         (said.revision, said.failed, said.verdict, said.urgency),
@@ -345,20 +345,20 @@ async fn a_storm_is_one_case_with_members(fixture: Fixture) {
         }))
         .await;
     assert_eq!(elsewhere.admission, Admission::New);
-    // Who is done with the first is not done with what comes now.
+    // A person closed the first case. New alerts do not join it.
     let closed = super::desk::does(CaseActionKind::Closed, 33);
     let first = case_of(&accepted[0]);
     fixture.store.record_action(&first.0, closed).await.unwrap();
     let [second, third] = [1, 2].map(|at| case_of(&accepted[at]));
     let member = Admission::Member(second.clone());
     assert_eq!(fixture.take(nth(34, 41)).await.admission, member);
-    // Nor is what was harmless of the second.
+    // New alerts do not join the second case either, because it was benign.
     let claimed = fixture.store.claim(Lane::Any, 30).await.unwrap();
     let second = claimed.iter().find(|one| one.lease.case_id == second);
     conclude_as(&fixture.store, second.unwrap(), Verdict::FalsePositive).await;
     let member = Admission::Member(third.clone());
     assert_eq!(fixture.take(nth(35, 42)).await.admission, member);
-    // Nor is what people called a wrong detection, until they agree after all.
+    // New alerts do not join a case that people called a false positive, until they agree with its verdict.
     let verdict = Verdict::FalsePositive;
     let wrong = super::desk::does(CaseActionKind::Disagreed { verdict }, 36);
     fixture.store.record_action(&third.0, wrong).await.unwrap();
@@ -380,7 +380,7 @@ async fn samples_are_no_part_of_a_storm(fixture: Fixture) {
     };
     let is_new = |one: &AcceptedAlert| one.admission == Admission::New;
     fixture.take(nth(0, true)).await;
-    // In one batch, and in one after another: neither counts a sample.
+    // Samples do not count, neither within a batch nor across batches.
     let batch = (1..20).map(|number| nth(number, number < 10)).collect();
     let accepted = fixture.store.accept(batch).await.unwrap();
     assert!(accepted.iter().all(is_new));
@@ -418,7 +418,7 @@ async fn run_always_triages(fixture: Fixture) {
 
 async fn a_report_tells_what_arrived_until_the_case_ended(fixture: Fixture) {
     let id = case_of(&fixture.accept(DNS).await).0;
-    // In one batch with what is triaged or after it: both are told.
+    // The report counts the alerts of the same batch and of later ones.
     let mut batch = arrivals(DNS);
     batch.extend(arrivals(DNS));
     fixture.store.accept(batch.into()).await.unwrap();

@@ -1,4 +1,4 @@
-//! How much there is to do, and since when: what is measured, and what intake stops at.
+//! Tests the backlog that metrics report and that stops intake.
 
 use nightshift_pipeline::case::Backlog;
 
@@ -16,7 +16,7 @@ impl Fixture {
         self.store.backlog().await.unwrap()
     }
 
-    /// Lets a case have waited for so long.
+    /// Makes a case look as if it had waited for this long.
     pub(crate) async fn let_wait(&self, id: &CaseId, seconds: u32) {
         let since = if self.is_sqlite() {
             format!("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '-{seconds} seconds')")

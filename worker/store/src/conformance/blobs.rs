@@ -1,4 +1,4 @@
-//! Large messages outside of the database: they come back whole, and nothing of them stays behind.
+//! Tests large messages outside of the database: they are read back whole, and no blob is left behind.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ fn blobs(folder: &Path) -> BlobStore {
     .unwrap()
 }
 
-/// A store that keeps its blobs in this folder.
+/// Returns a store with its blobs in this folder.
 async fn with_blobs(fixture: &Fixture, folder: &Path) -> Arc<dyn Store> {
     let options = StoreOptions {
         blobs: Some(blobs(folder)),
@@ -97,7 +97,7 @@ async fn alerts_of_one_message_share_its_blob(fixture: Fixture) {
     assert_eq!(accept(&store, list.as_bytes()).await.len(), 2);
     assert_eq!(files(&folder).len(), 1);
     assert_eq!(sizes(&fixture).await.len(), 1);
-    // The same in two messages: each has its own.
+    // Two messages with the same content each have their own blob.
     accept(&store, MINER).await;
     assert_eq!(files(&folder).len(), 2);
     assert_eq!(loose(&fixture).await, 0);
@@ -144,7 +144,7 @@ async fn the_blob_of_a_message_that_is_gone_is_swept_at_once(fixture: Fixture) {
     assert_eq!(loose(&fixture).await, 0);
 }
 
-/// Notes of this age, in minutes.
+/// Returns the SQL value of a time so many minutes ago.
 fn age(fixture: &Fixture, minutes: u32) -> String {
     if fixture.is_sqlite() {
         format!("unixepoch() - {}", minutes * 60)
@@ -176,7 +176,7 @@ async fn a_blob_whose_message_never_came_is_swept_after_an_hour(fixture: Fixture
 async fn a_blob_that_may_not_be_removed_keeps_no_other(fixture: Fixture) {
     let folder = tempfile::tempdir().unwrap();
     let store = with_blobs(&fixture, folder.path()).await;
-    // A folder is none that can be removed as a file.
+    // A folder cannot be removed as a file.
     let held = folder.path().join("a/b/raw/held");
     std::fs::create_dir_all(&held).unwrap();
     let old = [age(&fixture, 90), age(&fixture, 61)];

@@ -1,4 +1,4 @@
-//! Canaries: a way of their own through the store, out of sight of people, and remembered when they came through.
+//! Tests canaries: they pass through the whole store, people do not see them, and their arrival is recorded.
 
 use nightshift_alert::{CANARY_FEED, FeedState, Severity};
 use nightshift_pipeline::admission::SetAsideReason;
@@ -21,7 +21,7 @@ on_both_stores! {
     canaries_without_noted_end_are_listed_with_delivery_time
 }
 
-/// In a hundred years: ahead of whatever time it is.
+/// The number of seconds in a hundred years, which is ahead of any current time.
 const AHEAD: i64 = 3_155_760_000;
 
 pub(super) fn canary(second: i64, number: u32) -> Arrival {
@@ -223,7 +223,7 @@ async fn canaries_without_noted_end_are_listed_with_delivery_time(fixture: Fixtu
         conclude(store, &claimed).await;
     }
     assert_eq!(store.open_canaries(10).await.unwrap(), [], "none is shown");
-    // The third came too late to be shown, and the fourth is not tried yet.
+    // The third canary was too late to be shown, and the fourth has no attempt yet.
     for due in store.due_deliveries("soc", 10).await.unwrap() {
         let Some(number) = ids[..3].iter().position(|id| *id == due.case_id) else {
             continue;

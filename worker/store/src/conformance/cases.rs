@@ -1,4 +1,4 @@
-//! Claims, journals, conclusions.
+//! Tests claims, journals and conclusions.
 
 use super::*;
 

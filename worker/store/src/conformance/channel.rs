@@ -1,5 +1,5 @@
-//! A thousand reports for one channel, through the delivery loop: the most severe first, no faster than the channel takes
-//! them, and no more of them in memory than are sent.
+//! Tests the delivery of a thousand reports to one channel. The most severe go first, no faster than the channel
+//! accepts them, and only those being sent are in memory.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,11 +20,11 @@ use super::admission::arrival;
 use super::*;
 
 const REPORTS: usize = 1_000;
-/// After so many posts a critical alert is concluded, while hundreds still wait.
+/// The number of posts after which a critical alert is concluded, while hundreds still wait.
 const LATE: usize = 300;
 const PACE: Duration = Duration::from_secs(1);
 
-/// A channel that takes a message a second.
+/// A channel that accepts one message per second.
 struct PacedDestination {
     store: Arc<dyn Store>,
     posts: Mutex<Vec<(Instant, Severity, CaseId)>>,
@@ -62,7 +62,7 @@ impl Destination for PacedDestination {
     }
 }
 
-/// An outbox that notes how many reports are read of it at once.
+/// An outbox that records how many reports are read at once.
 struct CountingOutbox {
     store: Arc<dyn Store>,
     most: AtomicUsize,
@@ -154,13 +154,13 @@ impl Outbox for CountingOutbox {
 fn alert(number: usize, severity: Severity) -> Arrival {
     arrival(0, |alert| {
         alert.key.id = format!("night-{number}");
-        // Accounts of their own, so that they are no storm.
+        // Each alert has its own account, so they do not form a storm.
         alert.account = Some(format!("{number:012}"));
         alert.severity = severity;
     })
 }
 
-/// A store with so many reports of all severities that wait for the channel.
+/// Creates a store with many reports of all severities that wait for the channel.
 async fn night() -> Fixture {
     let fixture = Fixture::sqlite().await;
     let severities = Severity::ALL.iter().cycle();

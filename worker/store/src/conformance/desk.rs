@@ -1,4 +1,4 @@
-//! What people do with cases, what their posts show then, and which digests are posted.
+//! Tests actions of people on cases, the updates of posts, and digests.
 
 mod digest;
 
@@ -66,7 +66,7 @@ async fn what_people_did_stands_beside_the_case_and_is_shown(fixture: Fixture) {
         .await
         .unwrap();
     assert_eq!((&found, desk.owner.as_deref()), (&id, Some("ana")));
-    // Said again because the answer was lost: it is one act.
+    // The action is repeated because its answer was lost. It is stored once.
     let again = store
         .record_action(&id.0, does(CaseActionKind::Acknowledged, 5))
         .await
@@ -85,7 +85,7 @@ async fn what_people_did_stands_beside_the_case_and_is_shown(fixture: Fixture) {
         .record_action(&id.0, does(CaseActionKind::Closed, 7))
         .await
         .unwrap();
-    // What was said before all that comes once more: nothing of it is undone.
+    // An older action that arrives again reverts nothing.
     let shown = due(&fixture).await.payload.version;
     let late = store
         .record_action(&id.0, does(CaseActionKind::Acknowledged, 5))
@@ -153,7 +153,7 @@ async fn a_verdict_of_a_person_is_an_act_and_is_exported(fixture: Fixture) {
     assert!(disputed(store).await.is_empty(), "it is the case's own");
 }
 
-/// The cases whose verdict is disputed.
+/// Returns the cases with a disputed verdict.
 async fn disputed(store: &Arc<dyn Store>) -> Vec<CaseId> {
     let filter = CaseFilter {
         disagreed: true,
@@ -181,7 +181,7 @@ async fn f26_counts_are_an_edit_of_what_is_shown_a_minute_later(fixture: Fixture
     let edit = due(&fixture).await;
     assert!(edit.payload.is_minor);
     assert_eq!(edit.payload.report.alert.sightings, 2, "both in one edit");
-    // One more while it is sent is the next edit, and does not undo this one.
+    // A sighting during the send is left for the next edit, which does not revert this one.
     fixture.accept(MINER).await;
     assert!(store.begin_attempt("soc", &edit).await.unwrap());
     store
@@ -264,7 +264,7 @@ async fn a_case_that_is_looked_into_is_told_and_so_is_its_end(fixture: Fixture) 
         report.payload.delivered_report().is_none(),
         "what is shown was no report"
     );
-    // What a destination does not want changes nothing of what it shows.
+    // An edit that a destination skips changes nothing of what it shows.
     assert!(store.begin_attempt("soc", &report).await.unwrap());
     store.record_sent("soc", &report, None).await.unwrap();
     store
@@ -289,7 +289,7 @@ async fn reader_of_a_case_gets_its_end_whatever_its_route_is_then(fixture: Fixtu
         .unwrap();
     let unwanted = store.due_deliveries("never", 10).await.unwrap().remove(0);
     store.record_sent("never", &unwanted, None).await.unwrap();
-    // The route of its end names "soc" alone.
+    // The route of the conclusion names only "soc".
     conclude(store, &fixture.claim().await).await;
     let told = store.due_deliveries("early", 10).await.unwrap();
     assert_eq!(
@@ -332,14 +332,14 @@ async fn f26_where_an_early_post_may_stand_its_end_is_told(fixture: Fixture) {
         .unwrap();
     let early = store.due_deliveries("early", 10).await.unwrap().remove(0);
     assert!(store.begin_attempt("early", &early).await.unwrap());
-    // Nobody heard how that ended when the case is called off.
+    // The result of the attempt is unknown when the case is cancelled.
     store.cancel(&id.0, "ana", at(9)).await.unwrap();
     let told = store.due_deliveries("early", 10).await.unwrap().remove(0);
     assert_eq!((told.in_doubt, told.attempts), (true, 0));
     assert_eq!(told.payload.report.status, CaseStatus::Cancelled);
     assert!(!told.payload.is_minor);
     assert!(store.begin_attempt("early", &told).await.unwrap());
-    // Nor then, when it is triaged after all; the route of its end names "soc" alone.
+    // It is still unknown when the case is triaged after all. The route of the conclusion names only "soc".
     store.retry(&id.0).await.unwrap();
     conclude(store, &fixture.claim().await).await;
     let told = store.due_deliveries("early", 10).await.unwrap().remove(0);

@@ -1,4 +1,4 @@
-//! What people say of cases, and what follows from it in the store.
+//! Tests verdicts of people and their consequences in the store.
 
 use nightshift_alert::{
     ContentHash, Indicator, IndicatorKind, IndicatorRole, Severity, TraceContext,
@@ -32,13 +32,13 @@ fn says(verdict: Option<Verdict>, second: i64) -> NewPersonVerdict {
     }
 }
 
-/// The first of them, as that of this account.
+/// Returns the first alert of the batch for this account.
 fn first_for_account(account: &str, mut batch: Vec<Arrival>) -> Arrival {
     Arc::make_mut(&mut batch[0].alert).key.account = account.into();
     batch.remove(0)
 }
 
-/// Other content that does not matter by itself.
+/// Returns alerts that differ only in immaterial content.
 fn elsewhere() -> Vec<Arrival> {
     let mut batch = arrivals(DNS);
     Arc::make_mut(&mut batch[0].alert).region = Some("eu-south-2".into());
@@ -181,7 +181,7 @@ async fn what_people_decided_about_anything_else_is_not_found(fixture: Fixture) 
     }
 }
 
-/// The case of an alert like this one, triaged to its end.
+/// Triages an alert like this one, and returns its case.
 async fn triaged(fixture: &Fixture, id: &str, change: impl Fn(&mut Alert)) -> String {
     let mut batch = arrivals(THEFT);
     let alert = Arc::make_mut(&mut batch[0].alert);
@@ -192,7 +192,7 @@ async fn triaged(fixture: &Fixture, id: &str, change: impl Fn(&mut Alert)) -> St
     id
 }
 
-/// What makes it worth another triage.
+/// Changes an alert materially, so that it is triaged again.
 fn worse(alert: &mut Alert) {
     alert.severity = Severity::Critical;
     alert.content = ContentHash("worse".into());
@@ -201,7 +201,7 @@ fn worse(alert: &mut Alert) {
 async fn of_all_decisions_about_an_actor_the_newest_counts(fixture: Fixture) {
     let store = &fixture.store;
     let mut ids = vec![triaged(&fixture, "0", |_| ()).await];
-    // It has who acts among its values still, and what is judged of it has not.
+    // The actor remains in the indicators of the case, but the judged alert does not name it any more.
     fixture.put("alerts", "alert", "indicators", "[]").await;
     ids.push(triaged(&fixture, "1", |_| ()).await);
     ids.push(triaged(&fixture, "2", |_| ()).await);
@@ -209,7 +209,7 @@ async fn of_all_decisions_about_an_actor_the_newest_counts(fixture: Fixture) {
     ids.push(triaged(&fixture, "3", another).await);
     let alert = arrivals(THEFT).remove(0).alert;
     let mut asked = query(&alert);
-    // One of them is enough, among others.
+    // One known actor among others is enough.
     asked.actors.truncate(1);
     let nobody = Indicator::new(IndicatorKind::Ip, "198.51.100.250", IndicatorRole::Actor);
     asked.actors.insert(0, nobody);
@@ -218,7 +218,7 @@ async fn of_all_decisions_about_an_actor_the_newest_counts(fixture: Fixture) {
         (2, Verdict::TruePositive, 7, 2),
         (0, Verdict::FalsePositive, 8, 2),
         (3, Verdict::FalsePositive, 9, 2),
-        // What was clicked before and came late.
+        // This verdict is older and arrives late.
         (1, Verdict::FalsePositive, 6, 2),
         (1, Verdict::FalsePositive, 10, 1),
     ] {
@@ -233,7 +233,7 @@ async fn a_decision_is_found_by_the_account_of_what_was_judged(fixture: Fixture)
     let store = &fixture.store;
     let told = |alert: &mut Alert| alert.account = Some("told".into());
     let benign = triaged(&fixture, "0", told).await;
-    // The first message of the other one named no account.
+    // The first message of the other case has no account.
     triaged(&fixture, "1", |alert| alert.account = None).await;
     let later = |alert: &mut Alert| {
         told(alert);
@@ -257,7 +257,7 @@ async fn a_decision_is_found_by_the_account_of_what_was_judged(fixture: Fixture)
     assert_eq!(decision.case_id, bad);
 }
 
-/// Leaves nothing but what it was done to, as another type.
+/// Changes an alert to another type with only its targets as indicators.
 fn of_targets(alert: &mut Alert) {
     alert.kind = "Recon:EC2/Portscan".into();
     alert
@@ -280,12 +280,12 @@ async fn true_positive_on_any_subject_ends_an_earlier_decision(fixture: Fixture)
     let alert = arrivals(THEFT).remove(0).alert;
     for (case, verdict, second, ended) in [
         (&benign, Verdict::BenignTruePositive, 5, None),
-        // Before it.
+        // This verdict is older than the decision.
         (&bad, Verdict::TruePositive, 4, None),
-        // In another account an instance that is called so is another one.
+        // An instance with the same id in another account is another instance.
         (&far, Verdict::TruePositive, 6, None),
         (&bad, Verdict::TruePositive, 7, Some(at(7))),
-        // People change their minds.
+        // People change their verdict.
         (&bad, Verdict::FalsePositive, 8, None),
     ] {
         let said = says(Some(verdict), second);

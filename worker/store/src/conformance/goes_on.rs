@@ -1,4 +1,4 @@
-//! Sightings that go on after what their case triages: a record clears all of it, or nothing.
+//! Tests sightings that continue after the triaged alert: a record must cover all of them, or it clears nothing.
 
 use nightshift_alert::{EventTimes, IndicatorKind, IndicatorRole, Severity};
 use nightshift_engine::exoneration::Exoneration;
@@ -30,7 +30,7 @@ fn lasts(second: i64) -> Arrival {
     arrival(second, happens_at(second))
 }
 
-/// A change that was approved until then, or for ever.
+/// Returns a change that was approved until this second, or without end.
 fn change(until: Option<i64>) -> Exoneration {
     Exoneration {
         kind: "change".into(),
@@ -51,7 +51,7 @@ fn change(until: Option<i64>) -> Exoneration {
 }
 
 impl Fixture {
-    /// Concludes it by these records.
+    /// Concludes the case with these records.
     async fn clear(&self, claimed: &ClaimedCase, verdict: Verdict, until: &[Option<i64>]) {
         conclude_with(&self.store, claimed, |closing| {
             closing.conclusion.verdict = verdict;
@@ -60,7 +60,7 @@ impl Fixture {
         .await;
     }
 
-    /// It is nothing but a sighting.
+    /// Checks that the alert is only a sighting.
     async fn sights(&self, arrival: Arrival) {
         let found = self.take(arrival).await.admission;
         assert!(

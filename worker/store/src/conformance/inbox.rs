@@ -1,4 +1,4 @@
-//! The inbox: batches, whole or split, from several workers at once.
+//! Tests the inbox: whole and split batches, from several workers at once.
 
 use super::*;
 
@@ -135,7 +135,7 @@ async fn batch_of_everything_equals_the_same_alerts_one_by_one(fixture: Fixture)
     );
     let mut one_by_one = Vec::new();
     for mut arrival in batch {
-        // Another account and another hour: nothing of the batch before is known there.
+        // Another account and hour share nothing with the previous batch.
         Arc::make_mut(&mut arrival.alert).key.account = "another".into();
         one_by_one.push(fixture.take(arrival).await);
     }

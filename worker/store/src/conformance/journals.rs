@@ -1,4 +1,4 @@
-//! Messages of real products, and the journal of a case that was triaged.
+//! Provides messages of real products, and the journal of a triaged case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) fn opened(alert: &Alert, case_id: &str) -> Event {
     )
 }
 
-/// The journal of a case that looked at earlier cases and ended in a plain conclusion.
+/// Returns the journal of a case that looked at earlier cases and ended in a plain conclusion.
 pub(crate) fn whole_journal(claimed: &ClaimedCase) -> (Vec<Event>, CaseClosure) {
     let mut events = vec![
         opened(&claimed.alert, &claimed.lease.case_id.0),

@@ -1,4 +1,4 @@
-//! Leases: of workers that die, freeze, crash, and of clocks that jump.
+//! Tests leases of workers that die, freeze and crash, and clocks that jump.
 
 use nightshift_alert::Severity;
 
@@ -58,7 +58,7 @@ async fn f02_a_worker_whose_lease_is_gone_writes_nothing(fixture: Fixture) {
     assert_eq!(view.events.len(), 5, "nothing of the one that was late");
 }
 
-/// Claims everything, and loses the leases of these.
+/// Claims everything and loses the leases of the selected cases.
 async fn crash(fixture: &Fixture, which: impl Fn(&ClaimedCase) -> bool) -> Vec<ClaimedCase> {
     let claimed = fixture.store.claim(Lane::Any, 9).await.unwrap();
     for one in &claimed {
@@ -86,7 +86,7 @@ async fn f05_suspects_run_one_at_a_time_per_worker_beside_others(fixture: Fixtur
     assert_eq!(crashes.iter().filter(|count| **count == 2).count(), 1);
     let store = &fixture.store;
     assert!(store.claim(Lane::Any, 9).await.unwrap().is_empty());
-    // A worker that may be dead does not hold up what another one can run.
+    // A worker that may be dead does not block a case that another worker can run.
     let other = fixture.another(options()).await;
     let next = other.claim(Lane::Any, 9).await.unwrap();
     assert_eq!(next.len(), 1);
@@ -134,13 +134,13 @@ async fn f05_crashes_are_counted_per_triage_apart_from_releases(fixture: Fixture
 async fn f14_a_lease_that_was_lost_while_its_worker_lives_is_no_crash(fixture: Fixture) {
     fixture.accept(MINER).await;
     let cut_off = fixture.another(options()).await;
-    // Longer than any case may crash.
+    // There are more rounds than a case may have crashes.
     for round in 1..=4 {
         let lost = cut_off.claim(Lane::Any, 1).await.unwrap().remove(0);
         assert_eq!((lost.crashes, lost.lease.epoch), (0, round));
         fixture.expire(&lost.lease).await;
         if round % 2 == 0 {
-            // It is heard of before anybody else took the case, and says so twice: an answer was lost.
+            // The worker reappears before another one took the case, and releases twice, because an answer was lost.
             assert!(
                 fixture
                     .store
@@ -153,7 +153,7 @@ async fn f14_a_lease_that_was_lost_while_its_worker_lives_is_no_crash(fixture: F
         cut_off.release(&lost.lease).await.unwrap();
         cut_off.release(&lost.lease).await.unwrap();
     }
-    // Or after: the one that runs it since knows of a crash that was none.
+    // The worker may also reappear afterwards. The worker that runs the case since then has seen one crash too many.
     let lost = cut_off.claim(Lane::Any, 1).await.unwrap().remove(0);
     fixture.expire(&lost.lease).await;
     let taken = fixture.claim().await;
@@ -183,7 +183,7 @@ async fn f14_worker_revokes_only_its_own_crash_of_the_same_triage(fixture: Fixtu
 }
 
 async fn f29_a_clock_that_jumps_moves_no_lease(fixture: Fixture) {
-    // Alerts that were received an hour ago, and in an hour, by the worker's clock.
+    // The alerts were received an hour ago and in an hour, by the worker's clock.
     for (second, id) in [(-3600, "past"), (3600, "future")] {
         let mut arrival = arrivals(MINER).remove(0);
         arrival.at = at(second);

@@ -1,4 +1,4 @@
-//! The ledger: every accepted alert stands in it once, in one place, and the place is true.
+//! Tests the ledger: every accepted alert is in it once, with one true place.
 
 use nightshift_alert::{FindingClass, Severity};
 use nightshift_pipeline::admission::Mute;
@@ -14,7 +14,7 @@ on_both_stores! {
     g2_every_accepted_alert_is_in_exactly_one_place
 }
 
-/// What may happen to a store.
+/// An event in a store.
 #[derive(Debug, Clone)]
 enum StoreEvent {
     Arrive(Vec<AlertArrival>),
@@ -23,7 +23,7 @@ enum StoreEvent {
     Retry,
 }
 
-/// An alert that comes.
+/// An arriving alert.
 #[derive(Debug, Clone)]
 struct AlertArrival {
     key: u8,
@@ -86,7 +86,7 @@ fn policy() -> AdmissionPolicy {
     }
 }
 
-/// Counts over the tables themselves, each of which must be 0: what stands in no place, or in more than one.
+/// Queries over the tables that must return 0. They count alerts in no place or in several.
 const WRONG: [(&str, &str); 8] = [
     (
         "a message without an arrival, or with two",
@@ -112,7 +112,7 @@ const WRONG: [(&str, &str); 8] = [
     ),
     (
         "revisions, and what waits to be one",
-        // What takes the place of one that somebody asked for is none that came as a revision.
+        // A replacement of a triage that a person asked for did not arrive as a revision.
         "SELECT CASE WHEN more BETWEEN 0 AND replaced THEN 0 ELSE more END FROM (SELECT \
              (SELECT count(*) FROM alerts WHERE revision > 1 AND reason <> 'asked') + (SELECT count(*) FROM pending_revisions) \
                  - (SELECT count(*) FROM arrivals WHERE outcome = 'revision') AS more, \
@@ -138,7 +138,7 @@ async fn check(fixture: &Fixture, accepted: usize) {
     assert_eq!(usize::try_from(total), Ok(accepted));
 }
 
-/// Some cases of this status.
+/// Lists cases with this status.
 async fn listed(
     store: &Arc<dyn Store>,
     status: CaseStatus,
@@ -151,7 +151,7 @@ async fn listed(
     store.list(&filter).await.unwrap()
 }
 
-/// Plays a story on a store that knows other keys already, or none.
+/// Plays a story on a store that may already contain other keys.
 async fn play(
     fixture: &Fixture,
     store: &Arc<dyn Store>,
@@ -209,7 +209,7 @@ async fn what_came_long_ago_is_not_counted_again_and_again(fixture: Fixture) {
     assert!(places(1).await.is_empty(), "it came before");
 }
 
-/// Every story on the same store: they differ in their keys, and meet in their storms.
+/// Plays every story on the same store. The stories have different keys and share storms.
 async fn g2_every_accepted_alert_is_in_exactly_one_place(fixture: Fixture) {
     let mut options = options();
     options.admission = policy();

@@ -1,4 +1,4 @@
-//! Lists of cases: by account, by text, page by page.
+//! Tests lists of cases: by account, by text, and page by page.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::case::CaseRow;
@@ -120,7 +120,7 @@ async fn letters_are_searched_as_they_are(fixture: Fixture) {
     }
 }
 
-/// What is open and nobody's, of this severity or above.
+/// Returns the filter for open cases of high priority.
 fn grave(status: Option<CaseStatus>, verdict: Option<Verdict>) -> CaseFilter {
     CaseFilter {
         status,
@@ -152,7 +152,7 @@ async fn a_severity_is_the_one_that_the_row_shows(fixture: Fixture) {
     let found = grave(Some(CaseStatus::Concluded), Some(Verdict::TruePositive));
     assert!(found.is_high_priority());
     assert_eq!(list(&fixture, found).await, std::slice::from_ref(&raised));
-    // As sent it is critical; that counts again as soon as it waits for another triage.
+    // The alert was sent as critical. That severity counts again as soon as the case waits for another triage.
     let lowered = case_of(&fixture.accept(THEFT).await);
     assert_eq!(shown(Severity::High).await.len(), 2);
     let claimed = fixture.claim().await;

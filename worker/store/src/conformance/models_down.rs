@@ -1,4 +1,4 @@
-//! What waits for a model while all are down, and what is triaged again when they are back (F21).
+//! Tests cases that wait while all models are down, and cases that are triaged again afterwards (F21).
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::admission::RevisionReason;
@@ -39,7 +39,7 @@ impl Fixture {
     }
 }
 
-/// Concludes a case as rules do that a model ought to look at.
+/// Concludes a case by rules, although a model should examine it.
 async fn conclude_without_model(fixture: &Fixture, claimed: &ClaimedCase) {
     conclude_with(&fixture.store, claimed, |closing| {
         closing.wants_model = true
@@ -93,12 +93,12 @@ async fn f21_a_suspect_waits_as_long_as_the_others(fixture: Fixture) {
 async fn f21_case_with_flapping_models_waits_since_the_first_time(fixture: Fixture) {
     let id = fixture.numbered(1, Severity::High).await;
     fixture.let_wait(&id, 130).await;
-    // It ran while there were models: it waits for them from now on.
+    // The case ran while models were available. It waits for them from now on.
     let store = &fixture.store;
     store.release(&fixture.claim().await.lease).await.unwrap();
     assert!(fixture.waited(Lane::Any).await.is_empty());
     fixture.let_wait(&id, 130).await;
-    // They were back for a moment.
+    // The models were available for a moment.
     store.release(&fixture.claim().await.lease).await.unwrap();
     let claimed = store.claim_overdue(Lane::Any, 9, WAITED).await.unwrap();
     assert_eq!(claimed.len(), 1);

@@ -1,4 +1,4 @@
-//! Mutes: what they hide, how it is counted, and what one would have hidden.
+//! Tests mutes: the alerts that they cover, their counts, and their preview.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::admission::Mute;

@@ -1,4 +1,4 @@
-//! What the next version wrote, in a rolling upgrade: this version leaves it to that one, and loses nothing (F32).
+//! Tests data of the next version in a rolling upgrade: this version leaves it to that one and loses nothing (F32).
 
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole, Severity};
 use nightshift_pipeline::admission::RevisionReason;
@@ -21,7 +21,7 @@ on_both_stores! {
 }
 
 impl Fixture {
-    /// Puts a value, as JSON, where another version writes it: in this field of a column of JSON.
+    /// Writes a JSON value to this field of a JSON column, as another version would.
     pub(super) async fn put(&self, table: &str, column: &str, field: &str, value: &str) {
         let changed = if self.is_sqlite() {
             format!("json_set({column}, '$.{field}', json('{value}'))")
@@ -37,7 +37,7 @@ impl Fixture {
     }
 }
 
-/// Another alert of the same kind.
+/// Returns another alert of the same kind.
 fn other(second: i64) -> Arrival {
     arrival(second, |alert| alert.key.id = format!("other {second}"))
 }
@@ -100,7 +100,7 @@ async fn f32_a_report_that_cannot_be_read_waits_for_who_can(fixture: Fixture) {
         .remove(0);
     assert!(row[0].starts_with("it cannot be read by this version: "));
     assert_eq!(row[1..], ["0", "0"]);
-    // A minute later, where the other version serves the destination.
+    // A minute later, the other version serves the destination.
     fixture
         .execute(
             "UPDATE conclusions SET report = (SELECT report FROM kept); \
@@ -135,7 +135,7 @@ async fn f32_alert_of_an_unreadable_case_is_compared_as_far_as_known(fixture: Fi
         fixture.put("alerts", "alert", "flags", indicators).await;
     };
     unread().await;
-    // In one batch with another alert, which is not held up.
+    // Another alert in the same batch is not blocked.
     let batch = vec![arrival(1, |_| {}), other(2)];
     let accepted = fixture.store.accept(batch.into()).await.unwrap();
     assert_eq!(
@@ -221,7 +221,7 @@ async fn f32_an_alert_of_whose_case_nothing_can_be_read_is_looked_at(fixture: Fi
     assert_eq!(fixture.letters().await, 0);
 }
 
-/// A triage that runs, and behind it an alert that this version cannot read.
+/// Starts a triage, followed by an alert that this version cannot read.
 async fn before_what_cannot_be_read(fixture: &Fixture) -> ClaimedCase {
     fixture.take(arrival(0, |_| {})).await;
     let claimed = fixture.claim().await;
@@ -249,7 +249,7 @@ async fn before_what_cannot_be_read(fixture: &Fixture) -> ClaimedCase {
     claimed
 }
 
-/// What waited is the case's second revision, and waits for a worker that can read it.
+/// Checks that the alert is the second revision of the case and waits for a worker that can read it.
 async fn waits_for_a_newer_one(fixture: &Fixture, id: &CaseId) {
     let all = CaseFilter {
         limit: 9,

@@ -1,4 +1,4 @@
-//! Deliveries: wished, tried, shown.
+//! Tests requested, attempted and completed deliveries.
 
 use nightshift_pipeline::case::DeliveryRow;
 use nightshift_pipeline::port::{AmbiguousSend, PendingDelivery};
@@ -25,7 +25,7 @@ fn never() -> DeliveryError {
     }
 }
 
-/// That `soc` refused the report of this triage.
+/// Returns the record that `soc` refused the report of this revision.
 pub(super) fn refused(revision: u32) -> FailoverSources {
     refused_by("soc", revision)
 }
@@ -43,7 +43,7 @@ fn busy() -> DeliveryError {
 }
 
 impl Fixture {
-    /// The report that is due.
+    /// Returns the only due report.
     async fn due(&self) -> PendingDelivery {
         let mut due = self.store.due_deliveries("soc", 10).await.unwrap();
         assert_eq!(due.len(), 1);
@@ -56,7 +56,7 @@ impl Fixture {
         case_of(&accepted)
     }
 
-    /// A new version is wished: the case was triaged again.
+    /// Requests a new version by triaging the case again.
     async fn concluded_again(&self) {
         let mut again = arrivals(MINER).remove(0);
         again.on_demand = true;
@@ -103,7 +103,7 @@ async fn f26_attempt_without_any_answer_makes_its_report_ambiguous(fixture: Fixt
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempt_age), (false, Duration::ZERO));
     assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
-    // Its process dies here.
+    // The process dies here.
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempts), (true, 1));
     assert!(due.attempt_age < Duration::from_secs(60));
@@ -116,7 +116,7 @@ async fn f26_attempt_without_any_answer_makes_its_report_ambiguous(fixture: Fixt
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempts), (false, 2));
     assert!(fixture.store.begin_attempt("soc", &due).await.unwrap());
-    // A new triage does not make certain what is not.
+    // A new triage does not resolve an ambiguous send.
     fixture.concluded_again().await;
     let due = fixture.due().await;
     assert_eq!(
@@ -204,7 +204,7 @@ async fn f26_lost_answer_is_looked_up_later_and_stays_ambiguous(fixture: Fixture
         .unwrap();
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempts), (true, 1));
-    // It is in doubt for longer each time that is looked at, and anew where it was tried once more.
+    // Each look-up without a result extends the time in doubt. Another attempt restarts it.
     let store = &fixture.store;
     while fixture.due().await.attempt_age < Duration::from_millis(50) {}
     for (doubt, is_new) in [
@@ -229,7 +229,7 @@ async fn f26_what_a_look_up_found_is_known_though_its_edit_failed(fixture: Fixtu
     let store = &fixture.store;
     let due = fixture.due().await;
     assert!(store.begin_attempt("soc", &due).await.unwrap());
-    // Its process dies here, and the next one finds what it posted.
+    // The process dies here, and the next one finds its post.
     let mut due = fixture.due().await;
     due.payload.remote_id = Some("C1/1.2".to_owned());
     assert!(store.begin_attempt("soc", &due).await.unwrap());
@@ -304,7 +304,7 @@ async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixtur
         .await
         .unwrap();
     assert!(store.due_deliveries("mail", 10).await.unwrap().is_empty());
-    // The next report that is refused goes there, too, and once.
+    // The other destination takes over the next refused report too, and once.
     fixture.concluded_again().await;
     let second = store.due_deliveries("mail", 10).await.unwrap();
     assert_eq!(second[0].payload.report.instead_of, FailoverSources::new());
@@ -331,7 +331,7 @@ async fn f28_who_is_shown_a_report_anyway_is_told_once_who_is_not(fixture: Fixtu
             store.add_fallback(&id, "soc", &by).await.unwrap();
         }
     }
-    // What was refused of another triage is not this report.
+    // A refusal of another revision is not about this report.
     let other = refused_by("other", 7);
     store.add_fallback(&id, "soc", &other).await.unwrap();
     let due = fixture.due().await;
@@ -416,7 +416,7 @@ async fn delivery_does_not_wait_for_a_clock_that_was_set_back(fixture: Fixture) 
         .unwrap();
     let waiting = fixture.store.due_deliveries("soc", 10).await.unwrap();
     assert!(waiting.is_empty(), "it waits as long as it may");
-    // As it stands where the clock was years ahead and is right again.
+    // These rows look as if the clock had been years ahead and was corrected.
     let ahead = "UPDATE deliveries SET retry_at = '2999-01-01T00:00:00.000000Z', begun_at = '2999-01-01T00:00:00.000000Z'";
     fixture.execute(ahead).await;
     let due = fixture.due().await;

@@ -1,4 +1,4 @@
-//! What is owed to destinations, and the end of one that is no more.
+//! Tests pending reports by destination, and the removal of a destination.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Fixture {
         case_of(&accepted)
     }
 
-    /// The same alert, triaged again.
+    /// Triages the same alert again.
     pub(super) async fn ends_again(&self) {
         let mut again = arrivals(MINER).remove(0);
         again.on_demand = true;
@@ -105,7 +105,7 @@ async fn what_is_owed_is_told_by_destination_as_the_backlog_counts_it(fixture: F
         store.undelivered_cases("soc", 1).await.unwrap(),
         std::slice::from_ref(&id)
     );
-    // What only counts is not owed, and neither is what is shown.
+    // Updates of counts and shown reports are not pending.
     let due = store.due_deliveries("mail", 1).await.unwrap().remove(0);
     store
         .record_sent("mail", &due, Some(&DeliveryReceipt::default()))
@@ -134,7 +134,7 @@ async fn what_is_given_up_goes_to_the_otherwise_of_its_route(fixture: Fixture) {
     let row = fixture.delivery(&id, "soc").await;
     assert_eq!((row.given_up, row.sent), (true, 0));
     assert!(row.error.unwrap().contains("given up by hand"));
-    // Nobody serves it now, and nothing is left.
+    // No process serves the destination, and no report is left.
     let lease = Duration::from_secs(30);
     assert!(store.acquire_lease("soc", "somebody", lease).await.unwrap());
     store.release_lease("soc", "somebody").await.unwrap();
@@ -143,11 +143,11 @@ async fn what_is_given_up_goes_to_the_otherwise_of_its_route(fixture: Fixture) {
         GiveUpOutcome::default(),
         "once"
     );
-    // The chain goes on behind a name that stands in it, and ends.
+    // The chain continues after a name that is already in it, and ends.
     let to_mail = giving_up.give_up("mail").await.unwrap();
     assert_eq!(to_mail, given_up(1, &[]));
     assert_eq!(fixture.backlog().await.outbox, 0);
-    // A route that names it again has it shown there.
+    // A route that names the destination again makes a report pending there.
     fixture.ends_again().await;
     assert_eq!(fixture.owed().await, [("soc".to_owned(), 1)]);
 }
@@ -197,7 +197,7 @@ async fn f26_abandoned_ambiguous_send_returns_by_its_route_alone(fixture: Fixtur
         let done = fixture.giving_up(&[]).give_up(name).await.unwrap();
         assert_eq!(done, given_up(1, &[]));
     }
-    // The route of its end names "soc" alone.
+    // The route of the conclusion names only "soc".
     conclude(store, &fixture.claim().await).await;
     assert_eq!(fixture.owed().await, [("soc".to_owned(), 1)]);
     let due = fixture.first_due().await;
@@ -231,7 +231,7 @@ async fn more_than_one_round_is_given_up(fixture: Fixture) {
     let all = (0..MANY).map(|number| {
         arrival(0, |alert| {
             alert.key.id = format!("owed-{number}");
-            // Accounts of their own, so that they are no storm.
+            // Each alert has its own account, so they do not form a storm.
             alert.account = Some(format!("{number:012}"));
         })
     });

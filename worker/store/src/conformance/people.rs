@@ -1,4 +1,4 @@
-//! What people do with triages: run one again, call one off, read a dead letter again.
+//! Tests actions of people on triages: run one again, cancel one, read a dead letter again.
 
 use nightshift_alert::{IndicatorKind, Severity};
 use nightshift_engine::event::EventBody;
@@ -204,11 +204,11 @@ async fn whose_triage_was_called_off_is_not_cleared_by_the_one_before(fixture: F
         })
     };
     let unchanged = Admission::Sighting(id.clone(), SightingReason::Unchanged);
-    // The same alert once more, called off: what was said of it stands.
+    // The same alert is triaged again and cancelled. Its conclusion remains valid.
     store.retry(&id.0).await.unwrap();
     store.cancel(&id.0, "ana", at(5)).await.unwrap();
     assert_eq!(fixture.take(milder(6, None)).await.admission, unchanged);
-    // A stranger, called off, and once more.
+    // An alert with an unknown actor is cancelled, run again and cancelled again.
     let stranger = fixture.take(arrival(10, actor(7))).await.admission;
     assert_eq!(
         stranger,

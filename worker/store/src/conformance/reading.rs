@@ -1,4 +1,4 @@
-//! Reading: lists, one case, earlier cases.
+//! Tests lists, views of a case, and searches for earlier cases.
 
 use nightshift_alert::IndicatorRole;
 use nightshift_engine::port::PastQuery;
@@ -63,7 +63,7 @@ async fn an_earlier_case_whose_triage_failed_has_no_verdict(fixture: Fixture) {
         (found.status, found.verdict)
     };
     assert_eq!(said().await, ("failed".to_owned(), None));
-    // Nor has it one while it is triaged once more.
+    // The case has no verdict either while it is triaged again.
     store.retry(&id.0).await.unwrap();
     assert_eq!(said().await, ("queued".to_owned(), None));
     conclude(store, &fixture.claim().await).await;
@@ -76,7 +76,7 @@ async fn of_many_cases_that_share_a_value_the_newest_are_found(fixture: Fixture)
     for second in 0..MANY {
         let one = super::admission::arrival(second, |alert| {
             alert.key.id = second.to_string();
-            // A storm would make members of most of them.
+            // In a storm, most of them would become members.
             alert.severity = nightshift_alert::Severity::High;
         });
         alert = Some(Arc::clone(&one.alert));

@@ -1,4 +1,4 @@
-//! Benign cases that are evaluated again by code.
+//! Tests rechecks of benign cases.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
@@ -20,7 +20,7 @@ on_both_stores! {
 }
 
 impl Fixture {
-    /// A benign case that is due at this second.
+    /// Creates a benign case that is due at this second.
     async fn benign(&self, due: i64) -> CaseId {
         let id = case_of(&self.take(arrival(1_000, happens_at(1_000))).await);
         self.clear_until_due(due).await;
@@ -36,7 +36,7 @@ impl Fixture {
         .await;
     }
 
-    /// What is due at this second, taken for a thousand more.
+    /// Takes the cases that are due at this second, for a thousand seconds.
     async fn rechecks(&self, second: i64) -> Vec<DueRecheck> {
         let (now, again_at) = (at(second), at(second + 1_000));
         let due = self.store.take_due_rechecks(now, again_at, 9).await;

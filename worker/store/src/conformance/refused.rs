@@ -1,5 +1,5 @@
-//! A channel that took a report, lost its answer, and lets nobody look since; one that refuses until it is mended; and
-//! who takes what it refuses.
+//! Tests a channel that accepted a report, lost its answer and cannot be searched since, a channel that refuses until
+//! its key is fixed, and the destinations that take over refused reports.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -22,7 +22,7 @@ on_both_stores! {
     f28_who_refused_one_report_is_asked_to_take_the_next
 }
 
-/// A destination that takes over what another one refuses, where it wants that.
+/// A destination that takes over refused reports if it wants them.
 pub(super) struct FallbackDestination {
     name: &'static str,
     wants: AtomicBool,
@@ -63,7 +63,7 @@ impl Destination for FallbackDestination {
 }
 
 impl Fixture {
-    /// Hands on to these, one after the other.
+    /// Creates a failover to these destinations in order.
     pub(super) fn handing_on(&self, otherwise: &[Arc<FallbackDestination>]) -> Failover {
         let names = otherwise.iter().map(|one| one.name.to_owned());
         let all = otherwise.iter().cloned();
@@ -143,7 +143,7 @@ async fn f28_unverifiable_send_goes_to_the_next_and_stays_ambiguous(fixture: Fix
     assert_eq!(due.payload.report.instead_of, [missed].into());
 }
 
-/// Refuses whatever it is shown until its key is mended.
+/// A destination that refuses everything until its key is fixed.
 #[derive(Default)]
 struct RevokedKeyDestination {
     is_mended: AtomicBool,
@@ -209,7 +209,7 @@ async fn f28_refused_report_goes_to_first_taker_or_stays_pending(fixture: Fixtur
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!((rows[0].sent, rows[0].given_up), (0, false));
     assert_eq!(fixture.store.backlog().await.unwrap().outbox, 1);
-    // At the next try one of them does.
+    // At the next attempt, one of them wants the report.
     chain[1].wants.store(true, Ordering::Relaxed);
     fixture
         .execute("UPDATE deliveries SET retry_at = requested_at")
@@ -259,10 +259,10 @@ async fn f28_who_refused_one_report_is_asked_to_take_the_next(fixture: Fixture) 
     assert_eq!(all[2].deliver_cases(&ids, &stop).await.unwrap(), Some(1));
     assert!(fixture.delivery(&id, "tickets").await.given_up);
     assert_eq!(fixture.delivery(&id, "pager").await.sent, 1);
-    // The pager is told once, and of nothing after that.
+    // The pager gets this report and no later one.
     chain[0].refuses.store(false, Ordering::Relaxed);
     chain[1].wants_nothing();
-    // What ends here ended when the finding came.
+    // These deliveries were requested before the next conclusion.
     let before = "2026-01-02T03:04:05.000000Z";
     fixture
         .execute(&format!("UPDATE deliveries SET requested_at = '{before}'"))

@@ -1,4 +1,4 @@
-//! Cases that people are done with, and of which something new comes.
+//! Tests new alerts of cases that people had finished with.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::admission::RevisionReason;
@@ -96,7 +96,7 @@ async fn a_false_positive_covers_no_alert_that_came_after_it(fixture: Fixture) {
     store.add_verdict(&id.0, says).await.unwrap();
     assert!(desk_of(&fixture, &id).await.0.is_settled());
     fixture.take(severe(10, Severity::High)).await;
-    // It waits still, and is replaced by what is worse: open it is already.
+    // A more severe alert replaces the waiting one. The case is already open.
     fixture.take(severe(11, Severity::Critical)).await;
     is_reopened(&fixture, &id).await;
 }
@@ -217,7 +217,7 @@ async fn verdict_stands_while_its_case_reruns_or_rerun_is_cancelled(fixture: Fix
     );
     close(&fixture, &id).await;
     assert_eq!(waits().await, []);
-    // Who calls off what was never triaged knows that there is no verdict.
+    // A person who cancels a case before its first triage knows that it has no verdict.
     let other = case_of(&fixture.accept(MINER).await);
     store.cancel(&other.0, "ana", at(21)).await.unwrap();
     assert_eq!(waits().await, []);

@@ -1,15 +1,15 @@
-//! A database of its own for each test, on the server that NIGHTSHIFT_TEST_POSTGRES names. It is copied from one that is
-//! migrated once for each state of the migrations, and dropped at the end of its test.
+//! Creates a database for each test on the server that NIGHTSHIFT_TEST_POSTGRES names. It is a copy of a template that
+//! is migrated once for each state of the migrations, and is dropped at the end of its test.
 
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use super::options;
 use crate::PostgresStore;
 
-/// Held while the model of all databases is made.
+/// The lock for the creation of the template.
 const LOCK: i64 = 7_226_900;
 
-/// A database that is dropped with this.
+/// A database that is dropped with this value.
 pub(crate) struct TestDatabase {
     admin: String,
     url: String,
@@ -17,13 +17,13 @@ pub(crate) struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// One with the schema; none where there is no server, which is said.
+    /// Creates a database with the schema. Prints a note and returns `None` if there is no server.
     pub(crate) async fn new() -> Option<Self> {
         let database = Self::empty_of(&model().await?).await;
         Some(database)
     }
 
-    /// One without any schema.
+    /// Creates a database without a schema.
     pub(crate) async fn empty() -> Option<Self> {
         server()?;
         Some(Self::empty_of("template1").await)
@@ -46,7 +46,7 @@ impl TestDatabase {
         &self.url
     }
 
-    /// A connection of somebody else.
+    /// Opens a connection that does not belong to the store.
     pub(crate) async fn client(&self) -> Client {
         connect(&self.url).await
     }
@@ -82,7 +82,7 @@ impl Drop for TestDatabase {
                 connect(&admin).await.batch_execute(&sql).await.unwrap();
             });
         };
-        // The runtime of the test cannot wait here.
+        // The test's runtime cannot block here, so another thread does.
         assert!(std::thread::spawn(drop).join().is_ok());
     }
 }
@@ -105,7 +105,7 @@ fn server() -> Option<String> {
     url
 }
 
-/// The address of another database of the same server.
+/// Returns the address of another database of the same server.
 fn database_url(admin: &str, name: &str) -> String {
     let mut url = url::Url::parse(admin).unwrap();
     url.set_path(name);
@@ -118,7 +118,7 @@ pub(crate) async fn connect(url: &str) -> Client {
     client
 }
 
-/// The name of a database with the schema, which is made where it is missing.
+/// Returns the name of the template, which is created if it is missing.
 async fn model() -> Option<String> {
     let admin = server()?;
     let name = format!("model_of_nightshift_{:x}", PostgresStore::schema_checksum());
@@ -140,7 +140,7 @@ async fn model() -> Option<String> {
                     .await
                     .unwrap(),
             );
-            // Waits for the connections of the store to end.
+            // The rename waits until the connections of the store have ended.
             let rename = format!("ALTER DATABASE {making} RENAME TO {name}");
             client.batch_execute(&rename).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! What cases cost, summed by case and by day while they run.
+//! Tests the costs of cases, summed by case and by day while they run.
 
 use nightshift_engine::event::{CommandId, Event, EventBody};
 use nightshift_engine::limits::Cost;
@@ -107,7 +107,7 @@ async fn g7_running_question_of_a_cancelled_case_costs_its_reserve(fixture: Fixt
     let events = [
         opened(&claimed.alert, &id.0),
         started(plan.clone(), 8.0),
-        // What was lost before is charged with the claim, by whoever claimed.
+        // The worker that claims a case charges the lost calls of the previous one.
         event(EventBody::Claimed {
             epoch: claimed.lease.epoch,
         }),
@@ -127,7 +127,7 @@ async fn g7_running_question_of_a_cancelled_case_costs_its_reserve(fixture: Fixt
     assert_eq!(store.spent_on(day()).await.unwrap(), sum);
     let usd = store.view(&id.0).await.unwrap().row.usd;
     assert!((usd - 1.375).abs() < 1e-9, "{usd}");
-    // Of a triage that was not begun nothing runs.
+    // A triage that was not begun has no running calls.
     store.retry(&id.0).await.unwrap();
     store.cancel(&id.0, "ana", at(10)).await.unwrap();
     assert_eq!(store.spent_on(day()).await.unwrap(), sum);

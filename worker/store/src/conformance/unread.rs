@@ -1,4 +1,4 @@
-//! A worker claims only what it can fold (F32).
+//! Tests that a worker claims only cases that it can fold (F32).
 
 use super::*;
 
@@ -7,14 +7,14 @@ on_both_stores! {
     f32_a_program_that_can_fold_it_takes_it_without_a_crash
 }
 
-/// A message of its own for each event.
+/// Returns an alert with its own account for each event.
 fn arrival_for_account(event: &str, message: &[u8]) -> Arrival {
     let mut arrival = arrivals(message).remove(0);
     Arc::make_mut(&mut arrival.alert).key.account = event.into();
     arrival
 }
 
-/// Opens the most urgent case, gives it back, and lets another version write into its journal.
+/// Starts the most urgent case, releases it, and writes an event of another version to its journal.
 async fn with_event(fixture: &Fixture, event: &str) -> nightshift_pipeline::case::CaseId {
     let id = case_of(&fixture.take(arrival_for_account(event, MINER)).await);
     let claimed = fixture.store.claim_one(&id).await.unwrap().unwrap();
@@ -40,7 +40,7 @@ async fn f32_a_case_that_cannot_be_folded_waits_and_the_others_go_on(fixture: Fi
     for event in [UNKNOWN, NEWER, "[]"] {
         let id = with_event(&fixture, event).await;
         fixture.take(arrival_for_account(event, DNS)).await;
-        // It is the most urgent one, and there is room for one only.
+        // The unreadable case is the most urgent one, and the claim takes only one case.
         let claimed = fixture.claim().await;
         assert_ne!(claimed.lease.case_id, id, "{event}");
         for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! A rolling upgrade: the next version migrates the database while this one works on it (F32).
+//! Tests a rolling upgrade: the next version migrates the database while this one uses it (F32).
 
 use refinery::Migration;
 
@@ -9,12 +9,12 @@ on_both_stores! {
     f32_worker_starts_on_the_schema_of_the_next_version
 }
 
-/// The migration of the next version. It adds a column and a table, as migrations may.
+/// The migration of the next version, which adds a column and a table, as migrations may.
 const NEXT: &str = "ALTER TABLE cases ADD COLUMN region text NOT NULL DEFAULT 'unknown'; \
      CREATE TABLE regions (name text PRIMARY KEY)";
 
 impl Fixture {
-    /// Runs the migrations of the next version.
+    /// Applies the migrations of the next version.
     async fn migrate_further(&self) {
         let next = Migration::unapplied("V2__regions", NEXT).unwrap();
         match &self.ground {
@@ -46,7 +46,7 @@ async fn f32_worker_goes_on_beside_the_next_version(fixture: Fixture) {
     let running = fixture.claim().await;
     fixture.accept(DNS).await;
     fixture.migrate_further().await;
-    // What ran before the migration ends behind it, and what waited is claimed.
+    // A case that ran during the migration is concluded after it, and a waiting case is claimed.
     conclude(&fixture.store, &running).await;
     let waited = fixture.claim().await;
     conclude(&fixture.store, &waited).await;

@@ -1,4 +1,4 @@
-//! What grows old, and what somebody has to have removed.
+//! Tests retention and purges.
 
 use nightshift_pipeline::maintenance::{Purge, RetentionClass};
 
@@ -29,7 +29,7 @@ async fn rows(fixture: &Fixture, table: &str) -> i64 {
         .await
 }
 
-/// Three cases that are over, a case that waits, a dead letter with its case, and what was set aside.
+/// Creates three cases that are over, a case that waits, a dead letter with its case, and an alert that was set aside.
 async fn history(fixture: &Fixture) -> Vec<CaseId> {
     let mut ids = Vec::new();
     for number in 0..3 {
@@ -140,7 +140,7 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
 async fn messages_go_at_the_latest_with_what_came_of_them(fixture: Fixture) {
     history(&fixture).await;
     let store = &fixture.store;
-    // Two alerts of one message: the one waits, the other has no case.
+    // The message has two alerts: one waits, the other has no case.
     let waits = arrival(6, |alert| alert.key.id = "waits".into());
     let mut hidden = waits.clone();
     let alert = Arc::make_mut(&mut hidden.alert);
@@ -183,7 +183,7 @@ async fn what_grew_old_goes_however_many_dead_letters_came_before_it(fixture: Fi
         fixture.take(came).await;
     }
     let future = at(86_400);
-    // Each statement looks at ten or twenty.
+    // Each statement examines ten or twenty rows.
     assert_eq!(
         store.expire(RetentionClass::Raw, future, 2).await.unwrap(),
         2
@@ -240,7 +240,7 @@ async fn case_journals_are_pruned_once_and_again_after_a_retriage(fixture: Fixtu
         1
     );
     assert_eq!(rows(&fixture, "journal").await, 0);
-    // One that nobody can tell from the others by its journal.
+    // Without this mark, the journals that were removed before cannot be told from the others.
     fixture
         .execute("UPDATE cases SET journals_removed_to = 0")
         .await;
@@ -253,7 +253,7 @@ async fn case_journals_are_pruned_once_and_again_after_a_retriage(fixture: Fixtu
     );
 }
 
-/// Triages the case once more, up to this revision.
+/// Triages the case again and checks its revision.
 async fn again(fixture: &Fixture, id: &CaseId, revision: u32) {
     let store = &fixture.store;
     store.retry(&id.0).await.unwrap();
@@ -433,7 +433,7 @@ async fn what_is_kept_for_no_time_that_anybody_sets_is_swept(fixture: Fixture) {
             [today.lease.case_id.0.as_str(), "8"]
         ]
     );
-    // What another process still charges on such a day is added.
+    // Later charges of another process for such a day are added.
     fixture.execute(old).await;
     fixture.store.sweep().await.unwrap();
     let again = fixture.store.spent_on(first).await.unwrap();
@@ -471,7 +471,7 @@ async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {
     assert!(matches!(gone, Err(StoreError::NoSuchCase(_))));
     assert!(store.view(&ids[0].0).await.is_ok());
     assert_eq!(rows(&fixture, "raw_messages").await, 5);
-    // What runs goes for its account alone.
+    // A running case is purged only with its account.
     let runs = arrival(6, |alert| {
         alert.key.id = "runs".into();
         alert.account = Some("account 6".into());
@@ -512,7 +512,7 @@ async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {
 
 const MARKER: &str = "MARKER-OF-AN-ACCOUNT";
 
-/// Cases of two accounts, one after the other; all that is about one of them has a marker.
+/// Creates cases of two accounts in turn. All data of one account contains a marker.
 async fn marked(fixture: &Fixture) {
     for number in 0..60 {
         let is_marked = number % 3 == 0;
@@ -571,7 +571,7 @@ fn before(second: i64) -> Purge {
     }
 }
 
-/// Removes all of it, a few at a time.
+/// Purges everything, a few rows at a time.
 async fn purge(fixture: &Fixture, what: &Purge) -> u64 {
     let mut purged = 0;
     loop {
@@ -660,7 +660,7 @@ async fn clean_up_goes_one_day_further_where_the_clock_jumped(fixture: Fixture) 
         (7_200, 7_200),
         (365 * DAY, 7_200 + DAY),
     ] {
-        // Each worker begins where the one before it ended.
+        // Each worker continues where the previous one stopped.
         let store = fixture.another(options()).await;
         let now = store.advance_retention_time(at(clock)).await.unwrap();
         assert_eq!(now, at(expires_by), "{clock}");

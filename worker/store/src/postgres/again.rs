@@ -1,11 +1,11 @@
-//! Cases that are over and are triaged once more, with the alert that they have.
+//! Queues cases that are over for another triage of the same alert.
 
 use nightshift_pipeline::port::StoreError;
 
 use super::PostgresStore;
 use super::row::limit;
 
-/// The same alert once more: it came when it came, and it waits from now on.
+/// Triages the same alert again. It keeps its arrival time, and waits from now on.
 const WITH_MODELS: &str = "WITH chosen AS ( \
          SELECT id FROM cases WHERE needs_model AND status IN ('concluded', 'failed') \
          ORDER BY severity DESC, concluded_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED \
@@ -21,7 +21,7 @@ const WITH_MODELS: &str = "WITH chosen AS ( \
      SELECT count(*), CASE WHEN count(*) > 0 THEN pg_notify('nightshift-work', '')::text END FROM again";
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::port::Cases::requeue_degraded`].
+    /// Implements [`nightshift_pipeline::port::Cases::requeue_degraded`].
     pub(super) async fn queue_for_models(&self, most: usize) -> Result<u64, StoreError> {
         let doing = "queue cases for models";
         let queued = self.retry_count(doing, WITH_MODELS, [&limit(most)]).await?;

@@ -1,4 +1,4 @@
-//! How much there is to do: counts over indexes, each of which holds only what is not done.
+//! Counts pending work over partial indexes that contain only unfinished rows.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use super::database::Session;
 use super::failure::PostgresFailure;
 use super::row::{count, get_severity};
 
-/// Each half by an index of its own: of `IN` the planner cannot see that they hold all of it, and it reads the whole table.
+/// Each half uses its own index. For an `IN`, the planner cannot see that the indexes cover it, and reads the whole
+/// table.
 pub(super) const WAITING: &str = "SELECT severity::text, count(*) FROM cases \
      WHERE status = 'queued' OR status = 'running' GROUP BY severity";
 const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, cases.urgent_oldest_secs, \
@@ -27,7 +28,7 @@ const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, cas
          FROM deliveries WHERE sent_version < wanted_version AND sent_version < major_version AND NOT given_up \
      ) AS wished";
 
-/// How many cases wait or run.
+/// Returns the number of waiting and running cases by severity.
 pub(super) async fn waiting(session: &Session) -> Result<BTreeMap<Severity, u64>, PostgresFailure> {
     let rows = session.rows(WAITING, []).await?;
     rows.iter()
@@ -35,7 +36,7 @@ pub(super) async fn waiting(session: &Session) -> Result<BTreeMap<Severity, u64>
         .collect()
 }
 
-/// How much there is to do.
+/// Returns the backlog.
 pub(super) async fn read(session: &Session) -> Result<Backlog, PostgresFailure> {
     let row = session.row(BACKLOG, []).await?;
     row.map_or(Ok(Backlog::default()), |row| {

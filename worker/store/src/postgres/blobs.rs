@@ -1,5 +1,5 @@
-//! Which blobs nothing refers to. A trigger of the database takes the note away where a message comes to refer to one: what is
-//! sent together cannot wait for an answer in between.
+//! Finds blobs that no row refers to. A trigger deletes the record when a message refers to a blob, because statements
+//! that are sent together cannot wait for an answer in between.
 
 use nightshift_pipeline::port::StoreError;
 
@@ -8,7 +8,7 @@ use super::row::limit;
 
 const ANNOUNCE: &str =
     "INSERT INTO orphaned_blobs (key) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING";
-/// Not what a transaction is about to refer to.
+/// Skips blobs that an open transaction is about to refer to.
 const LOOSE: &str = "SELECT key FROM orphaned_blobs WHERE since < clock_timestamp() - interval '1 hour' \
      ORDER BY since LIMIT $1 FOR UPDATE SKIP LOCKED";
 const FORGET: &str = "DELETE FROM orphaned_blobs WHERE key = ANY($1)";

@@ -1,4 +1,4 @@
-//! When a canary came through last, and which have and are open.
+//! Reads when the last canary arrived at its destination, and which canaries are still open.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,14 +9,14 @@ use nightshift_pipeline::port::{Canaries, StoreError};
 use super::PostgresStore;
 use super::row::limit;
 
-/// One that failed is shown too, and taken away, and proves nothing: its triage did not come to an end. Read off the index of
-/// storms, from its end: not all canaries that ever were. Workers date cases and acts, and a clock of
-/// theirs may have been ahead.
+/// Finds the last canary that arrived. A failed canary is shown and removed too, but proves nothing, because its triage
+/// did not end normally. The query reads the index of storms from its end, and not all canaries. Times of cases and
+/// actions come from workers, whose clocks may have been ahead.
 const LAST: &str = "SELECT case_actions.at FROM cases JOIN case_actions ON case_actions.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND coalesce(cases.account, '') = '' \
          AND cases.status = 'concluded' AND case_actions.action = 'closed' AND case_actions.actor = $1 AND case_actions.at <= now() AND cases.opened_at <= now() \
      ORDER BY cases.opened_at DESC LIMIT 1";
-/// What was not shown because it was too late has no name at its destination.
+/// A delivery that was skipped because it was too late has no remote id.
 const OPEN: &str = "SELECT cases.id, min(deliveries.sent_at) \
      FROM cases JOIN deliveries ON deliveries.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND coalesce(cases.account, '') = '' \

@@ -1,4 +1,4 @@
-//! What people do with cases, and which digests are posted.
+//! Stores actions of people on cases, and the posted digests.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_pipeline::case::CaseId;
@@ -12,12 +12,14 @@ use super::read;
 use super::row::{get_revision, get_severity, get_verdict, limit, text, to_verdict};
 use crate::case_actions::{CaseActionRow, parse_action_kind};
 
-/// Counts and acts say nothing new: the post is edited, counts at the most once a minute. What waits already goes along.
+/// Requests an edit of the posts without a new report. Counts are updated at most once a minute. A pending delivery
+/// includes them.
 pub(super) const TOUCH: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
          requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE clock_timestamp() END, \
          retry_at = CASE WHEN sent_version < wanted_version THEN retry_at ELSE sent_at + interval '60 seconds' END \
      WHERE case_id = ANY($1) AND NOT given_up";
-/// The same act said again, because an answer was lost or a click was posted twice, is one, and undoes nothing since.
+/// Adds an action. The same action again, after a lost answer or a double click, is a duplicate and reverts nothing
+/// that happened since.
 const ACT: &str = "WITH added AS ( \
          INSERT INTO case_actions (case_id, at, actor, action, detail, muted_until, note) VALUES ($1, $2, $3, $4, $5, $6, $7) \
          ON CONFLICT DO NOTHING RETURNING id \
@@ -31,9 +33,10 @@ const ACT: &str = "WITH added AS ( \
          WHERE case_id = $1 AND NOT given_up AND EXISTS (SELECT FROM added) \
      ) \
      SELECT pg_notify('nightshift-work', '')::text";
-/// The alert that the case now waits to triage came from a source, and people are done with what was before: that is not
-/// about this one. Nor is it where they were done before it was told what came of it, and that is not harmless. `$2` is the
-/// write that brought it, where another may have come between; where there is none, what waits behind it has its own turn.
+/// Reopens a case that people closed or called a false positive, because a source sent something new that the case now
+/// waits to triage. The case is also reopened if people closed it before the result of such a triage, and that result
+/// is not benign. `$2` is the id of the write that brought the alert, where another write may have happened in between.
+/// If it is null, a pending alert must not exist, because that one is checked later.
 pub(super) const REOPEN: &str = "WITH reopened AS ( \
          UPDATE cases SET workflow_status = 'open', owner = NULL \
          WHERE id = $1 AND (status = 'queued' AND journal_seq = 0 \
@@ -60,13 +63,13 @@ const DECIDED: &str = "SELECT v.id, v.case_id, s.key, s.feed, s.type, s.account,
      FROM person_verdicts v JOIN cases s ON s.id = v.case_id \
      LEFT JOIN conclusions c ON c.case_id = v.case_id AND c.revision = v.revision \
      WHERE v.id > $1 ORDER BY v.id LIMIT $2";
-/// None: it is posted. False: it begins. True: it began before.
+/// Begins a digest. No row means that it was posted, false that it begins, true that it had begun before.
 const BEGIN_DIGEST: &str = "INSERT INTO digests AS d (destination, day, begun_at) VALUES ($1, $2, clock_timestamp()) \
      ON CONFLICT (destination, day) DO UPDATE SET begun_at = d.begun_at WHERE d.sent_at IS NULL RETURNING xmax <> 0";
 pub(super) const DIGEST_POSTED: &str =
     "UPDATE digests SET sent_at = clock_timestamp() WHERE destination = $1 AND day = $2";
 
-/// Notes an act.
+/// Adds an action and returns the case with its workflow.
 pub(super) async fn add(
     session: &Session,
     id: &str,
@@ -78,7 +81,7 @@ pub(super) async fn add(
     Ok((case.id, desk))
 }
 
-/// Adds the row of an act, and has the posts of its case show it.
+/// Adds the row of an action and updates the posts of its case.
 pub(super) async fn note(
     session: &Session,
     id: &str,
@@ -107,7 +110,7 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// What people did with a case.
+/// Returns the workflow of a case.
 pub(super) async fn case_workflow(
     session: &Session,
     id: &str,
@@ -118,7 +121,7 @@ pub(super) async fn case_workflow(
     ))
 }
 
-/// What people did with these cases, the oldest first.
+/// Returns the actions on these cases, the oldest first.
 pub(super) async fn case_actions(
     session: &Session,
     ids: &[&str],
@@ -144,7 +147,7 @@ pub(super) async fn case_actions(
     Ok(found)
 }
 
-/// What people decided, the oldest first.
+/// Returns the verdicts of people, the oldest first.
 pub(super) async fn decided(
     session: &Session,
     after: i64,

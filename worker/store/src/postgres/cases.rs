@@ -1,4 +1,5 @@
-//! Cases: claims and leases in `claim`, what workers write in `journal`, what people read in `read`.
+//! Implements the port for cases. Claims and leases are in `claim`, writes of workers in `journal`, reads for people in
+//! `read`.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Claims and leases, by the clock of the database: no worker's clock counts.
+//! Claims cases and manages leases by the clock of the database, not by those of workers.
 //!
-//! One round trip frees what is lost and takes what is most urgent; a second reads it; the third commits.
+//! The first round trip frees lost cases and takes the most urgent ones, the second reads them, and the third commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use super::failure::{PostgresFailure, Remedy};
 use super::row::{get_revision, json, limit, number, parse, revision};
 use crate::previous_run::parse_previous_run;
 
-/// Whether this transaction may take a suspect: of one worker's claims one at a time looks for them, and the next
-/// statement sees what the one before it took.
+/// Checks whether this transaction may take a suspect, which is a case that crashed twice. Only one claim of a worker
+/// at a time may look for suspects, and the next statement sees what the previous claim took.
 const SUSPECTS: &str = "SELECT set_config('nightshift.suspects', \
      pg_try_advisory_xact_lock(7226001, hashtext($1))::text, true)";
-/// A running case whose lease has ended waits again. It has crashed, unless the database was restarted since the lease
-/// was last renewed: then no worker could renew it. Its worker takes that back when it is heard of again.
+/// Requeues running cases with an expired lease. Each counts as crashed, unless the database restarted since its last
+/// renewal, when no worker could renew it. A worker that reappears takes the crash back.
 const FREE: &str = "WITH ended AS ( \
          UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
              waiting_since = clock_timestamp(), \
@@ -37,10 +37,10 @@ const FREE: &str = "WITH ended AS ( \
          ON CONFLICT DO NOTHING \
      ) \
      SELECT FROM ended";
-/// Rank: severity plus one level per half hour of waiting, never into critical; what a lost worker had begun goes before
-/// all but critical ones. Of the suspects each worker runs one at a time. The oldest of each severity are looked at, not
-/// all that wait; more than are wanted, because others may take them at the same time. No canary waits for
-/// models: rules triage it.
+/// Takes the best cases. The rank is the severity plus one level per half hour of waiting, but never critical. Cases
+/// that a lost worker had begun go before all others but critical ones. Each worker runs one suspect at a time. Only
+/// the oldest cases of each severity are examined. More are examined than needed, because other workers may take some
+/// at the same time. Canaries do not wait for models, because rules triage them.
 const TAKE: &str = "WITH best AS MATERIALIZED ( \
          SELECT id, revised_at, CASE severity WHEN 'critical' THEN 4.0 ELSE least(3.99, \
              array_position(enum_range(NULL::severity), severity) - 1 + 4 * least(crashes, 1) \
@@ -79,7 +79,7 @@ const TAKE_ONE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, 
      WHERE id = $1 AND status = 'queued' RETURNING id, revision, epoch, crashes, journal_seq";
 const ALERTS: &str = "SELECT case_id, alert::text, alerts.revision, first_event, last_event FROM alerts JOIN cases ON cases.id = case_id \
      JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND alerts.revision = taken_revision";
-/// What is triaged begins and lasts as what came to it while it waited.
+/// Widens the times of an alert by the sightings that arrived while it waited.
 const WIDEN: &str = "UPDATE alerts SET alert = jsonb_set(jsonb_set(alert, '{times,first_seen}', first::jsonb), \
          '{times,last_seen}', last::jsonb) \
      FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[]) AS wide (id, wide_revision, first, last) \
@@ -87,7 +87,7 @@ const WIDEN: &str = "UPDATE alerts SET alert = jsonb_set(jsonb_set(alert, '{time
 const JOURNALS: &str = "SELECT case_id, seq, event::text FROM journal \
      JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND revision = taken_revision \
      ORDER BY case_id, seq";
-/// What the last report before said, and the alert that it was about.
+/// Selects the result of the last report, and its alert.
 const AGAIN: &str = "SELECT now.case_id, jsonb_build_object('revision', before.revision, \
          'failed', before.status = 'failed', 'verdict', before.verdict, 'leaning', before.leaning, \
          'severity', before.assessed_severity, 'urgency', before.report -> 'urgency', 'why', now.reason)::text, last.alert::text \
@@ -97,13 +97,13 @@ const AGAIN: &str = "SELECT now.case_id, jsonb_build_object('revision', before.r
          CROSS JOIN LATERAL (SELECT * FROM conclusions AS one WHERE one.case_id = now.case_id AND one.revision < now.revision \
              ORDER BY one.revision DESC LIMIT 1) AS before \
          LEFT JOIN alerts AS last ON last.case_id = before.case_id AND last.revision = before.revision";
-/// A look that came to nothing is no claim.
+/// Returns a case to the queue without counting a claim, because it could not be read.
 const PUT_BACK: &str = "UPDATE cases SET status = 'queued', epoch = epoch - 1, lease_holder = NULL, lease_until = NULL \
      WHERE id = $1";
 const NOTE_UNREAD: &str = "INSERT INTO unreadable_journals (case_id, revision, version, error) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (case_id, revision) DO UPDATE SET version = greatest(unreadable_journals.version, excluded.version), \
      error = excluded.error, noted_at = excluded.noted_at";
-/// Waits for a claim whose answer was lost, if it still goes on: the rows are locked before it looks at what such a claim
+/// Waits for a claim with a lost answer if it is still running: it locks the rows before it reads what such a claim
 /// changes.
 pub(super) const CONFIRM: &str = "WITH held AS MATERIALIZED ( \
          SELECT id, epoch, status, lease_holder FROM cases WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE \
@@ -111,26 +111,26 @@ pub(super) const CONFIRM: &str = "WITH held AS MATERIALIZED ( \
      SELECT held.id FROM held JOIN unnest($1::text[], $2::bigint[]) AS taken (id, taken_epoch) \
          ON held.id = taken.id AND held.epoch = taken_epoch \
      WHERE held.status = 'running' AND held.lease_holder = $3 ORDER BY held.id";
-/// A case that is given back again and again, because its models come and go, waits since the first time.
+/// Releases a case. A case that is released repeatedly, because models come and go, waits since the first release.
 const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, released_revision = revision, \
          waiting_since = CASE WHEN released_revision = revision THEN waiting_since ELSE clock_timestamp() END \
      WHERE id = $1 AND epoch = $2 AND status = 'running'";
-/// The worker of a lease that was lost is heard of: it has not crashed.
+/// Takes a crash back: the worker of a lost lease reappeared.
 const NO_CRASH: &str = "WITH alive AS ( \
          DELETE FROM lost_leases WHERE case_id = $1 AND epoch = $2 RETURNING case_id, revision \
      ) \
      UPDATE cases SET crashes = greatest(crashes - 1, 0) \
      FROM alive WHERE cases.id = alive.case_id AND cases.revision = alive.revision";
 
-/// The version of journals that this program folds, as a column holds it.
+/// Returns the version of journals that this program can fold, for a column.
 fn journal_version() -> i32 {
     revision(JOURNAL_VERSION)
 }
 
-/// Which cases a claim may take.
+/// The conditions for cases that a claim may take.
 struct ClaimFilter {
     least: Severity,
-    /// How long they have waited; none: it does not matter.
+    /// The least waiting time, or `None` for any.
     urgent_secs: Option<f64>,
     other_secs: Option<f64>,
 }
@@ -148,7 +148,7 @@ impl ClaimFilter {
     }
 }
 
-/// A case that was taken, before it was read.
+/// A claimed case before its alert and journal are read.
 struct ClaimedRow {
     lease: Lease,
     crashes: u32,
@@ -171,7 +171,7 @@ impl ClaimedRow {
 }
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::port::Cases::claim`].
+    /// Implements [`nightshift_pipeline::port::Cases::claim`].
     pub(super) async fn claim_best(
         &self,
         lane: Lane,
@@ -207,7 +207,7 @@ impl PostgresStore {
         }
         let mut claimed = Vec::new();
         let mut rows = rows;
-        // Those that cannot be read are noted at the first look, and leave their place to others.
+        // Unreadable cases are recorded and returned, and others are taken instead.
         while !rows.is_empty() {
             let taken = rows
                 .iter()
@@ -254,7 +254,7 @@ impl PostgresStore {
         Ok(rows)
     }
 
-    /// Commits a claim; where the answer is lost, asks for it.
+    /// Commits a claim. If the answer is lost, checks whether it was committed.
     async fn commit(
         &self,
         session: Session,
@@ -275,7 +275,7 @@ impl PostgresStore {
                 if found.is_empty() {
                     return Err(failure);
                 }
-                // It was committed; the others were called off since.
+                // The claim was committed. Cases that are missing were cancelled since.
                 return Ok(claimed
                     .into_iter()
                     .filter(|one| found.contains(&one.lease.case_id.0))
@@ -286,7 +286,7 @@ impl PostgresStore {
         Ok(claimed)
     }
 
-    /// See [`nightshift_pipeline::port::Cases::claim_one`].
+    /// Implements [`nightshift_pipeline::port::Cases::claim_one`].
     pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         let mut tries = self.database.tries("claim a case");
         loop {
@@ -328,12 +328,13 @@ impl PostgresStore {
         }
     }
 
-    /// See [`nightshift_pipeline::port::Cases::release`].
+    /// Implements [`nightshift_pipeline::port::Cases::release`].
     pub(super) async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
         let (id, epoch) = (&lease.case_id.0, number(lease.epoch));
         let doing = "release a case";
         if self.retry_change(doing, RELEASE, [id, &epoch]).await? == 0 {
-            // By a statement of its own: one that waited for whoever took the lease does not see what that one noted.
+            // This is a separate statement: one that waited for the claim that took the lease would not see the crash
+            // which that claim recorded.
             self.retry_change(doing, NO_CRASH, [id, &epoch]).await?;
         }
         self.bell.notify();
@@ -349,7 +350,7 @@ pub(super) fn columns<'a>(leases: impl Iterator<Item = &'a Lease>) -> (Vec<&'a s
 
 type ReadClaim = Result<ClaimedCase, (Lease, PostgresFailure)>;
 
-/// Reads the alerts and journals of cases that were taken, in their order.
+/// Reads the alerts and journals of claimed cases, in the same order.
 async fn read(
     session: &Session,
     taken: Vec<ClaimedRow>,
@@ -410,7 +411,7 @@ async fn read(
     Ok(claimed.collect())
 }
 
-/// Alerts whose times are wider now, as columns.
+/// The columns of alerts whose times were widened.
 #[derive(Default)]
 struct WidenedTimes {
     ids: Vec<String>,
@@ -429,7 +430,7 @@ impl WidenedTimes {
     }
 }
 
-/// What was said of those that are begun another time, and the alert that it was said of.
+/// Returns the previous result, and its alert, of each case that is triaged again.
 async fn said_before(
     session: &Session,
     taken: &[ClaimedRow],
@@ -450,7 +451,7 @@ async fn said_before(
     said.collect()
 }
 
-/// Up to the first event that this version cannot read.
+/// Appends an event, up to the first one that this version cannot read.
 fn add(journal: &mut Result<Vec<Event>, PostgresFailure>, case_id: String, seq: i32, text: &str) {
     if let Ok(events) = journal {
         match read_event(text) {

@@ -1,4 +1,4 @@
-//! How connections are made: the address, TLS, the password as it is now, and the limits of a session.
+//! Opens connections: the address, TLS, the current password, and the limits of a session.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -17,22 +17,22 @@ use url::form_urlencoded;
 use super::PostgresOpenError;
 use crate::options::{DatabasePassword, StoreOptions, StoreTimeouts, exposed};
 
-/// A connection that somebody has to drive.
+/// A connection that its owner has to poll.
 pub(super) type DrivenConnection =
     Connection<Socket, <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<Socket>>::Stream>;
 
-/// Makes connections.
+/// Opens connections.
 #[derive(Clone)]
 pub(super) struct Connector {
     config: Config,
     tls: MakeRustlsConnect,
     password: Arc<Option<DatabasePassword>>,
-    /// What is said first on each connection.
+    /// The first statements on each connection.
     greeting: String,
 }
 
 impl Connector {
-    /// By the address and the options.
+    /// Creates a connector from the address and the options.
     pub(super) fn new(url: &str, options: &mut StoreOptions) -> Result<Self, PostgresOpenError> {
         let (url, asked) = split(url)?;
         if let Some(password) = &options.password {
@@ -45,7 +45,7 @@ impl Connector {
             .ssl_mode(asked.mode)
             .application_name("nightshift")
             .connect_timeout(waits.connect)
-            // A server that is gone without a word is noticed.
+            // Keepalives detect a server that is gone without closing the connection.
             .keepalives_idle(waits.statement)
             .tcp_user_timeout(waits.statement + waits.lock);
         let ca_file = options.ca_file.clone().or(asked.root_cert);
@@ -57,12 +57,12 @@ impl Connector {
         })
     }
 
-    /// What the pool is told; the rest is said by [`Connect`].
+    /// Returns the configuration for the pool. [`Connect`] sets the rest.
     pub(super) fn config(&self) -> Config {
         self.config.clone()
     }
 
-    /// A connection that its caller drives.
+    /// Opens a connection that the caller polls.
     pub(super) async fn open(&self) -> Result<(Client, DrivenConnection), Error> {
         let mut config = self.config.clone();
         if let Some(password) = self
@@ -93,7 +93,7 @@ impl Connect for Connector {
     fn connect(&self, _: &Config) -> ConnectFuture<'_> {
         Box::pin(async move {
             let (client, connection) = self.open().await?;
-            // The pool owns the task, and ends it with its connection.
+            // The pool owns the task and ends it with its connection.
             let task = tokio::runtime::Handle::current().spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "a connection to the database has ended");
@@ -110,29 +110,29 @@ impl Connect for Connector {
     }
 }
 
-/// The limits of a session. Said, not sent as startup options: poolers in front of a server refuse those. No statement here
-/// is worth compiling or a second process: by what the planner expects of the longest tables it would spend more time on
-/// them than they save.
+/// Returns the statements that set the limits of a session. They are not sent as startup options, because poolers
+/// refuse those. JIT compilation and parallel workers are off: by the planner's estimates for the longest tables, they
+/// would cost more time than they save.
 fn greeting(waits: StoreTimeouts) -> String {
     format!(
         "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
          SET timezone = 'UTC'; SET jit = off; SET max_parallel_workers_per_gather = 0",
         waits.statement.as_millis(),
         waits.lock.as_millis(),
-        // A worker that is frozen within a transaction holds up nobody for as long as they wait for a lock.
+        // This limit ends the transaction of a frozen worker before others give up waiting for its locks.
         waits.lock.as_millis() * 3 / 5
     )
 }
 
-/// What an address says of TLS.
+/// The TLS settings of an address.
 #[derive(Debug, PartialEq, Eq)]
 struct TlsSettings {
     mode: SslMode,
     root_cert: Option<PathBuf>,
 }
 
-/// Takes what the driver does not know from the address: it has no word for the checks of `verify-ca` and `verify-full`,
-/// which are always made, and for `sslrootcert`.
+/// Removes the settings from the address that the driver does not know: `sslrootcert`, and the modes `verify-ca` and
+/// `verify-full`, whose checks are always made.
 fn split(url: &str) -> Result<(String, TlsSettings), PostgresOpenError> {
     let mut asked = TlsSettings {
         mode: SslMode::Prefer,
@@ -157,16 +157,16 @@ fn split(url: &str) -> Result<(String, TlsSettings), PostgresOpenError> {
     }
     let rest = rest.finish();
     let sign = if rest.is_empty() { "" } else { "?" };
-    // The driver reads `+` as it stands.
+    // The driver does not decode `+`.
     Ok((format!("{head}{sign}{}", rest.replace('+', "%20")), asked))
 }
 
-/// The file of certificates that an address names, if it does.
+/// Returns the certificate file that an address names, if any.
 pub(crate) fn root_certificate_file(url: &str) -> Option<PathBuf> {
     split(url).ok()?.1.root_cert
 }
 
-/// Certificates are always checked, the name included; only without TLS there is nothing to check.
+/// Creates the TLS connector. Certificates and host names are always checked, unless TLS is off.
 fn tls(
     mode: SslMode,
     ca_file: Option<&std::path::Path>,
@@ -200,7 +200,7 @@ fn tls(
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth()),
-        // A system without certificates can still talk to a server without TLS, which is what `prefer` allows.
+        // Without system certificates, a server without TLS can still be used, as `prefer` allows.
         Err(error) if mode == SslMode::Prefer => {
             tracing::warn!(%error, "this system has no certificates to check a database with");
             let nobody = RootCertStore::empty();

@@ -1,5 +1,5 @@
-//! Connections, each used by one request at a time and given back only when the request came to its end: what was
-//! cut off in the middle takes its connection with it, and so leaves no open transaction and no answer of another.
+//! Lends connections. Each is used by one request at a time and returned only when the request has ended. A request
+//! that is cut off closes its connection, so no transaction stays open and no later request reads its answer.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::failure::{PostgresFailure, Remedy};
 use crate::full_disk::FullDisk;
 use crate::options::StoreTimeouts;
 
-/// Shortest and longest wait between two tries.
+/// The shortest wait between two attempts. It grows up to [`LONGEST_WAIT`].
 const SHORTEST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// How much longer than the server's own limits a client waits for its answer.
+/// The time that a client waits for an answer beyond the limits of the server.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The database: a pool of connections, and how long to wait for what.
+/// The pool of connections with its timeouts.
 #[derive(Debug, Clone)]
 pub(super) struct Database {
     pub(super) pool: Pool,
@@ -31,12 +31,12 @@ pub(super) struct Database {
     pub(super) waits: StoreTimeouts,
 }
 
-/// A value of a statement. Values are handed over, so that several statements can be sent before one is answered.
+/// A parameter of a statement. Parameters are passed on, so that several statements can be sent before one is answered.
 pub(super) type SqlValue<'a> = &'a (dyn ToSql + Sync);
 
 impl Database {
-    /// A connection of the pool, with these statements ready on it: those that are sent together must be, or they would
-    /// not arrive in their order.
+    /// Returns a connection of the pool with these statements prepared. Statements that are sent together must be
+    /// prepared, or they would not arrive in order.
     pub(super) async fn session(&self, statements: &[&str]) -> Result<Session, PostgresFailure> {
         let session = Session {
             client: Some(self.pool.get().await?),
@@ -47,7 +47,7 @@ impl Database {
         Ok(session)
     }
 
-    /// Runs one try, which a server that falls silent cannot hold up.
+    /// Runs one attempt with a timeout, so that a server that does not answer cannot block it.
     pub(super) fn within<T>(
         &self,
         work: impl Future<Output = Result<T, PostgresFailure>>,
@@ -56,13 +56,13 @@ impl Database {
         within_at_most(most, work)
     }
 
-    /// The tries of one request.
+    /// Returns the retry policy of a request.
     pub(super) fn tries(&self, doing: &'static str) -> RetryAttempts {
         RetryAttempts::new(doing, self.waits.patience)
     }
 }
 
-/// Runs one try of what cannot wait for that long.
+/// Runs one attempt with a shorter timeout.
 pub(super) async fn within_at_most<T>(
     most: Duration,
     work: impl Future<Output = Result<T, PostgresFailure>>,
@@ -72,19 +72,19 @@ pub(super) async fn within_at_most<T>(
         .unwrap_or(Err(PostgresFailure::Silent(most)))
 }
 
-/// The tries of one request, and when there are no more.
+/// The attempts of one request, and the time at which they end.
 #[derive(Debug)]
 pub(super) struct RetryAttempts {
     doing: &'static str,
     patience: Duration,
-    /// Whether there is nobody else who could try later.
+    /// True if no other caller could retry later.
     is_alone: bool,
     give_up_at: Option<Instant>,
     waits: ExponentialBackoff,
 }
 
 impl RetryAttempts {
-    /// As many as there is patience for.
+    /// Allows attempts for as long as `patience`.
     pub(super) fn new(doing: &'static str, patience: Duration) -> Self {
         Self {
             doing,
@@ -100,8 +100,8 @@ impl RetryAttempts {
         }
     }
 
-    /// Those of what a running case writes, for as long as its lease may hold: nobody else has what it found, and to
-    /// find it again is paid for again. So also a lock, a slow statement, a full disk and a busy pool are waited out.
+    /// Allows attempts of a running case for as long as its lease may last. Nobody else has its results, and producing
+    /// them again would cost money. Locks, slow statements, a full disk and a busy pool are therefore waited out too.
     pub(super) fn for_running_case(doing: &'static str, lease: Duration) -> Self {
         Self {
             is_alone: true,
@@ -109,7 +109,7 @@ impl RetryAttempts {
         }
     }
 
-    /// Waits for the time of the next try after this failure.
+    /// Waits until the next attempt after this failure.
     pub(super) async fn backoff(&mut self, failure: PostgresFailure) -> Result<(), StoreError> {
         let now = Instant::now();
         let give_up_at = *self.give_up_at.get_or_insert(now + self.patience);
@@ -136,12 +136,12 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Gives the connection back: everything that was asked on it is answered, and no transaction is open.
+    /// Returns the connection to the pool. All requests on it are answered, and no transaction is open.
     pub(super) fn done(mut self) {
         drop(self.client.take());
     }
 
-    /// Rows of a statement that is prepared once for each connection.
+    /// Returns the rows of a statement that is prepared once per connection.
     pub(super) async fn rows<const N: usize>(
         &self,
         sql: &str,
@@ -152,7 +152,7 @@ impl Session {
         self.noted(client.query(&statement, &values).await)
     }
 
-    /// The row of a statement, if there is one.
+    /// Returns the row of a statement, if there is one.
     pub(super) async fn row<const N: usize>(
         &self,
         sql: &str,
@@ -163,7 +163,7 @@ impl Session {
         self.noted(client.query_opt(&statement, &values).await)
     }
 
-    /// How many rows a statement changed.
+    /// Returns the number of rows that a statement changed.
     pub(super) async fn change<const N: usize>(
         &self,
         sql: &str,
@@ -174,12 +174,12 @@ impl Session {
         self.noted(client.execute(&statement, &values).await)
     }
 
-    /// `BEGIN` and the like.
+    /// Executes SQL without parameters, such as `BEGIN`.
     pub(super) async fn batch_execute(&self, sql: &str) -> Result<(), PostgresFailure> {
         self.noted(self.client()?.batch_execute(sql).await)
     }
 
-    /// Notes an answer that says that the disk is full.
+    /// Records if the answer says that the disk is full.
     fn noted<T>(&self, answer: Result<T, tokio_postgres::Error>) -> Result<T, PostgresFailure> {
         if let Err(error) = &answer
             && error.code() == Some(&SqlState::DISK_FULL)
@@ -197,7 +197,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
-            // Out of the pool, and closed: the server rolls back what was open.
+            // Closing the connection makes the server roll back an open transaction.
             drop(Object::take(client));
         }
     }

@@ -1,4 +1,4 @@
-//! What a day brought, for the digest.
+//! Collects the digest of a day.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -16,7 +16,7 @@ const ARRIVED: &str = "SELECT feed, count(*), \
          count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside'), \
          count(*) FILTER (WHERE outcome = 'member') \
      FROM arrivals WHERE received_at >= $1 AND received_at < $2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
-/// Counts how cases ended, each as it did last, and sums up what the models cost in all their runs.
+/// Counts the cases by their last conclusion, and sums the model costs of all their runs.
 pub(super) const ENDED: &str = "SELECT status, verdict, count(*) FILTER (WHERE is_last), coalesce(sum(usd), 0) FROM ( \
          SELECT ended.status, ended.verdict, ended.usd, \
              ended.revision = max(ended.revision) OVER (PARTITION BY case_id) AS is_last \
@@ -25,23 +25,23 @@ pub(super) const ENDED: &str = "SELECT status, verdict, count(*) FILTER (WHERE i
      ) AS runs GROUP BY status, verdict";
 pub(super) const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= $1 AND received_at < $2";
-/// What waits for people: there is an index of all but the last condition, in this order. A verdict stands while its case
-/// runs again, and where that was called off. What people called a wrong detection waits for nobody: as with tickets, the
-/// last of the three acts counts.
+/// Selects the cases that wait for people. An index covers all but the last condition, in this order. A verdict remains
+/// valid while its case runs again, and after that run is cancelled. A case that people called a false positive waits
+/// for nobody. As for tickets, the last of the three actions counts.
 const WAITS: &str = "workflow_status <> 'closed' AND feed <> 'canary' \
      AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive')) \
      AND NOT coalesce((SELECT max(case_actions.id) FILTER (WHERE action = 'disagreed' AND detail = 'false_positive') = max(case_actions.id) \
          FROM case_actions WHERE case_actions.case_id = cases.id AND action IN ('agreed', 'disagreed', 'reopened')), false)";
-/// What was given up is of the day on which it was wished. What is owed and was tried in vain is told every day: whoever
-/// refuses for a while gives nothing up. There is an index of what is owed, and one of what was given up.
+/// A given-up delivery counts on the day on which it was requested. A pending delivery whose attempts failed counts
+/// every day, because a temporary refusal does not give it up. Each of the two has an index.
 pub(super) const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
          SELECT case_id, destination FROM deliveries WHERE given_up AND requested_at >= $1 AND requested_at < $2 \
          UNION ALL \
          SELECT case_id, destination FROM deliveries \
          WHERE sent_version < wanted_version AND sent_version < major_version AND NOT given_up AND error IS NOT NULL \
      ) AS untaken JOIN cases ON cases.id = case_id WHERE feed <> 'canary' GROUP BY destination ORDER BY destination";
-/// Sources that brought something in the week before, and nothing since. From one source to the next, and of each its last
-/// alert: eight days of the ledger are too much to be read for a few names.
+/// Selects the sources that delivered something in the week before and nothing since. The query steps from source to
+/// source and reads the last alert of each, because eight days of the ledger are too much to read for a few names.
 pub(super) const SILENT: &str = "WITH RECURSIVE sources AS ( \
          (SELECT source FROM arrivals ORDER BY source LIMIT 1) \
          UNION ALL \
@@ -69,7 +69,7 @@ impl Digests for PostgresStore {
     }
 }
 
-/// The most severe and oldest of what waits for people.
+/// Returns the query for the cases that wait for people, the most severe and oldest first.
 pub(super) fn open() -> String {
     format!(
         "SELECT id, title, verdict, status = 'failed' OR {LEFTOVER}, coalesce(assessed_severity, severity)::text, opened_at, owner FROM cases \
@@ -77,7 +77,7 @@ pub(super) fn open() -> String {
     )
 }
 
-/// How much waits, up to a number.
+/// Returns the query for the number of these cases, up to a limit.
 pub(super) fn how_many_open() -> String {
     format!("SELECT count(*) FROM (SELECT FROM cases WHERE {WAITS} LIMIT $1) AS waiting")
 }
@@ -107,7 +107,7 @@ async fn brought(
         let (status, usd): (&str, f64) = (row.try_get(0)?, row.try_get(3)?);
         digest.cost_usd += usd;
         match (status, count(&row, 2)?) {
-            // None of these runs was the last one of its case.
+            // No run of this group was the last one of its case.
             (_, 0) => {}
             ("failed", cases) => digest.failed += cases,
             (_, cases) => digest.verdicts.push((get_verdict(&row, 1)?, cases)),

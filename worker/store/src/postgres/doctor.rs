@@ -1,4 +1,4 @@
-//! A look at a server: how to reach it, what its settings do to what was committed, and what the role may.
+//! Probes a server: the connection, the effect of its settings on committed data, and the privileges of the role.
 
 mod connect_error;
 mod server_settings;
@@ -18,9 +18,9 @@ use crate::options::StoreOptions;
 use connect_error::report_connect_error;
 use server_settings::{ServerSettings, check_settings};
 
-/// Of other roles' connections a plain role sees whose they are and where, and not of what kind. `least` passes over limits that
-/// are not set. Neon shows by a setting of its own, and Aurora by a function, that the log is kept by their storage:
-/// <https://neon.com/docs/reference/compatibility>,
+/// Reads the facts of the server. Of connections of other roles, a plain role sees user and database, but not the type.
+/// `least` ignores limits that are not set. Neon has a setting, and Aurora a function, which shows that their storage
+/// keeps the log: <https://neon.com/docs/reference/compatibility>,
 /// <https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora_version.html>.
 const FACTS: &str = "SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
     current_user::text AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_super,
@@ -43,21 +43,21 @@ const FACTS: &str = "SELECT current_setting('server_version') AS version, curren
             AND c.relkind = 'r' AND NOT pg_has_role(c.relowner, 'USAGE')) AS may_create,
     coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted";
 const CLOCK: &str = "SELECT clock_timestamp()";
-/// Tables of ours that the role may not read or write as a worker does.
+/// Selects our tables that the role must not read or write as a worker does.
 const CLOSED: &str =
     "SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace
     AND c.relkind = 'r' AND c.relname = ANY ($1) AND NOT (has_table_privilege(c.oid, 'SELECT')
     AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
     AND has_table_privilege(c.oid, 'DELETE')) ORDER BY 1";
-/// Sequences of our tables that the role may not take numbers from. Of what is none it must not be asked, in whatever order
-/// the server asks.
+/// Selects the sequences of our tables that the role must not use. The privilege function fails for other relations, so
+/// the query keeps it from them whatever the order of evaluation.
 const SEALED: &str = "SELECT s.relname::text FROM pg_class s
     JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.oid AND d.refclassid = 'pg_class'::regclass
         AND d.deptype IN ('a', 'i')
     JOIN pg_class c ON c.oid = d.refobjid
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY ($1)
     AND CASE WHEN s.relkind = 'S' THEN NOT has_sequence_privilege(s.oid, 'USAGE, UPDATE') ELSE false END ORDER BY 1";
-/// The tables that the migrations make; a test says so.
+/// The tables that the migrations create. A test checks the list.
 pub(super) const OURS: [&str; 23] = [
     "alerts",
     "arrivals",
@@ -84,7 +84,7 @@ pub(super) const OURS: [&str; 23] = [
     "unreadable_journals",
 ];
 
-/// Looks at the server of this address; what it owes, where that can be read.
+/// Probes the server of this address. Returns the pending reports by destination, or nothing if they cannot be read.
 pub(crate) async fn probe(
     url: &str,
     mut options: StoreOptions,
@@ -114,7 +114,7 @@ pub(crate) async fn probe(
             return Vec::new();
         }
     };
-    // Ends with the look.
+    // The task ends with the probe.
     let mut driving = JoinSet::new();
     driving.spawn(connection);
     let is_private = is_private(&connector.config());
@@ -127,7 +127,7 @@ pub(crate) async fn probe(
         );
         return Vec::new();
     }
-    // A schema of before has no such table, or other columns; it is migrated at the next start.
+    // An older schema lacks this table or has other columns. The next start migrates it.
     let rows = client.query(owed::OWED, &[]).await.unwrap_or_default();
     let owed = rows.iter().map(owed::one);
     owed.collect::<Result<_, _>>().unwrap_or_default()
@@ -178,14 +178,14 @@ async fn look(
     Ok(())
 }
 
-/// Those of what is ours that this finds.
+/// Returns the names that this query finds.
 async fn names(client: &Client, sql: &str) -> Result<Vec<String>, Error> {
     let rows = client.query(sql, &[&OURS.as_slice()]).await?;
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
-/// Whether nobody can read what we say to it, where that is known without its word: behind a pooler the server tells of the
-/// way from there to itself.
+/// Returns whether nobody else can read the connection, or `None` if the address does not determine that. The server is
+/// not asked, because behind a pooler it describes its connection to the pooler.
 fn is_private(config: &Config) -> Option<bool> {
     if config.get_hosts().iter().all(is_near) {
         return Some(true);
@@ -197,7 +197,7 @@ fn is_private(config: &Config) -> Option<bool> {
     }
 }
 
-/// Whether what goes there crosses no network.
+/// Returns whether connections to this host cross no network.
 fn is_near(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => {

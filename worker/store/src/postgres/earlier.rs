@@ -1,5 +1,5 @@
-//! What grew old of cases that go on: they are triaged again now and then, or their alert comes again, so that their age
-//! never takes them whole. What was concluded last stays, and what came last, by which an account is found.
+//! Removes old data of cases that are still in use. Such cases are triaged again or have repeated alerts, so they are
+//! never deleted for their age. The last conclusion stays, and the last arrival, by which an account is found.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::port::StoreError;
@@ -10,8 +10,8 @@ use super::upkeep::{DOING, SLICE, messages_of_what_went};
 use super::{PostgresCaseCursor, PostgresStore};
 use crate::scan_cursor::ScanCursor;
 
-/// Whole journals, up to the last triage that ended before: one that was called off has no conclusion, and goes with the
-/// next that has.
+/// Deletes whole journals up to the last triage that ended before the time. A cancelled triage has no conclusion; its
+/// journal goes with that of the next concluded one.
 const JOURNALS: &str = "WITH looked AS MATERIALIZED ( \
          SELECT opened_at, id, revision, journals_removed_to FROM cases \
          WHERE journals_removed_to < revision - 1 AND opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
@@ -28,8 +28,9 @@ const JOURNALS: &str = "WITH looked AS MATERIALIZED ( \
          DELETE FROM journal USING held WHERE case_id = held.id AND journal.revision <= held.revision \
      ) \
      SELECT (SELECT count(*) FROM held), true, opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1";
-/// Of what is many of a case `$5` at a time. What a person judged is kept with that; a journal goes with what it came to.
-/// `+ 0`: by the index over cases, not down the ledger until one of the case is met.
+/// Deletes old rows of a case, `$5` of each kind at a time. A conclusion that a person judged stays. A journal is
+/// deleted with its conclusion. `+ 0` selects the index by case; otherwise the planner scans the ledger until it finds
+/// the case.
 const ROWS: &str = concat!(
     "WITH looked AS MATERIALIZED ( \
          SELECT opened_at, id FROM cases WHERE opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
@@ -68,11 +69,12 @@ const ROWS: &str = concat!(
          opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1"
 );
 
-/// What one statement of many removed, whether that is all of what it looked at, and the last case that it looked at.
+/// The result of a statement: the number of affected cases, whether it deleted everything that it examined, and the
+/// last examined case.
 type RemovedBatch = Option<(u64, bool, PostgresCaseCursor)>;
 
 impl PostgresStore {
-    /// Journals of triages that were not the last; of how many cases.
+    /// Deletes journals of triages before the last. Returns the number of cases.
     pub(super) async fn expire_earlier_journals(
         &self,
         before: DateTime<Utc>,
@@ -82,7 +84,7 @@ impl PostgresStore {
             .await
     }
 
-    /// Arrivals, sightings and conclusions before the last; of how many cases.
+    /// Deletes arrivals, sightings and conclusions before the last. Returns the number of cases.
     pub(super) async fn expire_earlier_rows(
         &self,
         before: DateTime<Utc>,
@@ -91,7 +93,7 @@ impl PostgresStore {
         self.go_through(ROWS, &self.rows_until, before, most).await
     }
 
-    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    /// Continues where the previous call stopped. After the last case, the next call starts again.
     async fn go_through(
         &self,
         sql: &str,
@@ -121,7 +123,7 @@ impl PostgresStore {
         Ok(removed)
     }
 
-    /// What a statement removed; or that it was too much for it.
+    /// Runs a statement. Returns its result, or that the rows were too many for it.
     async fn remove_after(
         &self,
         sql: &str,

@@ -1,4 +1,4 @@
-//! Why a request did nothing: told apart by what may be done about it, never by the words of an error.
+//! Classifies failures of requests by their remedy, never by the text of an error.
 
 use deadpool_postgres::PoolError;
 use nightshift_engine::error_chain::format_error_chain;
@@ -7,70 +7,70 @@ use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::port::StoreError;
 use tokio_postgres::error::SqlState;
 
-/// Why a request did nothing.
+/// The reason why a request did nothing.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PostgresFailure {
-    /// The lease is gone.
+    /// The lease was lost.
     #[error("the lease on the case is lost")]
     LeaseLost,
-    /// There is no such case.
+    /// The case does not exist.
     #[error("there is no case {0:?}")]
     NoSuchCase(String),
     /// The case has no verdict.
     #[error("case {0} has no verdict yet")]
     NoVerdict(String),
-    /// The case goes on by itself.
+    /// The case is not over yet.
     #[error("case {0} is not over")]
     NotOver(String, CaseStatus),
-    /// The case is over.
+    /// The case is over already.
     #[error("case {0} is over already")]
     AlreadyOver(String, CaseStatus),
-    /// What is stored cannot be read by this version.
+    /// This version cannot read what is stored.
     #[error("case {0} cannot be read")]
     Unreadable(String, #[source] serde_json::Error),
-    /// What is to be stored cannot be said as JSON.
+    /// The value cannot be serialised as JSON.
     #[error("what belongs to {0} cannot be written")]
     Unwritable(String, #[source] serde_json::Error),
-    /// An event of its journal cannot be read by this version.
+    /// This version cannot read an event of the journal.
     #[error("event {seq} of the journal of case {case_id} cannot be read")]
     Journal {
-        /// The case.
+        /// The id of the case.
         case_id: String,
         /// The number of the event within its revision.
         seq: i64,
-        /// Why.
+        /// The cause.
         #[source]
         cause: UnreadableEvent,
     },
-    /// No connection to be had.
+    /// No connection is available.
     #[error("not connected to the database")]
     Pool(#[from] PoolError),
-    /// The session was given back before.
+    /// The session was returned to the pool before.
     #[error("the connection was given back")]
     Closed,
-    /// The server did not answer.
+    /// The server did not answer within this time.
     #[error("the database did not answer for {0:?}")]
     Silent(std::time::Duration),
-    /// The server.
+    /// The server or the driver returned an error.
     #[error(transparent)]
     Postgres(#[from] tokio_postgres::Error),
 }
 
-/// What may be done about a failure.
+/// The remedy for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// Another try on another connection, now or when the server is back.
+    /// Retry on another connection, now or when the server is available again.
     Again,
-    /// The server is there and cannot: later, by whoever asked.
+    /// The server is available but cannot do it now. The caller can retry later.
     Later,
-    /// Something in what was to be written: the rest of it may be written without.
+    /// Something in the written data fails. The rest may be written without it.
     Split,
-    /// Nothing.
+    /// There is no remedy.
     None,
 }
 
 impl PostgresFailure {
-    /// What may be done about it.
+    /// Returns the remedy for this failure.
     pub(super) fn remedy(&self) -> Remedy {
         match self {
             Self::Pool(PoolError::Backend(error)) | Self::Postgres(error) => of_server(error),
@@ -88,12 +88,12 @@ impl PostgresFailure {
         }
     }
 
-    /// Whether the server gave up because it took too long: less may be done in time.
+    /// Returns whether the server gave up because the request took too long. A smaller request may succeed.
     pub(super) fn is_too_slow(&self) -> bool {
         matches!(self, Self::Postgres(error) if error.code() == Some(&SqlState::QUERY_CANCELED))
     }
 
-    /// As those outside the store see it.
+    /// Converts the failure into an error of the store's interface.
     pub(super) fn into_store_error(self, doing: &'static str) -> StoreError {
         match self {
             Self::LeaseLost => StoreError::LeaseLost,
@@ -106,7 +106,7 @@ impl PostgresFailure {
                 StoreError::Unreadable(case_id.clone(), Box::new(self))
             }
             other => {
-                // Errors of the pool and the driver say their causes themselves, and have them as causes too.
+                // Errors of the pool and the driver print their causes themselves and also return them as sources.
                 let cause = format_error_chain(&other).into();
                 match other.remedy() {
                     Remedy::Split => StoreError::Refused { doing, cause },
@@ -117,10 +117,10 @@ impl PostgresFailure {
     }
 }
 
-/// By class of the error: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+/// Classifies an error by its class: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 fn of_server(error: &tokio_postgres::Error) -> Remedy {
     let Some(code) = error.code() else {
-        // It did not come from the server: the connection is closed, refused, reset, or was never made.
+        // The error did not come from the server: the connection is closed, refused or reset, or was never established.
         return Remedy::Again;
     };
     if [
@@ -131,11 +131,11 @@ fn of_server(error: &tokio_postgres::Error) -> Remedy {
         SqlState::CANNOT_CONNECT_NOW,
         SqlState::TOO_MANY_CONNECTIONS,
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
-        // What was referred to was removed since it was read: another look finds something else.
+        // A referenced row was removed after it was read. A retry reads the current rows.
         SqlState::FOREIGN_KEY_VIOLATION,
-        // It was the primary until a moment ago: a new connection finds the one that is.
+        // The server was the primary until now. A new connection finds the current primary.
         SqlState::READ_ONLY_SQL_TRANSACTION,
-        // A password that was just changed: the file is read again.
+        // The password may have just changed. The file is read again.
         SqlState::INVALID_PASSWORD,
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
     ]
@@ -145,9 +145,9 @@ fn of_server(error: &tokio_postgres::Error) -> Remedy {
     }
     match code.code().get(..2) {
         Some("08") => Remedy::Again,
-        // Data, constraints, limits of the program, what a trigger refuses.
+        // These are data errors, constraint violations, exceeded program limits, and errors of triggers.
         Some("22" | "23" | "54" | "P0") => Remedy::Split,
-        // Resources and interventions: a lock that was not got, a statement that took too long, a full disk, a blob that
+        // These are shortages and interventions: a lock timeout, a statement timeout, a full disk, or a blob that
         // counts as an orphan.
         Some("53" | "55" | "57" | "58") => Remedy::Later,
         _ => Remedy::None,

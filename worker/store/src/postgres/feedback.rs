@@ -1,4 +1,4 @@
-//! What people decided over cases.
+//! Stores the verdicts of people.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -17,19 +17,19 @@ use super::read;
 use super::row::{get_revision, get_verdict, parse, revision as to_revision, text};
 use super::{PostgresStore, case_workflow};
 
-/// Most decisions that are looked at, the newest ones.
+/// The maximum number of verdicts that are examined, the newest first.
 const MOST_DECISIONS: i64 = 500;
 
-/// Said again because the answer was lost, it is there already.
+/// A verdict that is sent again because its answer was lost exists already.
 const ADD: &str = "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note) \
      SELECT $1::text, $2::integer, $3::timestamptz, $4::text, $5::text, $6::boolean, $7::text WHERE NOT EXISTS (SELECT FROM person_verdicts \
          WHERE case_id = $1 AND decided_at = $3 AND decided_by = $4 AND verdict = $5)";
 const OF_CASE: &str = "SELECT decided_at, decided_by, revision, verdict, agreed, note FROM person_verdicts \
      WHERE case_id = $1 ORDER BY id DESC";
-/// The revision that is over: one that waits or runs has no verdict yet.
+/// The concluded revision. A waiting or running one has no verdict yet.
 const CONCLUDED: &str = "SELECT max(revision) FROM conclusions WHERE case_id = $1";
-/// Alerts are large. They are read one after the other, down to the first in which one of these acts, and only of cases in
-/// which one of them acts at all.
+/// Alerts are large. They are read one by one until one has one of these actors, and only for cases that have such an
+/// actor at all.
 pub(super) const DECIDED: &str = "SELECT v.case_id, v.verdict, v.decided_by, v.decided_at, a.alert::text FROM ( \
          SELECT * FROM person_verdicts AS one WHERE account = $1 AND type = $2 \
              AND id = (SELECT max(id) FROM person_verdicts WHERE case_id = one.case_id) \
@@ -44,7 +44,8 @@ pub(super) const DECIDED: &str = "SELECT v.case_id, v.verdict, v.decided_by, v.d
          ELSE false END \
      ORDER BY v.decided_at DESC, v.id DESC LIMIT 1";
 
-/// A true positive ends what was decided before about any of its subjects: in its account, and of what means the same in all.
+/// A true positive revokes earlier verdicts about any of its subjects: within its account, and everywhere for values
+/// that mean the same in all accounts.
 const ENDED: &str = "SELECT min(v.decided_at) FROM person_verdicts v WHERE v.verdict = 'true_positive' AND v.decided_at > $1 \
      AND v.id = (SELECT max(id) FROM person_verdicts WHERE case_id = v.case_id) \
      AND EXISTS (SELECT FROM indicators i JOIN unnest($3::text[], $4::text[]) AS subject (type, value) \
@@ -113,7 +114,7 @@ async fn add(
     let row = session.row(CONCLUDED, [&case.id.0]).await?;
     let concluded: Option<i32> = row.map_or(Ok(None), |row| row.try_get(0))?;
     let concluded = concluded.ok_or_else(none)?;
-    // A run that failed decided nothing that one could agree with.
+    // A failed run has no verdict to agree with.
     let ours = case.verdict.filter(|_| case.status != CaseStatus::Failed);
     let verdict = new.verdict.or(ours).ok_or_else(none)?;
     let agreed = ours == Some(verdict);
@@ -154,7 +155,7 @@ async fn add(
     })
 }
 
-/// What people said of a case, the newest first.
+/// Returns the verdicts of people about a case, the newest first.
 pub(super) async fn of_case(
     session: &Session,
     id: &str,
@@ -174,8 +175,8 @@ pub(super) async fn of_case(
         .collect()
 }
 
-/// What a person decided last over a case of this account and of the type that asks, in which one of the actors plays the same
-/// part.
+/// Returns the last verdict of a person about a case of the same account and type in which one of the actors has the
+/// same role.
 pub(super) async fn decided(
     session: &Session,
     account: &str,
@@ -203,7 +204,7 @@ pub(super) async fn decided(
     Ok(Some(decision))
 }
 
-/// When a person called a case of one of its subjects a true positive, after this was decided.
+/// Returns when a person called a case of one of its subjects a true positive after this verdict.
 async fn ended_at(
     session: &Session,
     account: &str,

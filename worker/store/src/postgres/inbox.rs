@@ -1,10 +1,13 @@
-//! The inbox: a batch is accepted whole, in one transaction, or not at all.
+//! Implements the inbox: a batch is accepted whole, in one transaction, or not at all.
 //!
-//! What becomes of each alert is for `admit` to say, over what `ground` reads of all of them at once; `wave` asks it, and
-//! `write` writes what it said, at once too. Two round trips for a batch of alerts with different keys, however many.
-//! Batches that share a key or a storm wait for one another: two that come together cannot both be the first. So do those
-//! that share but one of a thousand numbers, which two full ones always do: small batches are accepted side by side, full
-//! ones one at a time. A batch that is larger than that is accepted in parts, each in a transaction of its own.
+//! `admission_lookup` reads the context of all alerts at once, admission decides about each alert in `batch_part`, and
+//! `write` writes all decisions at once. A batch of alerts with different keys takes two round trips, whatever its
+//! size.
+//!
+//! Batches with a common key or storm wait for one another, because two simultaneous alerts cannot both be the first.
+//! Keys and storms are hashed to one of about a thousand lock numbers. Two full batches always share one, so full
+//! batches are accepted one at a time, and small ones in parallel. A larger batch is accepted in parts, each in its own
+//! transaction.
 
 mod admission_lookup;
 mod batch_part;
@@ -30,14 +33,15 @@ use admission_lookup::{AdmissionLookup, PostgresAdmissionData};
 use batch_part::{BatchMessages, BatchPart, ReservedIds};
 
 const DOING: &str = "accept a batch";
-/// Most alerts of a transaction. Messages may hold thousands together, and the locks of a transaction hold up others.
+/// The maximum number of alerts in a transaction. Messages may contain thousands, and the locks of a transaction block
+/// others.
 const MOST_TOGETHER: usize = 256;
 
-/// Keys and storms, by a number that all workers give them, always in the same order. A thousand numbers: the table of
-/// locks of a server has room for them, whatever comes.
+/// Locks keys and storms by a hash that is the same in all workers, in ascending order. There are about a thousand
+/// numbers, so the lock table of the server always has room.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7226003, number) \
      FROM (SELECT DISTINCT hashtext(name) & 1023 AS number FROM unnest($1::text[]) AS name ORDER BY 1) AS numbers";
-/// Whether this batch was committed by a try whose answer was lost.
+/// Checks whether an attempt with a lost answer committed this batch.
 const IS_ACCEPTED: &str = "SELECT FROM batches WHERE id = $1";
 const NEW_IDS: &str =
     "SELECT nextval(pg_get_serial_sequence('raw_messages', 'id')) FROM generate_series(1, $1)";
@@ -57,7 +61,7 @@ impl Inbox for PostgresStore {
         let messages = || messages.lock();
         split::accept(batch, MOST_TOGETHER, |part, is_split| async move {
             if is_split {
-                // It may refer to a message twice, and keeps it in its rows.
+                // A split part may refer to a message twice, and keeps it in its rows.
                 return Ok(self.accept_whole(&part, BatchMessages::default()).await?.0);
             }
             let before = messages().clone();
@@ -70,7 +74,7 @@ impl Inbox for PostgresStore {
 }
 
 impl PostgresStore {
-    /// What became of the alerts, and where their messages are now.
+    /// Accepts a part. Returns the outcome of each alert and the current places of their messages.
     async fn accept_whole(
         &self,
         batch: &[Arrival],
@@ -80,13 +84,14 @@ impl PostgresStore {
         let mut tries = self.database.tries(DOING);
         let mut decided = BatchDecision::default();
         loop {
-            // On the heap: it holds a dozen statements that are sent together.
+            // The future is boxed because it holds a dozen statements that are sent together.
             let one = Box::pin(self.try_accept(batch, &messages, name, &mut decided));
             let Err(failure) = self.database.within(one).await else {
                 self.bell.notify();
                 return Ok(decided);
             };
-            // What takes too long may go in parts. One alert that does waits for a faster database: it is no fault of it.
+            // A part that takes too long is split. A single alert that does so waits for a faster database, because it
+            // is not at fault.
             let is_too_much = batch.len() > 1 && self.is_too_much(&failure).await;
             if is_too_much || failure.remedy() == Remedy::Split {
                 return Err(CommitError::Batch(failure.into_store_error(DOING)));
@@ -95,8 +100,8 @@ impl PostgresStore {
         }
     }
 
-    /// Whether less may be done in time. A server that did not answer may be away: only where it answers others was it too
-    /// much.
+    /// Returns whether a smaller request may succeed in time. If the server did not answer, it may be unavailable; the
+    /// request was too large only if the server answers others.
     pub(super) async fn is_too_much(&self, failure: &PostgresFailure) -> bool {
         let PostgresFailure::Silent(_) = failure else {
             return failure.is_too_slow();
@@ -111,7 +116,8 @@ impl PostgresStore {
         asked.await.is_ok()
     }
 
-    /// One try. `decided` is what an earlier try had decided when it was cut off: it counts if that one was committed.
+    /// Makes one attempt. `decided` contains the decisions of an earlier attempt that was cut off; they apply if it was
+    /// committed.
     async fn try_accept(
         &self,
         batch: &[Arrival],
@@ -160,7 +166,7 @@ impl PostgresStore {
         }
     }
 
-    /// The transaction, its locks, and what does not depend on single alerts.
+    /// Begins the transaction, takes its locks, and reads what does not depend on single alerts.
     async fn start(
         &self,
         session: &Session,
@@ -190,10 +196,10 @@ impl PostgresStore {
     }
 }
 
-/// What became of alerts, and where their messages are then.
+/// The outcomes of alerts, and the places of their messages after that.
 type BatchDecision = (Vec<AcceptedAlert>, BatchMessages);
 
-/// What a transaction begins with.
+/// The initial data of a transaction.
 struct TransactionStart {
     is_accepted: bool,
     mutes: Vec<Mute>,

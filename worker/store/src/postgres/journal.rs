@@ -1,6 +1,7 @@
-//! What a worker writes: events and conclusions, each under its epoch, and found again where the answer was lost.
+//! Writes events and conclusions of workers. Each write names its epoch, and can be found again if its answer was lost.
 //!
-//! A piece of a journal is one statement and one round trip: it checks the lease, adds the events, and charges them.
+//! A part of a journal is one statement and one round trip: it checks the lease, adds the events, and charges their
+//! cost.
 
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
@@ -14,7 +15,8 @@ use super::database::{RetryAttempts, Session, SqlValue};
 use super::failure::PostgresFailure;
 use super::row::{json, number, revision, text};
 
-/// `clock_timestamp` and not `now`: a statement that waited for a lock is judged by when it got it.
+/// Uses `clock_timestamp` instead of `now`, because a statement that waited for a lock is judged by the time at which
+/// it got the lock.
 const APPEND: &str = "WITH held AS ( \
          UPDATE cases SET journal_seq = journal_seq + cardinality($5::timestamptz[]), last_write_id = $4, usd = usd + $9 \
          WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND lease_until > clock_timestamp() \
@@ -31,9 +33,9 @@ const APPEND: &str = "WITH held AS ( \
          ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd \
      ) \
      SELECT count(*) FROM held";
-/// Whether a write whose answer was lost was made. The try after it waited for it, if it still went on.
+/// Checks whether a write with a lost answer was committed. The next attempt waits for it if it is still running.
 const IS_WRITTEN: &str = "SELECT FROM cases WHERE id = $1 AND last_write_id = $2";
-/// The report tells how often its alert has arrived by now: the first statement holds the row.
+/// The report contains the current number of arrivals of its alert, because the first statement locks the row.
 const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, epoch, concluded_at, status, verdict, leaning, reason, confidence, assessed_severity, usd, report) \
      SELECT id, revision, epoch, $5, $6, $7, $8, $9, $10, $11::text::severity, \
@@ -41,8 +43,9 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
          jsonb_set(jsonb_set(told, '{alert,sightings}', to_jsonb(sightings)), '{alert,members}', to_jsonb(members)) \
      FROM cases CROSS JOIN (SELECT $12::text::jsonb AS told OFFSET 0) AS read_once \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write_id = $4";
-/// At the destinations of its route, and wherever the case is shown already, or may be: who read that is told how it ended.
-/// What was given up while in doubt was given up by hand: its destination is no more.
+/// Requests a delivery to the destinations of the route, and to each destination that shows the case or may show it, so
+/// that its readers learn the result. A delivery that a person gave up while its send was ambiguous belongs to a
+/// removed destination.
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at) \
      SELECT id, destination, 1, 1, $5 FROM cases CROSS JOIN ( \
          SELECT unnest($6::text[]) AS destination UNION \
@@ -52,8 +55,8 @@ const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted_version
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted_version = deliveries.wanted_version + 1, major_version = deliveries.wanted_version + 1, requested_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL, \
          instead_of = NULL";
-/// Ends the triage; where another alert of the case waits for that, the case waits for its triage. What was noted of
-/// sightings is cleared with it; or the same alert is triaged once more, with that.
+/// Ends the triage. If another alert of the case waits for that, the case waits for its triage. Otherwise, the
+/// sightings in between are cleared with it, or the same alert is triaged once more together with them.
 const END: &str = "WITH pending AS ( \
          DELETE FROM pending_revisions WHERE (case_id, seq) = \
              (SELECT id, min(seq) FROM cases JOIN pending_revisions ON case_id = id \
@@ -87,11 +90,11 @@ const END: &str = "WITH pending AS ( \
      INSERT INTO alerts (case_id, revision, raw_id, source, received_at, reason, alert) \
      SELECT ended.id, ended.revision, next.raw_id, next.source, next.received_at, next.reason, next.alert \
      FROM ended JOIN next ON true";
-/// Whether the conclusion is there, by this try or by one before it.
+/// Checks whether this attempt or an earlier one stored the conclusion.
 const IS_CONCLUDED: &str =
     "SELECT FROM conclusions WHERE case_id = $1 AND revision = $2 AND epoch = $3";
 
-/// Events as columns.
+/// The columns of events.
 struct EventColumns<'a> {
     at: Vec<chrono::DateTime<chrono::Utc>>,
     kinds: Vec<&'static str>,
@@ -114,7 +117,7 @@ impl<'a> EventColumns<'a> {
     }
 }
 
-/// What a write is known by: case, revision, epoch, and its own name.
+/// The identity of a write: case, revision, epoch, and a unique id.
 struct JournalWrite<'a> {
     id: &'a str,
     revision: i32,
@@ -134,7 +137,7 @@ impl<'a> JournalWrite<'a> {
         }
     }
 
-    /// Adds the events, if the lease holds; whether it did.
+    /// Adds the events if the lease is valid. Returns whether it is.
     async fn append(
         &self,
         session: &Session,
@@ -164,7 +167,7 @@ impl<'a> JournalWrite<'a> {
 }
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::port::Cases::append`].
+    /// Implements [`nightshift_pipeline::port::Cases::append`].
     pub(super) async fn write(
         &self,
         lease: &Lease,
@@ -202,7 +205,7 @@ impl PostgresStore {
         }
     }
 
-    /// See [`nightshift_pipeline::port::Cases::conclude`].
+    /// Implements [`nightshift_pipeline::port::Cases::conclude`].
     pub(super) async fn end(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
         let told = |failure: PostgresFailure| failure.into_store_error("conclude a case");
         let news = EventColumns::from_events(lease, &closing.events).map_err(told)?;
@@ -210,7 +213,7 @@ impl PostgresStore {
         let write = JournalWrite::new(lease, closing.charge);
         let mut tries = RetryAttempts::for_running_case("conclude a case", self.lease);
         loop {
-            // On the heap: it holds all statements that are sent together.
+            // The future is boxed because it holds all statements that are sent together.
             let one = Box::pin(self.try_end(&write, &news, closing, &report));
             match self.database.within(one).await {
                 Ok(()) => {
@@ -222,7 +225,7 @@ impl PostgresStore {
         }
     }
 
-    /// All of it is sent at once. What follows the first statement does nothing unless that one held the lease.
+    /// Sends all statements at once. Those after the first have no effect unless the first one found a valid lease.
     async fn try_end(
         &self,
         write: &JournalWrite<'_>,

@@ -1,4 +1,4 @@
-//! Lists of cases.
+//! Lists cases.
 
 use nightshift_alert::{CANARY_FEED, Severity};
 use nightshift_pipeline::case::{CaseFilter, CaseRow};
@@ -7,25 +7,28 @@ use super::database::Session;
 use super::failure::PostgresFailure;
 use super::row::{self, CASE_COLUMNS, LEFTOVER, limit, text};
 
-/// The severity that is shown, as `CaseRow::shown_severity` has it. The index of what is grave is over the same words.
+/// The shown severity, as `CaseRow::shown_severity` returns it. The index of high-priority cases uses the same
+/// expression.
 const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesce(assessed_severity, severity) \
      ELSE greatest(severity, assessed_severity) END";
-/// What the index of grave cases holds: said once more where all that is asked for is among it, so that it is used.
+/// The condition of the index of high-priority cases. It is repeated where the filter implies it, so that the planner
+/// uses the index.
 const GRAVE: &str = "AND workflow_status = 'open' \
      AND (status IN ('queued', 'running', 'failed') OR verdict IN ('true_positive', 'inconclusive'))";
 
-/// Those of which people said anything against the verdict, whatever counts by now: found from what people did.
+/// Selects cases with any disagreement, even a withdrawn one, by the actions of people.
 const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM case_actions WHERE action = 'disagreed')";
 
-/// The last verdict that a person gave, where it is another than the case's.
+/// Selects the last verdict of a person if it differs from that of the case.
 const DISPUTED: &str = "SELECT FROM case_actions AS theirs WHERE theirs.case_id = cases.id AND theirs.action = 'disagreed' \
      AND theirs.detail IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM case_actions AS later \
          WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.action IN ('agreed', 'disagreed'))";
-/// Whether the alert of the latest revision is a generated sample. A value, not a set: of a set all alerts are read once.
+/// Tests whether the alert of the latest revision is a generated sample. The subquery returns a value, because for a
+/// set the planner would read all alerts once.
 const SAMPLE: &str = "SELECT alerts.alert @> '{\"state\": {\"sample\": true}}' FROM alerts \
      WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision";
-/// Cases whose alert names just this value, and not merely beside others: the newest alone, looked up once, in words that have
-/// them read off the index (see `past`).
+/// Selects cases whose alert names this value in a role other than related. It looks up only the newest, once, with
+/// conditions that make the planner read the index (see `past`).
 const NAMED: &str = "SELECT named.case_id FROM unnest(ARRAY[$12::text, $13::text]) AS one (value) CROSS JOIN LATERAL ( \
          SELECT case_id FROM indicators i \
          WHERE (hashtextextended(i.value, 0), i.noted_at) \
@@ -34,7 +37,8 @@ const NAMED: &str = "SELECT named.case_id FROM unnest(ARRAY[$12::text, $13::text
          ORDER BY hashtextextended(i.value, 0) DESC, i.noted_at DESC LIMIT 10000 \
      ) AS named";
 
-/// Cases that fit the filter, the newest first; canaries only where they are asked for. Letters are folded as those of SQLite are, those of ASCII alone.
+/// Lists the cases that match the filter, the newest first. Canaries are listed only on request. Only ASCII letters are
+/// compared without case, as SQLite does.
 pub(super) async fn list(
     session: &Session,
     filter: &CaseFilter,
@@ -64,7 +68,7 @@ pub(super) async fn list(
     rows.iter().map(row::case).collect()
 }
 
-/// The statement, with its thirteen values.
+/// Returns the statement, which has thirteen parameters.
 pub(super) fn sql(filter: &CaseFilter) -> String {
     let said = again(filter);
     let grave = match filter.is_high_priority() {
@@ -84,8 +88,8 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
     )
 }
 
-/// What is asked for, said once more in words of ours and not as values: of those the indexes are made, and how rare they
-/// are is known. What is grave has an index of its own.
+/// Repeats conditions of the filter as constants. The partial indexes are defined by constants, and the planner knows
+/// how rare they are. High-priority cases have their own index.
 fn again(filter: &CaseFilter) -> String {
     let other = Some(filter).filter(|filter| !filter.is_high_priority());
     let status = other

@@ -1,4 +1,4 @@
-//! Listens for the rings of other workers, on a connection of its own that is made again whenever it ends.
+//! Listens for notifications of other workers on its own connection, which is reopened when it ends.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use super::PostgresStore;
 use super::connect::{Connector, DrivenConnection};
 use crate::notifier::Notifier;
 
-/// Said once for each batch that made work, in its transaction.
+/// Sent once for each batch with new work, in its transaction.
 pub(super) const NOTIFY: &str = "SELECT pg_notify('nightshift-work', '')";
 const LISTEN: &str = "LISTEN \"nightshift-work\"";
 const SHORTEST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The task that listens, once somebody waits; it ends with the store.
+/// The listening task. It starts when somebody waits, and ends with the store.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listener {
     task: Arc<Mutex<JoinSet<()>>>,
@@ -64,7 +64,7 @@ async fn listen(connector: Connector, bell: Notifier) {
     }
 }
 
-/// Until the connection ends; how many messages came.
+/// Listens until the connection ends. Returns the number of notifications.
 async fn hear(
     client: tokio_postgres::Client,
     mut connection: DrivenConnection,
@@ -73,7 +73,7 @@ async fn hear(
     let mut heard = 0;
     let listening = async {
         let listening = client.batch_execute(LISTEN).await;
-        // What was said before is not heard any more: look once.
+        // Notifications from before the connection are lost, so waiters look once.
         bell.notify();
         if listening.is_ok() {
             std::future::pending::<()>().await;

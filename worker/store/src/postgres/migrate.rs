@@ -1,4 +1,4 @@
-//! The schema, brought up to date by one process at a time.
+//! Migrates the schema, by one process at a time.
 
 use std::time::Duration;
 
@@ -19,28 +19,29 @@ mod embedded {
 const APPLIED: &str =
     "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
 const LATEST: &str = "SELECT max(version)::bigint FROM refinery_schema_history";
-/// Held by the session: the connection is closed afterwards. A migration that waits for a table holds up all who come to
-/// it later: it gives way soon, and tries again.
+/// The session holds this lock, and its connection is closed afterwards. A migration that waits for a table blocks
+/// everybody who comes later. Its lock timeout is therefore short, and the migration is retried.
 const LOCK: &str = "SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock(7226002); \
      SET lock_timeout = '2s'";
-/// Who may hold what a migration waits for.
+/// Lists the transactions that may block a migration.
 const LONG: &str = "SELECT coalesce(string_agg(format('%s of %s at %s since %s', pid, usename, \
          coalesce(nullif(application_name, ''), 'an unnamed program'), date_trunc('second', xact_start)), '; ' \
          ORDER BY xact_start), 'none') \
      FROM pg_stat_activity \
      WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < clock_timestamp() - interval '2 seconds'";
-/// Between two tries, in which those who wait behind the migration get their turn.
+/// The pause between two attempts, in which the statements behind the migration can run.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long a migration tries to get its locks.
+/// The time for which a migration tries to get its locks.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Runs what is missing. A database that is ahead of this program is left as it is: migrations first only add.
+/// Applies the missing migrations. A database that is newer than this program stays unchanged, because migrations begin
+/// with additions only.
 pub(super) async fn run(pool: &Pool) -> Result<(), PostgresOpenError> {
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
         PostgresOpenError::Migrate(format_error_chain(error.as_ref()).into())
     };
     let client = pool.get().await.map_err(refused)?;
-    // A worker whose role may not change the schema can be started once a migration was run by another.
+    // A worker whose role must not change the schema can start once another role has applied the migrations.
     if is_done(&client)
         .await
         .map_err(|error| failed(error.into()))?
@@ -55,7 +56,7 @@ pub(super) async fn run(pool: &Pool) -> Result<(), PostgresOpenError> {
     migrate(&mut client, &runner(), PATIENCE).await
 }
 
-/// Runs what is missing, each file in a transaction of its own, and gives way to whoever uses the tables.
+/// Applies the missing migrations, each file in its own transaction, and gives way to users of the tables.
 pub(super) async fn migrate(
     client: &mut tokio_postgres::Client,
     runner: &refinery::Runner,
@@ -91,14 +92,14 @@ pub(super) async fn migrate(
     }
 }
 
-/// Whether the lock of a table was not to be had in time.
+/// Returns whether the lock on a table timed out.
 fn is_locked_out(error: &refinery::Error) -> bool {
     let cause = std::error::Error::source(error);
     let cause = cause.and_then(|cause| cause.downcast_ref::<tokio_postgres::Error>());
     cause.and_then(tokio_postgres::Error::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
-/// Transactions that are open for so long that they may be what the migration waits for.
+/// Returns the transactions that are open for so long that they may block the migration.
 async fn long(client: &tokio_postgres::Client) -> String {
     match client.query_one(LONG, &[]).await {
         Ok(row) => row.try_get(0).unwrap_or_default(),
@@ -106,7 +107,7 @@ async fn long(client: &tokio_postgres::Client) -> String {
     }
 }
 
-/// Why there is no connection, each cause once.
+/// Converts a failure to connect, with each cause once.
 fn refused(error: PoolError) -> PostgresOpenError {
     let why = match error {
         PoolError::Backend(error) => format_error_chain(&error),
@@ -115,7 +116,7 @@ fn refused(error: PoolError) -> PostgresOpenError {
     PostgresOpenError::Connect(why.into())
 }
 
-/// A program of an earlier version does not mind migrations that it does not know.
+/// Returns the migrations. A program of an earlier version accepts migrations that it does not know.
 fn runner() -> refinery::Runner {
     embedded::migrations::runner().set_abort_missing(false)
 }
@@ -124,7 +125,7 @@ async fn is_done(client: &tokio_postgres::Client) -> Result<bool, tokio_postgres
     Ok(latest(client).await? >= Some(ours()))
 }
 
-/// The version that this program knows.
+/// Returns the latest version that this program knows.
 pub(super) fn ours() -> i64 {
     let runner = runner();
     let versions = runner.get_migrations().iter();
@@ -134,7 +135,7 @@ pub(super) fn ours() -> i64 {
         .unwrap_or(0)
 }
 
-/// The version that a database has; none where nothing was migrated.
+/// Returns the version of a database, or `None` if it has none.
 pub(super) async fn latest(
     client: &tokio_postgres::Client,
 ) -> Result<Option<i64>, tokio_postgres::Error> {
@@ -145,14 +146,14 @@ pub(super) async fn latest(
     }
 }
 
-/// What tells one state of the migrations from another.
+/// Returns a checksum that changes with the migrations.
 #[cfg(test)]
 pub(super) fn checksum() -> u64 {
     let sum = |sum: u64, one: &refinery::Migration| sum.rotate_left(7) ^ one.checksum();
     runner().get_migrations().iter().fold(0, sum)
 }
 
-/// The migrations of this program and one more, as the next version has it.
+/// Returns the migrations of this program and one more, as the next version would have.
 #[cfg(test)]
 pub(crate) fn runner_with(next: refinery::Migration) -> refinery::Runner {
     let mut migrations = runner().get_migrations().clone();
@@ -160,7 +161,7 @@ pub(crate) fn runner_with(next: refinery::Migration) -> refinery::Runner {
     refinery::Runner::new(&migrations)
 }
 
-/// Names of the migrations that are applied, oldest first.
+/// Returns the names of the applied migrations, oldest first.
 pub(super) async fn applied(session: &Session) -> Result<Vec<String>, PostgresFailure> {
     let rows = session.rows(APPLIED, []).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()

@@ -1,4 +1,4 @@
-//! Mutes that people added, what all mutes hid, and what one would have hidden.
+//! Stores the mutes that people added, counts the alerts that mutes matched, and previews a mute.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,26 +19,28 @@ use super::row::{CASE_COLUMNS, case, count, get_severity, json, limit, number, p
 use crate::logged_once::LoggedOnce;
 use crate::previews::{PAGE, PAGES, PreviewTally};
 
-/// Those that were added.
+/// Selects all added mutes.
 const LIST: &str = "SELECT id, conditions::text, severity::text, ends_at, reason, made_by, added_at, removed_at \
      FROM mutes ORDER BY id";
-/// Those that were not removed.
+/// Selects the mutes that were not removed.
 pub(super) const HOLDING: &str = "SELECT id, conditions::text, severity::text, ends_at, reason, made_by, added_at, removed_at \
      FROM mutes WHERE removed_at IS NULL ORDER BY id";
 const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, reason, made_by, added_at) \
      VALUES ($1::text::jsonb, $2::text::severity, $3, $4, $5, $6) RETURNING id";
 const REMOVE: &str = "UPDATE mutes SET removed_at = $2 WHERE id = $1 AND removed_at IS NULL";
-/// By its index, and of each mute no more than is told: those of a flood are millions.
+/// Counts by index, and for each mute no further than is shown, because a flood has millions of hits.
 pub(super) const HITS: &str = "SELECT name, hits.count, last.received_at FROM unnest($1::text[]) AS name \
      CROSS JOIN LATERAL (SELECT count(*) FROM \
          (SELECT FROM arrivals WHERE outcome = 'muted' AND reason = name LIMIT $2) AS those) AS hits \
      CROSS JOIN LATERAL (SELECT received_at FROM arrivals WHERE outcome = 'muted' AND reason = name \
          ORDER BY received_at DESC LIMIT 1) AS last";
-/// By pages, the newest first, so that no preview holds all of history. `$2` to `$4` are the last row of the page before.
+/// Reads pages, the newest first, so a preview never holds all of history. `$2` to `$4` are the last row of the
+/// previous page.
 const TRIAGED: &str = "SELECT case_id, alert::text, received_at, case_id, revision::bigint FROM alerts \
      WHERE received_at >= $1 AND (received_at, case_id, revision) < ($2, $3, $4::bigint) \
      ORDER BY received_at DESC, case_id DESC, revision DESC LIMIT $5";
-/// Whatever became of them: a page is so many alerts, and not as many as have to be looked through to find so many.
+/// Selects alerts with any outcome, so that a page is a fixed number of alerts, and the work does not depend on how
+/// many match.
 const NOT_TRIAGED: &str = "SELECT outcome, CASE WHEN outcome IN ('member', 'muted') THEN alert::text END, \
          received_at, ''::text, id FROM arrivals \
      WHERE received_at >= $1 AND $3::text IS NOT NULL AND (received_at, id) < ($2, $4::bigint) \
@@ -75,7 +77,7 @@ impl Mutes for PostgresStore {
         let doing = "add a mute";
         let when =
             json("of the mute", &mute.when).map_err(|failure| failure.into_store_error(doing))?;
-        // Not tried again: an answer that is lost could mean a mute that is there twice.
+        // This is not retried, because a lost answer could add the mute twice.
         let add = async {
             let session = self.database.session(&[ADD]).await?;
             let severity = mute.severity.as_str();
@@ -126,8 +128,8 @@ impl Mutes for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Calls `covered` with the first column of every row whose alert, in the second, the mute covers; whether all of them
-    /// were looked at. Each page is a request of its own, with a time of its own.
+    /// Calls `covered` with the first column of every row whose alert, in the second column, the mute covers. Returns
+    /// whether all rows were examined. Each page is a request with its own timeout.
     async fn each_covered(
         &self,
         sql: &str,
@@ -176,7 +178,7 @@ impl PostgresStore {
 struct PostgresMutePreviewRow {
     name: String,
     alert: Option<Alert>,
-    /// Where the next page begins.
+    /// The position at which the next page starts.
     key: (DateTime<Utc>, String, i64),
 }
 
@@ -189,7 +191,7 @@ fn to_previewed(row: &Row) -> Result<PostgresMutePreviewRow, PostgresFailure> {
     })
 }
 
-/// All mutes that admission asks: those of the configuration, then those of [`HOLDING`].
+/// Returns all mutes for admission: those of the configuration, then those of [`HOLDING`].
 pub(super) fn in_force(
     policy: &AdmissionPolicy,
     holding: &[Row],
@@ -202,7 +204,7 @@ pub(super) fn in_force(
     Ok(mutes)
 }
 
-/// Nothing for a mute that this version cannot read: what is not understood hides nothing.
+/// Returns `None` for a mute that this version cannot read. Such a mute hides nothing.
 fn readable(row: &Row, told: &LoggedOnce) -> Result<Option<MuteRow>, PostgresFailure> {
     match to_row(row) {
         Ok(row) => Ok(Some(row)),

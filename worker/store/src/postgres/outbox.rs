@@ -1,4 +1,4 @@
-//! The outbox: what a destination should show and does not.
+//! Implements the outbox of deliveries that are requested and not done.
 
 use std::time::Duration;
 
@@ -22,9 +22,10 @@ use super::failure::PostgresFailure;
 use super::row::{count, get_revision, get_status, json, limit, number, parse, text};
 use crate::logged_once::log_unreadable_report;
 
-/// Reports are read of those alone that are asked for, however many wait. The rank stands beside the row, not in a join: how
-/// few have `sent < wanted` no planner knows, and for as many as it expects it would read all cases. No wait is longer than
-/// an hour ([`MAX_WAIT`](nightshift_pipeline::delivery::MAX_WAIT)): one that is was made by a clock that was set back since.
+/// Selects due deliveries. Reports are read only for the selected rows, however many wait. The rank is a subquery and
+/// not a join: the planner cannot know how few rows have `sent < wanted`, and would read all cases. No wait is longer
+/// than an hour ([`MAX_WAIT`](nightshift_pipeline::delivery::MAX_WAIT)); a longer one comes from a clock that was set
+/// back since.
 pub(super) const DUE: &str = "SELECT d.case_id, d.wanted_version, d.remote_id, d.attempts, c.report::text, \
          extract(epoch FROM clock_timestamp() - d.begun_at)::double precision, d.sent_version >= d.major_version, d.shown::text, \
          s.sightings, s.members, s.revision, s.status, s.opened_at, \
@@ -43,20 +44,21 @@ const SERVE: &str = "INSERT INTO destination_leases (destination, holder, lease_
      SET holder = excluded.holder, lease_until = clock_timestamp() + make_interval(secs => $3) \
      WHERE destination_leases.holder = excluded.holder OR destination_leases.lease_until < clock_timestamp()";
 const LEAVE: &str = "DELETE FROM destination_leases WHERE destination = $1 AND holder = $2";
-/// Only as it was read: whoever was frozen since then sends nothing. What was only counted since goes along later.
+/// Begins an attempt only if the row is as it was read, so a worker that was frozen in between sends nothing. Later
+/// counts are sent along.
 const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, begun_at = clock_timestamp() \
      WHERE case_id = $1 AND destination = $2 AND wanted_version >= $3 AND major_version <= $3 AND sent_version < $3 AND NOT given_up AND attempts = $4 \
          AND (begun_at IS NOT NULL) = $5";
 const SENT: &str = "UPDATE deliveries SET sent_version = greatest(sent_version, $3), remote_id = coalesce($4, remote_id), attempts = 0, \
      shown = coalesce($5::text::jsonb, shown), sent_at = clock_timestamp(), begun_at = NULL, error = NULL, \
      retry_at = CASE WHEN wanted_version > $3 AND major_version <= $3 THEN clock_timestamp() + interval '60 seconds' END WHERE case_id = $1 AND destination = $2";
-/// What is wished since is not put off by what became of the version before it.
+/// The failure of an earlier version does not delay a newer one.
 const FAILED: &str = "UPDATE deliveries SET error = $5, begun_at = NULL, remote_id = coalesce($7, remote_id), \
          attempts = CASE WHEN major_version <= $3 THEN $4 ELSE attempts END, \
          retry_at = CASE WHEN major_version <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END, \
          given_up = CASE WHEN major_version <= $3 THEN $6 IS NULL ELSE given_up END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
-/// How a try ended that nobody knows the end of; since when, is said by this expression.
+/// Records an attempt with an unknown result. The expression is the time since which the result is unknown.
 macro_rules! unclear {
     ($since:literal) => {
         concat!(
@@ -70,7 +72,7 @@ macro_rules! unclear {
     };
 }
 const ANSWER_LOST: &str = unclear!("clock_timestamp()");
-/// An attempt that began after now was begun before the clock was set back.
+/// An attempt with a later begin was begun before the clock was set back.
 const NOT_TOLD: &str = unclear!("least(begun_at, clock_timestamp())");
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at, instead_of) \
      SELECT id, $2, 1, 1, clock_timestamp(), $3::text::jsonb FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
@@ -79,14 +81,15 @@ const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted_version
      WHERE deliveries.sent_version >= deliveries.major_version AND coalesce((deliveries.shown ->> 'revision')::bigint < \
              (SELECT max(revision) FROM conclusions WHERE case_id = $1), true) \
          OR deliveries.given_up AND deliveries.requested_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = $1)";
-/// Who is shown the report anyway is told it too: a version of its own, for the one before may be on its way.
+/// Adds the failed destinations to a delivery that happens anyway. It gets its own version, because the previous one
+/// may be in flight.
 const SAY: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
          instead_of = coalesce(instead_of, '{}'::jsonb) || $3::text::jsonb \
      WHERE case_id = $1 AND destination = $2 AND NOT given_up AND NOT coalesce(instead_of, '{}'::jsonb) @> $3::text::jsonb";
 const ANNOUNCE: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at) \
      SELECT id, destination, 1, 1, clock_timestamp() FROM cases CROSS JOIN unnest($2::text[]) AS destination \
      WHERE id = $1 ON CONFLICT DO NOTHING";
-/// A worker of the version that wrote it can: it is left to that one.
+/// Leaves a report to workers of the version that wrote it.
 const UNREADABLE: &str = "UPDATE deliveries SET error = $3, retry_at = clock_timestamp() + interval '60 seconds' \
      WHERE case_id = $1 AND destination = $2";
 
@@ -145,7 +148,7 @@ impl Outbox for PostgresStore {
         sent: Option<&DeliveryReceipt>,
     ) -> Result<(), StoreError> {
         let (id, version) = (&due.case_id.0, number(due.payload.version));
-        // What was found when it was looked up is known by that from now on, also where nothing was sent.
+        // A remote id that the look-up found is stored, even if nothing was sent.
         let found = due.payload.remote_id.as_deref();
         let remote_id = sent.and_then(|sent| sent.remote_id.as_deref()).or(found);
         let remote_id = remote_id.map(text);
@@ -250,7 +253,7 @@ impl Outbox for PostgresStore {
 }
 
 impl PostgresStore {
-    /// How a try ended that did not succeed.
+    /// Records the failure of an attempt.
     async fn note(
         &self,
         doing: &'static str,
@@ -281,7 +284,7 @@ impl PostgresStore {
     }
 }
 
-/// The tries before this one.
+/// Returns the number of earlier attempts.
 fn tries(due: &PendingDelivery) -> i32 {
     i32::try_from(due.attempts).unwrap_or(i32::MAX - 1)
 }
@@ -296,7 +299,7 @@ async fn due(
     for row in &rows {
         match one(row) {
             Ok(due) => all.push(due),
-            // It cannot be shown by this version; what is due with it can.
+            // This version cannot render the report. The other due reports are returned.
             Err(PostgresFailure::Unreadable(id, cause)) => {
                 let error = log_unreadable_report(&id, destination, &cause);
                 session

@@ -1,4 +1,4 @@
-//! What is owed to destinations, and its end. What counts is what [`super::backlog`] counts.
+//! Lists and gives up pending reports by destination. The counts match those of [`super::backlog`].
 
 use async_trait::async_trait;
 use nightshift_pipeline::case::CaseId;
@@ -18,7 +18,7 @@ const GIVE_UP: &str = "UPDATE deliveries SET given_up = true, retry_at = NULL, e
 const FORGET: &str =
     "UPDATE deliveries SET shown = NULL WHERE destination = $1 AND shown IS NOT NULL";
 
-/// A destination to which reports are owed.
+/// Parses a destination with pending reports.
 pub(super) fn one(row: &Row) -> Result<DestinationBacklog, PostgresFailure> {
     Ok(DestinationBacklog {
         destination: row.try_get(0)?,

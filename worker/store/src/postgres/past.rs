@@ -1,4 +1,4 @@
-//! Earlier cases: those of the same key, and those that share an actor, a target or a far end. Typed fields only.
+//! Finds earlier cases with the same key, or with a common actor, target or far end. It uses only typed fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -15,15 +15,16 @@ use super::failure::PostgresFailure;
 use super::feedback;
 use super::row::{LEFTOVER, get_severity, limit, text, to_verdict};
 
-/// Most alerts, the newest, that one value may bring in where no more are asked for: what stands in more is no trace of
-/// anything.
+/// The maximum number of alerts, the newest first, that one value may contribute if no more are requested. A value in
+/// more alerts is not evidence of anything.
 const MOST_PER_VALUE: i64 = 50;
 
-/// Reports are large: what looks into them stands beside the columns, and so is made for the rows alone that are told.
+/// Subqueries into the reports are in the column list, and therefore run only for the returned rows, because reports
+/// are large.
 ///
-/// The words are chosen for the planner. Of a range and a `CASE` it expects many rows, and so it reads the newest off the index
-/// until there are enough. Of `=` it expects next to none, as most values are rare, and so it reads and sorts all that there
-/// are: seconds, where a value stands in a hundred thousand cases.
+/// The conditions are written for the planner. For a range and a `CASE` it expects many rows, and therefore reads the
+/// newest off the index until there are enough. For `=` it expects few rows, as most values are rare, and therefore
+/// reads and sorts all of them. That takes seconds for a value with a hundred thousand cases.
 pub(super) static SIMILAR: LazyLock<String> = LazyLock::new(|| {
     format!(
         "WITH alike AS ( \

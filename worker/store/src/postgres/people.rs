@@ -1,5 +1,5 @@
-//! What people do with triages: run one again, call one off. Each is known by a name of its own, by which a try whose
-//! answer was lost is found again.
+//! Implements actions of people on triages: run one again, or cancel one. Each has a unique id, by which a retry finds
+//! an attempt with a lost answer.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::event::{Event, EventBody};
@@ -16,10 +16,10 @@ use super::read;
 use super::row::{get_revision, get_status, json, text};
 use super::spending::CHARGE_RUNNING;
 
-/// Nobody claims, concludes or writes it until this is committed.
+/// Locks the case, so that nobody claims, concludes or writes it before the commit.
 const HOLD: &str = "SELECT status, revision, last_write_id IS NOT DISTINCT FROM $2 FROM cases WHERE id = $1 \
      FOR NO KEY UPDATE";
-/// The same alert once more: it came when it came, and it waits from now on.
+/// Triages the same alert again. It keeps its arrival time, and waits from now on.
 const AGAIN: &str = "WITH again AS ( \
          UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, needs_model = false, \
              last_write_id = $2, revised_at = clock_timestamp(), waiting_since = clock_timestamp() \
@@ -30,8 +30,9 @@ const AGAIN: &str = "WITH again AS ( \
          FROM again JOIN alerts ON case_id = again.id AND alerts.revision = again.revision - 1 \
      ) \
      SELECT pg_notify('nightshift-work', '')::text FROM again";
-/// The epoch grows, so that whoever runs the case has lost it. A journal that was begun is ended; one that was not stays
-/// empty: its first event says what is triaged. What waits behind it comes next.
+/// Cancels a triage. The epoch grows, so a worker that runs the case loses its lease. A journal with events gets a
+/// final event; an empty one stays empty, because its first event must name the alert. The next waiting alert of the
+/// case follows.
 const CANCEL: &str = "WITH held AS ( \
          SELECT id, revision, journal_seq, epoch FROM cases WHERE id = $1 \
      ), noted AS ( \
@@ -59,18 +60,18 @@ const CANCEL: &str = "WITH held AS ( \
      ) \
      SELECT pg_notify('nightshift-work', '')::text FROM ended";
 
-/// Who read that it is looked into is told that it is not any more; a report that is shown stands.
+/// Updates destinations that show the case as running. A shown report remains.
 const TELL: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, requested_at = clock_timestamp(), \
          attempts = 0, retry_at = NULL \
      FROM cases WHERE cases.id = $1 AND cases.status = 'cancelled' AND case_id = $1 AND NOT given_up \
          AND NOT EXISTS (SELECT FROM conclusions WHERE conclusions.case_id = $1)";
 
-/// A case as somebody found it, held until the end of the transaction.
+/// The state of a case, which is locked until the end of the transaction.
 struct LockedCase {
     id: CaseId,
     status: CaseStatus,
     revision: u32,
-    /// An earlier try did it already, and its answer was lost.
+    /// True if an earlier attempt did this already and its answer was lost.
     is_done: bool,
 }
 
@@ -93,7 +94,7 @@ impl LockedCase {
 }
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::port::Cases::retry`].
+    /// Implements [`nightshift_pipeline::port::Cases::retry`].
     pub(super) async fn retriage(&self, id: &str) -> Result<CaseId, StoreError> {
         let name = Uuid::new_v4();
         let mut tries = self.database.tries("run a case again");
@@ -123,7 +124,7 @@ impl PostgresStore {
         Ok(held.id)
     }
 
-    /// See [`nightshift_pipeline::port::Cases::cancel`].
+    /// Implements [`nightshift_pipeline::port::Cases::cancel`].
     pub(super) async fn cancel_triage(
         &self,
         id: &str,

@@ -1,4 +1,4 @@
-//! Where accepted alerts are: counts over the ledger of arrivals.
+//! Counts accepted alerts by their place, over the ledger of arrivals.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

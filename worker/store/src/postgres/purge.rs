@@ -1,4 +1,4 @@
-//! What somebody has to have removed: everything about an account, or what was over before a day.
+//! Purges what a person asks to remove: everything about an account, or everything that was over before a day.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::port::StoreError;
@@ -11,19 +11,20 @@ use super::upkeep::SLICE;
 use super::{PostgresCaseCursor, PostgresStore};
 
 const DOING: &str = "remove what somebody wants to have removed";
-/// By an index, however long the ledger is.
+/// Uses an index, so the length of the ledger does not matter.
 pub(super) const OF_ACCOUNT: &str = "SELECT id, case_id FROM arrivals \
      WHERE account = $2::text AND received_at < coalesce($1::timestamptz, 'infinity') ORDER BY id LIMIT $3";
-/// Those of them that are still there.
+/// Selects those of them that still exist.
 const THESE: &str =
     "SELECT id, raw_id, case_id, dead_letter_id FROM arrivals WHERE id = ANY($2::bigint[])";
-/// Nothing can come for these cases until the transaction ends, and what came before is seen by its next statement.
+/// Locks the cases, so that nothing arrives for them until the transaction ends. The next statement sees what arrived
+/// before.
 const HOLD_THESE: &str = "SELECT FROM cases WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE";
-/// As above, where they are over, and nobody else holds them.
+/// Locks cases as above if they are over and nobody else has locked them.
 const HOLD: &str = "SELECT opened_at, id FROM cases \
      WHERE opened_at < $1 AND (opened_at, id) > ($2, $3) AND status IN ('concluded', 'failed', 'cancelled') \
      ORDER BY opened_at, id LIMIT $4 FOR UPDATE SKIP LOCKED";
-/// Of those that are held, each for which nothing came since, by one of its arrivals; and what has no case.
+/// Selects one arrival of each locked case without arrivals since then, and arrivals without a case.
 const BEFORE: &str = "SELECT one.id, one.raw_id, old.id AS case_id, one.dead_letter_id FROM unnest($3::text[]) AS old (id) \
          LEFT JOIN LATERAL (SELECT id, raw_id, dead_letter_id FROM arrivals WHERE case_id = old.id LIMIT 1) AS one ON true \
          WHERE NOT EXISTS (SELECT FROM arrivals AS later WHERE later.case_id = old.id AND later.received_at >= $2) \
@@ -31,9 +32,9 @@ const BEFORE: &str = "SELECT one.id, one.raw_id, old.id AS case_id, one.dead_let
      (SELECT id, raw_id, case_id, dead_letter_id FROM arrivals WHERE case_id IS NULL AND received_at < $2 \
          ORDER BY received_at LIMIT $4)";
 const KEPT: &str = "SELECT count(*) FROM cases WHERE opened_at < $1";
-/// Cases with all that refers to them, and what has no case. A message that holds alerts of several accounts goes with the
-/// first of them. Where more came for these cases than one statement should remove, that goes first, `$1` at a time; the
-/// cases, and the arrivals by which they were chosen, with the last of it.
+/// Deletes cases with all rows that refer to them, and arrivals without a case. A message with alerts of several
+/// accounts is deleted with the first of them. If these cases have more rows than one statement should delete, those go
+/// first, `$1` at a time. The cases, and the arrivals by which they were selected, go with the last of them.
 const PURGE: &str = "beside AS ( \
          SELECT id, raw_id, dead_letter_id FROM arrivals \
          WHERE case_id IN (SELECT case_id FROM chosen) \
@@ -60,17 +61,17 @@ const PURGE: &str = "beside AS ( \
      ) \
      SELECT count(*), (SELECT is_here FROM all_of_it) FROM ledger";
 
-/// What one statement of many removed.
+/// The result of one statement of a purge.
 struct PurgedBatch {
     arrivals: u64,
-    /// Whether nothing is left of the cases that it was to remove.
+    /// True if nothing is left of the selected cases.
     is_all: bool,
-    /// The last case that was looked at, if there was one.
+    /// The last examined case, if there was one.
     until: Option<PostgresCaseCursor>,
 }
 
 impl PostgresStore {
-    /// Whatever its state.
+    /// Purges the cases of an account, whatever their status.
     pub(super) async fn purge_account(
         &self,
         account: &str,
@@ -100,7 +101,7 @@ impl PostgresStore {
         }
     }
 
-    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    /// Continues where the previous call stopped. After the last case, the next call starts again.
     pub(super) async fn purge_before(
         &self,
         before: DateTime<Utc>,
@@ -134,12 +135,12 @@ impl PostgresStore {
     }
 }
 
-/// How many arrivals a statement removed, and whether nothing is left of the cases that it was to remove.
+/// Returns how many arrivals a statement deleted, and whether nothing is left of the selected cases.
 fn to_removed(row: &Row) -> Result<(u64, bool), PostgresFailure> {
     Ok((count(row, 0)?, row.try_get(1)?))
 }
 
-/// The numbers of arrivals, and their cases.
+/// Returns the ids of arrivals and of their cases.
 fn ids_of(chosen: &[Row]) -> Result<(Vec<i64>, Vec<String>), PostgresFailure> {
     let mut cases = Vec::new();
     let ids = chosen.iter().map(|row| {

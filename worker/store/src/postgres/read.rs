@@ -1,4 +1,4 @@
-//! Reading one case: all that is known of it, and its journal.
+//! Reads a case with all its data, and its journal.
 
 use nightshift_alert::Alert;
 use nightshift_engine::event::Event;
@@ -13,11 +13,11 @@ use super::failure::PostgresFailure;
 use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, parse};
 use super::{case_workflow, feedback};
 
-/// Most sightings of a case that are read.
+/// The maximum number of sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
-/// Most members of a storm that are read.
+/// The maximum number of members of a storm that are read.
 const MOST_MEMBERS: i64 = 100;
-/// Shortest beginning of an id that names a case.
+/// The least length of an id prefix that identifies a case.
 const SHORTEST_ID: usize = 4;
 
 const EVENTS: &str =
@@ -28,14 +28,15 @@ const ALERT: &str = "SELECT alert::text FROM alerts WHERE case_id = $1 AND revis
 const CANCELLED_BY: &str = "SELECT cancelled_by FROM alerts WHERE case_id = $1 AND revision = $2";
 const REPORT: &str =
     "SELECT report::text FROM conclusions WHERE case_id = $1 ORDER BY revision DESC LIMIT 1";
-/// `+ 0`, here and below: by the index over cases, not down all there are until some of the case are met.
+/// `+ 0`, here and below, selects the index by case. Otherwise the planner scans all rows by id until it finds some of
+/// the case.
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = $1 ORDER BY id + 0 DESC LIMIT $2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FROM arrivals \
      WHERE case_id = $1 AND outcome = 'member' ORDER BY id + 0 DESC LIMIT $2";
 const DELIVERIES: &str = "SELECT destination, wanted_version, sent_version, attempts, error, given_up, begun_at IS NOT NULL, remote_id, shown::text FROM deliveries \
      WHERE case_id = $1 ORDER BY destination";
 
-/// Everything about one case, by its id or a beginning of it.
+/// Returns all data of the case with this id or id prefix.
 pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, PostgresFailure> {
     let found = find(session, id).await?;
     let id = found.id.0.as_str();
@@ -67,7 +68,8 @@ pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Postgr
     })
 }
 
-/// The one case that the text names. Identifiers are compared byte by byte, and `~` is greater than all of theirs.
+/// Returns the only case that the text identifies. Ids are compared byte by byte, and `~` is greater than all their
+/// characters.
 pub(super) async fn find(session: &Session, id: &str) -> Result<CaseRow, PostgresFailure> {
     let none = || PostgresFailure::NoSuchCase(id.to_owned());
     if id.chars().count() < SHORTEST_ID || id.contains('\0') {
@@ -106,7 +108,7 @@ fn read_events(id: &str, rows: &[Row], events: &mut Vec<Event>) -> Result<(), Po
     Ok(())
 }
 
-/// The events of a case as they were written.
+/// Returns the events of a case as they were written.
 pub(super) async fn journal(
     session: &Session,
     id: &CaseId,

@@ -1,4 +1,4 @@
-//! Benign cases that are evaluated again by code: which are due, and what came of it.
+//! Selects benign cases that are due for a recheck, and stores the results.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::database::SqlValue;
 use super::failure::PostgresFailure;
 use super::row::{get_revision, limit, parse, revision};
 
-/// A try whose answer was lost takes others; those of the first come again later.
+/// Takes due cases. A retry after a lost answer takes other cases, and the first ones become due again later.
 pub(super) const TAKE: &str = "WITH chosen AS ( \
          SELECT id FROM cases WHERE status = 'concluded' AND recheck_at <= $1 \
          ORDER BY recheck_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED \
@@ -29,7 +29,7 @@ pub(super) const TAKE: &str = "WITH chosen AS ( \
          JOIN conclusions ON conclusions.case_id = taken.id AND conclusions.revision = taken.revision";
 const NOTE: &str = "UPDATE cases SET logs_complete_until = $3, recheck_at = $4 \
      WHERE id = $1 AND revision = $2 AND status = 'concluded'";
-/// The same alert once more; its events last until then.
+/// Queues the same alert again, and extends the period of its events to `$4`.
 const QUEUE: &str = "WITH again AS ( \
          UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, needs_model = false, \
              recheck_at = NULL, last_write_id = $5, revised_at = clock_timestamp(), waiting_since = clock_timestamp(), \
@@ -42,7 +42,7 @@ const QUEUE: &str = "WITH again AS ( \
      ) \
      SELECT pg_notify('nightshift-work', '')::text FROM again";
 const IS_QUEUED: &str = "SELECT FROM cases WHERE id = $1 AND last_write_id = $2";
-/// Only a fingerprint that is another one makes cases due.
+/// Makes cases due only if the fingerprint of the registers changed.
 const REGISTERS: &str = "WITH changed AS ( \
          INSERT INTO registers (fingerprint, changed_at) VALUES ($1, $2) \
          ON CONFLICT (singleton) DO UPDATE SET fingerprint = excluded.fingerprint, changed_at = excluded.changed_at \
@@ -117,7 +117,7 @@ impl Rechecks for PostgresStore {
     }
 }
 
-/// What this version cannot read waits for one that can.
+/// Parses a due case. A case that this version cannot read waits for a version that can.
 fn due(row: &Row) -> Option<DueRecheck> {
     read(row)
         .inspect_err(|error| {

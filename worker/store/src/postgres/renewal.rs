@@ -1,4 +1,4 @@
-//! Renewals of leases: no other row and no single connection may hold them up.
+//! Renews leases. Neither another row nor a single connection can block a renewal.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use super::claim::columns;
 use super::database::{RetryAttempts, within_at_most};
 use super::failure::PostgresFailure;
 
-/// What somebody has locked holds up none of the others. Those that were not renewed, and whether they are lost.
+/// Skips locked rows, so that they do not block the others. Returns the leases that were not renewed, and whether each
+/// is lost.
 const RENEW: &str = "WITH ours AS ( \
          SELECT cases.id FROM cases JOIN unnest($1::text[], $2::bigint[]) AS lease (id, leased_epoch) \
              ON cases.id = lease.id AND epoch = leased_epoch \
@@ -25,12 +26,12 @@ const RENEW: &str = "WITH ours AS ( \
      FROM unnest($1::text[], $2::bigint[]) AS lease (id, leased_epoch) \
      WHERE NOT EXISTS (SELECT FROM renewed WHERE renewed.id = lease.id)";
 const DOING: &str = "renew leases";
-/// How often what is locked is tried, until its next turn: a write of a case locks it for some milliseconds.
+/// The number of attempts for locked rows until the next renewal. A write locks its case for some milliseconds.
 const ROUNDS: usize = 5;
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(100);
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::port::Cases::renew`].
+    /// Implements [`nightshift_pipeline::port::Cases::renew`].
     pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         let (mut left, mut lost) = (leases.to_vec(), Vec::new());
         for round in 0..ROUNDS {
@@ -55,8 +56,8 @@ impl PostgresStore {
         Ok(lost)
     }
 
-    /// Tries until the next turn, each time on another connection: a server that says nothing on one of them may still
-    /// answer on the others, before the leases have ended.
+    /// Retries until the next renewal is due, each time on another connection. If one connection gets no answer, others
+    /// may still work before the leases expire.
     async fn renew_some(&self, leases: &[Lease]) -> Result<BTreeMap<String, bool>, StoreError> {
         let (ids, epochs) = &columns(leases.iter());
         let mut tries = RetryAttempts::for_running_case(DOING, self.lease / 3);

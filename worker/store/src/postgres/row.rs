@@ -1,4 +1,4 @@
-//! Values of our words in columns, and back.
+//! Converts our types to columns and back.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,8 @@ use tokio_postgres::Row;
 
 use super::failure::PostgresFailure;
 
-/// Whether the verdict in a row is none: the last triage failed, and the case is triaged once more, or that was called off.
+/// Matches rows whose verdict is not valid: the last triage failed, and the case is triaged again or that run was
+/// cancelled.
 macro_rules! leftover {
     () => {
         "(status IN ('queued', 'running', 'cancelled') AND coalesce((SELECT conclusions.status = 'failed' FROM conclusions \
@@ -20,10 +21,10 @@ macro_rules! leftover {
     };
 }
 
-/// See [`leftover`].
+/// The condition of [`leftover`].
 pub(super) const LEFTOVER: &str = leftover!();
 
-/// Columns of a case in a list, in the order in which [`case`] reads them.
+/// The columns of a case in a list, in the order in which [`case`] reads them.
 pub(super) const CASE_COLUMNS: &str = concat!(
     "id, revision, status, feed, key, type, title, account, severity::text, \
      assessed_severity::text, CASE WHEN ",
@@ -38,7 +39,7 @@ pub(super) const CASE_COLUMNS: &str = concat!(
          ORDER BY theirs.id DESC LIMIT 1) AS person_verdict"
 );
 
-/// A text as PostgreSQL takes it: without NUL.
+/// Returns text without NUL, which PostgreSQL does not accept.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
@@ -47,14 +48,14 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value as JSON that PostgreSQL takes: `jsonb` holds no NUL.
+/// Serialises a value as JSON without NUL, which `jsonb` does not accept.
 pub(super) fn json<T: Serialize>(id: &str, value: &T) -> Result<String, PostgresFailure> {
     let text = serde_json::to_string(value)
         .map_err(|cause| PostgresFailure::Unwritable(id.to_owned(), cause))?;
     Ok(without_nul(text))
 }
 
-/// Replaces the escape of NUL, and not a backslash before `u0000`.
+/// Replaces the escape of NUL, but not an escaped backslash before `u0000`.
 fn without_nul(json: String) -> String {
     const NUL: &str = "\\u0000";
     if !json.contains(NUL) {
@@ -80,39 +81,39 @@ fn without_nul(json: String) -> String {
     clean
 }
 
-/// What stands in a column of JSON.
+/// Parses a column of JSON.
 pub(super) fn parse<T: DeserializeOwned>(id: &str, text: &str) -> Result<T, PostgresFailure> {
     serde_json::from_str(text).map_err(|cause| PostgresFailure::Unreadable(id.to_owned(), cause))
 }
 
-/// A count in a column.
+/// Returns a count from a column.
 pub(super) fn count(row: &Row, column: usize) -> Result<u64, PostgresFailure> {
     let count: i64 = row.try_get(column)?;
     Ok(u64::try_from(count).unwrap_or_default())
 }
 
-/// A count as a column holds it.
+/// Converts a count for a column.
 pub(super) fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A number of rows as a column holds it.
+/// Converts a number of rows for a `LIMIT`.
 pub(super) fn limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
 }
 
-/// A revision as a column holds it.
+/// Converts a revision for a column.
 pub(super) fn revision(revision: u32) -> i32 {
     i32::try_from(revision).unwrap_or(i32::MAX)
 }
 
-/// The revision in this column.
+/// Returns the revision in this column.
 pub(super) fn get_revision(row: &Row, column: usize) -> Result<u32, PostgresFailure> {
     let number: i32 = row.try_get(column)?;
     Ok(u32::try_from(number).unwrap_or_default())
 }
 
-/// The severity in this column, which is of the type `severity`, read as text.
+/// Returns the severity in this column. The type `severity` is read as text.
 pub(super) fn get_severity(row: &Row, column: usize) -> Result<Severity, PostgresFailure> {
     let word: &str = row.try_get(column)?;
     to_severity(word).ok_or_else(|| unknown(word))
@@ -122,26 +123,26 @@ fn to_severity(word: &str) -> Option<Severity> {
     Severity::ALL.into_iter().find(|one| one.as_str() == word)
 }
 
-/// The status in this column.
+/// Returns the status in this column.
 pub(super) fn get_status(row: &Row, column: usize) -> Result<CaseStatus, PostgresFailure> {
     let word: &str = row.try_get(column)?;
     CaseStatus::parse(word).ok_or_else(|| unknown(word))
 }
 
-/// A word of a newer version.
+/// Returns the error for a word of a newer version.
 fn unknown(word: &str) -> PostgresFailure {
     let what = format!("{word:?} is not known to this version");
     PostgresFailure::Unreadable(word.to_owned(), serde::de::Error::custom(what))
 }
 
-/// The verdict of this word, if it is one.
+/// Parses a verdict. Returns `None` if the word is not one.
 pub(super) fn to_verdict(word: Option<&str>) -> Option<Verdict> {
     Verdict::ALL
         .into_iter()
         .find(|verdict| Some(verdict.as_str()) == word)
 }
 
-/// The verdict in this column.
+/// Returns the verdict in this column.
 pub(super) fn get_verdict(row: &Row, column: usize) -> Result<Verdict, PostgresFailure> {
     let word: &str = row.try_get(column)?;
     to_verdict(Some(word)).ok_or_else(|| unknown(word))
@@ -164,7 +165,7 @@ fn to_urgency(word: Option<&str>) -> Option<Urgency> {
         .find(|urgency| Some(urgency.as_str()) == word)
 }
 
-/// A case in a list.
+/// Parses a case of a list.
 pub(super) fn case(row: &Row) -> Result<CaseRow, PostgresFailure> {
     let assessed: Option<&str> = row.try_get(9)?;
     Ok(CaseRow {

@@ -1,4 +1,4 @@
-//! What a day cost.
+//! Stores the costs of days.
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
@@ -10,8 +10,9 @@ use super::PostgresStore;
 const SPENT_ON: &str = "SELECT coalesce(sum(usd) FILTER (WHERE urgent), 0), \
          coalesce(sum(usd) FILTER (WHERE NOT urgent), 0) \
      FROM spending WHERE day = $1";
-/// What runs in a case that is called off: whoever asked will not say what it cost, so it is charged with its reserve, as
-/// a claim charges what an earlier one lost. What the last claim found is charged already, and what ended with the time.
+/// Charges the running calls of a cancelled case. Their worker will not report the cost, so they are charged as
+/// reserved, as a claim does for calls of a lost worker. Calls that the last claim found are charged already, as are
+/// those that ended since.
 pub(super) const CHARGE_RUNNING: &str = "WITH lost AS ( \
          SELECT cases.id, alert ->> 'severity' IN ('high', 'critical') AS urgent, sum((began.event #>> '{reserved,usd}')::double precision) AS usd \
          FROM cases JOIN alerts ON alerts.case_id = cases.id AND alerts.revision = cases.revision \

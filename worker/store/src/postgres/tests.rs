@@ -1,4 +1,5 @@
-//! What only a store on a server promises: that it outlives its server, its connections, and its password.
+//! Tests the guarantees of a store on a server: it survives failures of the server and of connections, and a change of
+//! the password.
 
 mod busy;
 mod cluster;
@@ -103,7 +104,7 @@ async fn f14_postgres_kill_is_reported_and_leaves_leases_uncrashed() {
         "{refused:?}"
     );
     cluster.go_on();
-    // Connections that were lost are found out one by one; the store needs none of them.
+    // The lost connections are discovered one by one. The store needs none of them.
     let mut tries = 0;
     while store.accept(numbered(1).into()).await.is_err() {
         tries += 1;
@@ -131,7 +132,7 @@ async fn f16_connection_cut_after_commit_is_found_out_by_key() {
     };
     let proxy = Proxy::before(database.url()).await;
     let store = PostgresStore::open(&proxy.url, options()).await.unwrap();
-    // Warm: what is cut off is the answer to what is asked, not to its preparation.
+    // The statements are prepared before, so the cut hits the answer to the request itself.
     accept(&store, arrivals(DNS)).await;
     let dns = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     let event = opened(&dns.alert, "x");
@@ -222,7 +223,7 @@ async fn f17_a_batch_that_takes_too_long_goes_in_parts() {
     hasty.waits.statement = Duration::from_secs(1);
     hasty.waits.patience = Duration::ZERO;
     let store = PostgresStore::open(database.url(), hasty).await.unwrap();
-    // More than five at once take for ever.
+    // More than five rows at once take forever.
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
              IF (SELECT count(*) FROM news) > 5 THEN PERFORM pg_sleep(60); END IF; RETURN NULL; END $$; \
          CREATE TRIGGER slow AFTER INSERT ON arrivals REFERENCING NEW TABLE AS news \
@@ -233,7 +234,7 @@ async fn f17_a_batch_that_takes_too_long_goes_in_parts() {
     assert_eq!(accepted.len(), 10);
     let new = accepted.iter().all(|one| one.admission == Admission::New);
     assert!(new, "{accepted:?}");
-    // One alone that takes too long is no fault of the alert: it is told, and comes again.
+    // A single alert that takes too long is not at fault. The caller gets an error, and the alert is delivered again.
     let slower = "CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
              PERFORM pg_sleep(60); RETURN NULL; END $$";
     database.client().await.batch_execute(slower).await.unwrap();
@@ -258,7 +259,7 @@ async fn f16_cancel_during_an_ambiguous_claim_spoils_no_other_case() {
     let ids: Vec<_> = [0, 1, 2].map(numbered).into_iter().flatten().collect();
     let ids = store.accept(ids.into()).await.unwrap();
     let gone = ids[1].case_id.clone().unwrap();
-    // Within the commit of the claim, as if somebody did it just after.
+    // The trigger runs within the commit of the claim, as if a person cancelled the case right after it.
     let cancel = format!(
         "CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
              UPDATE cases SET status = 'cancelled' WHERE id = '{gone}' AND status = 'running'; RETURN NULL; END $$; \
@@ -271,7 +272,7 @@ async fn f16_cancel_during_an_ambiguous_claim_spoils_no_other_case() {
         .batch_execute(&cancel)
         .await
         .unwrap();
-    // Warm: what is cut off is the answer to what is asked.
+    // The statements are prepared before, so the cut hits the answer to the request itself.
     assert!(store.claim(Lane::Any, 0).await.unwrap().is_empty());
     proxy.cut_at("COMMIT\0");
     let claimed = store.claim(Lane::Any, 3).await.unwrap();
@@ -317,7 +318,7 @@ async fn f33_a_password_that_changed_is_read_again() {
     url.set_password(None).unwrap();
     let mut options = options();
     options.password = Some(DatabasePassword::file(file.path()));
-    // This role may change nothing in the schema: the migrations are run by another.
+    // This role must not change the schema. Another role runs the migrations.
     let store = PostgresStore::open(url.as_str(), options).await.unwrap();
     accept(&store, numbered(0)).await;
     say(format!("ALTER ROLE {role} PASSWORD 'two'")).await;

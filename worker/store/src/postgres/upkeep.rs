@@ -1,4 +1,4 @@
-//! What grew old, removed in small batches.
+//! Removes old data in small batches.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -11,8 +11,9 @@ use super::{PostgresArrivalCursor, PostgresStore, migrate};
 use crate::blobs;
 
 pub(super) const DOING: &str = "remove what grew old";
-/// Those of dead letters are kept for longer, and may be millions: `$5` messages are looked at, from where the statement
-/// before it left off. Where this one leaves off: at the last that it removed, or at the last that it looked at.
+/// Deletes old messages. Messages of dead letters are kept for longer, and may be millions. The statement examines `$5`
+/// messages after the position of the previous one. It returns its own position: the last deleted message, or the last
+/// examined one.
 const RAW: &str = "WITH looked AS MATERIALIZED ( \
          SELECT id, received_at, (SELECT true FROM dead_letters WHERE raw_id = raw.id LIMIT 1) AS is_kept FROM raw_messages AS raw \
          WHERE received_at < $1 AND received_at >= $3 AND (received_at, id) > ($3, $4) ORDER BY received_at, id LIMIT $5 \
@@ -25,17 +26,18 @@ const RAW: &str = "WITH looked AS MATERIALIZED ( \
          (SELECT received_at, id FROM looked ORDER BY received_at DESC, id DESC LIMIT 1) UNION ALL \
          (SELECT received_at, id FROM old ORDER BY received_at, id OFFSET $2 - 1) \
      ) AS ends ORDER BY received_at, id LIMIT 1";
-/// How many messages a statement looks at for each that it may remove.
+/// The number of messages that a statement examines for each that it may delete.
 const LOOKED_AT: i64 = 10;
-/// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
+/// Deletes only whole journals, because the rest of one could not be folded. Each case is handled once until it is
+/// triaged again.
 const JOURNALS: &str = "WITH old AS (UPDATE cases SET journals_removed_to = revision WHERE id = ANY(ARRAY( \
          SELECT id FROM cases \
          WHERE status IN ('concluded', 'failed', 'cancelled') AND journals_removed_to < revision AND concluded_at < $1 \
          ORDER BY concluded_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED)) RETURNING id), \
      gone AS (DELETE FROM journal WHERE case_id = ANY(ARRAY(SELECT id FROM old))) \
      SELECT count(*) FROM old";
-/// The messages of the arrivals that went, where they are kept for longer than those: nothing would find them any more. Not
-/// those of dead letters, nor one of which something else came: all of a message came at one time.
+/// Deletes the messages of deleted arrivals if they are kept for longer, because nothing could find them any more.
+/// Messages of dead letters stay, as do those with other arrivals. All arrivals of a message have the same time.
 macro_rules! messages_of_what_went {
     () => {
         "messages AS (DELETE FROM raw_messages AS raw WHERE raw.id IN (SELECT raw_id FROM went) \
@@ -46,7 +48,7 @@ macro_rules! messages_of_what_went {
 }
 pub(super) use messages_of_what_went;
 
-/// What is locked may just be queued again.
+/// Skips locked cases, because they may be queued again.
 const CASES: &str = concat!(
     "WITH gone AS (DELETE FROM cases WHERE id = ANY(ARRAY(SELECT id FROM cases \
          WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
@@ -67,7 +69,8 @@ const HIDDEN: &str = concat!(
     messages_of_what_went!(),
     " SELECT count(*) FROM went"
 );
-/// Rows of a case that is too much for one statement, before the case itself: alerts came for it again and again.
+/// Deletes arrivals of a case that is too large for one statement, before the case itself. Such a case had many
+/// repeated alerts.
 const ARRIVALS_OF_ONE: &str = concat!(
     "WITH oldest AS MATERIALIZED (SELECT id FROM cases \
          WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
@@ -83,12 +86,13 @@ const SIGHTINGS_OF_ONE: &str = "WITH oldest AS MATERIALIZED (SELECT id FROM case
      gone AS (DELETE FROM sightings WHERE id = ANY(ARRAY(SELECT sightings.id FROM sightings \
          WHERE case_id = (SELECT id FROM oldest) LIMIT $2)) RETURNING id) \
      SELECT count(*) FROM gone";
-/// How many of them at a time.
+/// The maximum number of such rows in one statement.
 pub(super) const SLICE: i64 = 5000;
-/// Batches older than this are asked for by nobody any more.
+/// Deletes old batch ids, which no retry asks for any more.
 const BATCHES: &str = "DELETE FROM batches WHERE id = ANY(ARRAY( \
      SELECT id FROM batches WHERE accepted_at < now() - interval '1 day' ORDER BY accepted_at LIMIT 10000))";
-/// The oldest day that can be one row for each urgency: nobody asks any more which case it was. Bit by bit.
+/// Merges the oldest day of costs into one row per urgency, because nobody needs the costs by case any more. Each
+/// statement merges a part.
 const OLD_SPENDING: &str = "WITH old AS ( \
          SELECT day, case_id, urgent FROM spending WHERE case_id <> '' AND day = ( \
              SELECT min(day) FROM spending WHERE case_id <> '' AND day < current_date - 60) LIMIT 10000 \
@@ -98,11 +102,11 @@ const OLD_SPENDING: &str = "WITH old AS ( \
      ) \
      INSERT INTO spending (day, case_id, urgent, usd) SELECT day, '', urgent, sum(usd) FROM gone GROUP BY day, urgent \
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd";
-/// The earlier clock counts. Either may have jumped ahead, so a clean-up goes at most a day further than the one before it.
+/// Uses the earlier of both clocks. Either may have jumped ahead, so retention advances at most a day per run.
 const ADVANCE: &str = "INSERT INTO retention_clock (reached_at) VALUES (least($1, clock_timestamp())) \
      ON CONFLICT (singleton) DO UPDATE \
      SET reached_at = least(excluded.reached_at, retention_clock.reached_at + interval '1 day') RETURNING reached_at";
-/// Most statements of a kind in one sweep.
+/// The maximum number of statements of a kind in one sweep.
 const MOST_TOGETHER: usize = 100;
 
 #[async_trait]
@@ -160,7 +164,7 @@ impl StoreMaintenance for PostgresStore {
         }
     }
 
-    /// And what is kept for no time that anybody sets.
+    /// Removes data whose retention is not configurable.
     async fn sweep(&self) -> Result<u64, StoreError> {
         let tidied = self.tidy().await;
         let swept = blobs::sweep(
@@ -169,7 +173,7 @@ impl StoreMaintenance for PostgresStore {
             |keys| self.forget(keys),
         )
         .await?;
-        // Whatever became of the rest, blobs are swept to the last.
+        // Blobs are swept last, whatever the result of the other steps.
         if swept > 0 {
             Ok(swept)
         } else {
@@ -190,7 +194,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Rows of this kind, with all that belongs to them.
+    /// Deletes rows of this kind with all dependent rows.
     async fn expire_whole(
         &self,
         kind: RetentionClass,
@@ -202,7 +206,7 @@ impl PostgresStore {
         let (mut most, mut removed, mut is_thin) = (limit(most), 0, false);
         loop {
             match self.remove(sql, before, most).await? {
-                // Of what is this heavy the next ones are too: they go in the same small batches.
+                // The next rows are probably as large, so they are deleted in the same small batches.
                 Ok(some) => {
                     removed += some;
                     if some == 0 || removed >= asked || u64::try_from(most) == Ok(asked) {
@@ -220,7 +224,7 @@ impl PostgresStore {
         }
     }
 
-    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    /// Continues where the previous call stopped. After the last row, the next call starts again.
     async fn expire_raw(&self, before: DateTime<Utc>, most: usize) -> Result<u64, StoreError> {
         let asked = u64::try_from(most).unwrap_or(u64::MAX);
         let (mut most, mut removed) = (limit(most), 0);
@@ -242,7 +246,8 @@ impl PostgresStore {
         Ok(removed)
     }
 
-    /// How many messages a statement removed and where it left off, if there were any; or that they were too many for it.
+    /// Runs a statement. Returns how many messages it deleted and its position, if there were any, or that they were
+    /// too many for it.
     async fn remove_raw(
         &self,
         before: DateTime<Utc>,
@@ -271,7 +276,7 @@ impl PostgresStore {
         }
     }
 
-    /// How many a statement removed; or that they were too many for it.
+    /// Runs a statement. Returns how many rows it deleted, or that they were too many for it.
     async fn remove(
         &self,
         sql: &str,
@@ -295,7 +300,7 @@ impl PostgresStore {
         }
     }
 
-    /// Removes what is many of the oldest case.
+    /// Deletes a part of the many rows of the oldest case.
     async fn thin(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         for sql in [ARRIVALS_OF_ONE, SIGHTINGS_OF_ONE] {
             while self.retry_count(DOING, sql, [&before, &SLICE]).await? > 0 {}

@@ -1,4 +1,4 @@
-//! How much there is to do: counts over indexes, each of which holds only what is not done.
+//! Counts pending work over partial indexes that contain only unfinished rows.
 
 use std::collections::BTreeMap;
 
@@ -23,14 +23,14 @@ const OUTBOX: &str = "SELECT count(*), \
      FROM deliveries WHERE sent_version < wanted_version AND sent_version < major_version AND given_up = 0";
 const DEAD_LETTERS: &str = "SELECT count(*) FROM dead_letters WHERE retried_at IS NULL";
 
-/// How many cases wait or run, by severity.
+/// Returns the number of waiting and running cases by severity.
 pub(super) fn waiting(connection: &Connection) -> Result<BTreeMap<Severity, u64>, SqliteFailure> {
     let mut statement = connection.prepare_cached(WAITING)?;
     let rows = statement.query_map([], |row| Ok((get_severity(row, 0)?, count(row, 1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// How much there is to do.
+/// Returns the backlog.
 pub(super) fn read(connection: &Connection) -> Result<Backlog, SqliteFailure> {
     let backlog = connection.prepare_cached(CASES)?.query_row([], |row| {
         Ok(Backlog {

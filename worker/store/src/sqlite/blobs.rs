@@ -1,4 +1,4 @@
-//! Which blobs nothing refers to.
+//! Finds blobs that no row refers to.
 
 use nightshift_pipeline::port::StoreError;
 use rusqlite::Connection;
@@ -7,13 +7,14 @@ use super::SqliteStore;
 use super::thread::SqliteFailure;
 
 const ANNOUNCE: &str = "INSERT OR IGNORE INTO orphaned_blobs (key, since) VALUES (?1, unixepoch())";
-/// A sweep begins at an hour. What was held up for longer than half of one refers to nothing any more.
+/// A sweep deletes blobs after an hour. A request that was delayed for more than half an hour can no longer refer to
+/// its blob.
 const OWN: &str = "DELETE FROM orphaned_blobs WHERE key = ?1 AND since > unixepoch() - 1800";
 const LOOSE: &str =
     "SELECT key FROM orphaned_blobs WHERE since < unixepoch() - 3600 ORDER BY since LIMIT ?1";
 const FORGET: &str = "DELETE FROM orphaned_blobs WHERE key = ?1";
 
-/// Takes the note of this blob away: a row of this transaction refers to it.
+/// Deletes the record of this blob, because a row of this transaction refers to it.
 pub(super) fn own(connection: &Connection, key: &str) -> Result<(), SqliteFailure> {
     match connection.prepare_cached(OWN)?.execute([key])? {
         1 => Ok(()),

@@ -1,4 +1,4 @@
-//! When a canary came through last, and which have and are open.
+//! Reads when the last canary arrived at its destination, and which canaries are still open.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -10,14 +10,15 @@ use rusqlite::{OptionalExtension as _, Row};
 use super::SqliteStore;
 use super::row::get_time;
 
-/// One that failed is shown too, and taken away, and proves nothing: its triage did not come to an end. Read off the index of
-/// storms, from its end: not all canaries that ever were. The clock may have been ahead for a while.
+/// Finds the last canary that arrived. A failed canary is shown and removed too, but proves nothing, because its triage
+/// did not end normally. The query reads the index of storms from its end, and not all canaries. The clock may have
+/// been ahead for a while.
 const LAST: &str = "SELECT case_actions.at FROM cases JOIN case_actions ON case_actions.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND cases.account IS NULL \
          AND cases.status = 'concluded' AND case_actions.action = 'closed' AND case_actions.actor = ?1 AND case_actions.at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
          AND cases.opened_at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      ORDER BY cases.opened_at DESC LIMIT 1";
-/// What was not shown because it was too late has no name at its destination.
+/// A delivery that was skipped because it was too late has no remote id.
 const OPEN: &str = "SELECT cases.id, min(deliveries.sent_at) \
      FROM cases JOIN deliveries ON deliveries.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND cases.account IS NULL \

@@ -1,4 +1,4 @@
-//! What people do with cases, and which digests are posted.
+//! Stores actions of people on cases, and the posted digests.
 
 use chrono::NaiveDate;
 use nightshift_pipeline::case::CaseId;
@@ -11,7 +11,7 @@ use super::row::{get_severity, get_time, get_time_or_none, get_verdict, time, to
 use super::thread::SqliteFailure;
 use crate::case_actions::{CaseActionRow, parse_action_kind};
 
-/// Counts say nothing new: the post is edited, at the most once a minute. What waits already goes along.
+/// Requests an edit of the posts for new counts, at most once a minute. A pending delivery includes them.
 const TOUCH: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
          requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
          retry_at = CASE WHEN sent_version < wanted_version THEN retry_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', sent_at, '+60 seconds') END \
@@ -20,15 +20,17 @@ const TOUCH_NOW: &str = "UPDATE deliveries SET wanted_version = wanted_version +
          requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
          retry_at = CASE WHEN attempts > 0 OR sent_version < major_version THEN retry_at END \
      WHERE case_id = ?1 AND given_up = 0";
-/// The same act said again is one, and undoes nothing since.
+/// Adds an action. The same action again is a duplicate and reverts nothing that happened since.
 const ACT: &str = "INSERT OR IGNORE INTO case_actions (case_id, at, actor, action, detail, muted_until, note) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const STANDS: &str = "UPDATE cases SET workflow_status = coalesce(?2, workflow_status), owner = coalesce(?3, owner) WHERE id = ?1";
-/// People are done with what was before the alert that the case now waits to triage: that is not about this one.
+/// Reopens a case that people closed or called a false positive, because they had not seen the alert that the case now
+/// waits to triage.
 const REOPEN: &str = "UPDATE cases SET workflow_status = 'open', owner = NULL WHERE id = ?1 \
      AND (workflow_status = 'closed' OR (SELECT action = 'disagreed' AND detail = 'false_positive' FROM case_actions \
          WHERE case_id = ?1 AND action IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1))";
-/// Where the alert of a case that has ended came from, if that was a source and the end is not harmless.
+/// Selects the source of the alert of a case whose triage ended, if the alert came from a source and the result is not
+/// benign.
 const UNSEEN: &str = "SELECT source FROM cases JOIN alerts ON case_id = id AND alerts.revision = cases.revision \
      WHERE id = ?1 AND status IN ('concluded', 'failed') AND reason NOT IN ('asked', 'models_back') \
          AND coalesce(verdict, '') NOT IN ('benign_true_positive', 'false_positive')";
@@ -45,14 +47,14 @@ const BEGIN_DIGEST: &str = "INSERT INTO digests (destination, day, begun_at) \
      VALUES (?1, ?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))";
 pub(super) const DIGEST_POSTED: &str = "UPDATE digests SET sent_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE destination = ?1 AND day = ?2";
-/// Who read that it is looked into is told that it is not any more; a report that is shown stands.
+/// Updates destinations that show the case as running. A shown report remains.
 const TELL: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, attempts = 0, retry_at = NULL, \
          requested_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE case_id = ?1 AND given_up = 0 \
          AND (SELECT status FROM cases WHERE id = ?1) = 'cancelled' \
          AND NOT EXISTS (SELECT 1 FROM conclusions WHERE case_id = ?1)";
 
-/// Notes an act.
+/// Adds an action and returns the case with its workflow.
 pub(super) fn add(
     connection: &Connection,
     id: &str,
@@ -64,7 +66,7 @@ pub(super) fn add(
     Ok((case.id, desk))
 }
 
-/// Adds the row of an act, and has the posts of its case show it.
+/// Adds the row of an action and updates the posts of its case.
 pub(super) fn note(
     connection: &Connection,
     id: &str,
@@ -91,7 +93,7 @@ pub(super) fn note(
     Ok(())
 }
 
-/// A source sent something new of a case, which is triaged now. What people are done with is open again.
+/// Reopens a case if people had finished with it, because a source sent something new that is triaged now.
 pub(super) fn reopen(connection: &Connection, id: &str, source: &str) -> Result<(), SqliteFailure> {
     if connection.prepare_cached(REOPEN)?.execute([id])? > 0 {
         connection.prepare_cached(REOPENED)?.execute([id, source])?;
@@ -100,7 +102,8 @@ pub(super) fn reopen(connection: &Connection, id: &str, source: &str) -> Result<
     Ok(())
 }
 
-/// The triage of what a source sent has ended, and not harmlessly: who was done with the case before knew nothing of that.
+/// Reopens a case after the triage of an alert from a source ended and is not benign. People who had finished with the
+/// case before did not know that result.
 pub(super) fn reopen_unseen(connection: &Connection, id: &str) -> Result<(), SqliteFailure> {
     let source: Option<String> = connection
         .prepare_cached(UNSEEN)?
@@ -109,19 +112,19 @@ pub(super) fn reopen_unseen(connection: &Connection, id: &str) -> Result<(), Sql
     source.map_or(Ok(()), |source| reopen(connection, id, &source))
 }
 
-/// The counts of a case have grown.
+/// Requests an edit of the posts, because the counts of the case grew.
 pub(super) fn touch(connection: &Connection, id: &str) -> Result<(), SqliteFailure> {
     connection.prepare_cached(TOUCH)?.execute([id])?;
     Ok(())
 }
 
-/// A case was called off.
+/// Updates the posts of a cancelled case.
 pub(super) fn mark_cancelled(connection: &Connection, id: &str) -> Result<(), SqliteFailure> {
     connection.prepare_cached(TELL)?.execute([id])?;
     Ok(())
 }
 
-/// What people did with a case, the oldest first.
+/// Returns the actions on a case, the oldest first.
 pub(super) fn case_actions(
     connection: &Connection,
     id: &str,
@@ -144,7 +147,7 @@ pub(super) fn case_actions(
     Ok(acts)
 }
 
-/// What people decided, the oldest first.
+/// Returns the verdicts of people, the oldest first.
 pub(super) fn decided(
     connection: &Connection,
     after: i64,
@@ -179,7 +182,7 @@ fn to_decided(row: &Row<'_>) -> Result<FeedbackRecord, rusqlite::Error> {
     })
 }
 
-/// Begins the digest of a day; none where it is posted, true where it began before.
+/// Begins the digest of a day. Returns `None` if it was posted, and true if it had begun before.
 pub(super) fn begin_digest(
     connection: &Connection,
     destination: &str,

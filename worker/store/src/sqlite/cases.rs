@@ -1,5 +1,5 @@
-//! Journals and conclusions: every write of a case checks its lease in the same transaction. Claims and leases are in
-//! `claim`, what people read in `read`.
+//! Writes journals and conclusions. Every write of a case checks its lease in the same transaction. Claims and leases
+//! are in `claim`, reads for people in `read`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,8 +37,9 @@ const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted_version
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, requested_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL, \
          instead_of = NULL";
-/// Where the case is shown already, or may be: who read that is told how it ended, whatever its route says now. What was
-/// given up while in doubt was given up by hand: its destination is no more.
+/// Requests a delivery to each destination that shows the case or may show it, whatever the route says now, so that its
+/// readers learn the result. A delivery that a person gave up while its send was ambiguous belongs to a removed
+/// destination.
 const WISH_SHOWN: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, requested_at = ?2, attempts = 0, \
      retry_at = NULL, given_up = 0, error = NULL, instead_of = NULL WHERE case_id = ?1 AND (shown IS NOT NULL OR begun_at IS NOT NULL AND given_up = 0) \
      AND destination NOT IN (SELECT value FROM json_each(?3))";
@@ -211,7 +212,7 @@ fn check_lease(
     }
 }
 
-/// Adds to the journal of a revision, under this epoch.
+/// Adds events to the journal of a revision, with this epoch.
 pub(super) fn add_events(
     connection: &Connection,
     lease: &Lease,

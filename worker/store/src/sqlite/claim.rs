@@ -1,4 +1,5 @@
-//! Claims and leases. A lease ends by the clock of the host that nobody can set, or with the process that has it.
+//! Claims cases and manages leases. A lease ends by a clock of the host that nobody can set, or with the process that
+//! holds it.
 
 use std::sync::Arc;
 
@@ -16,17 +17,17 @@ use super::{SqliteStore, read};
 use crate::previous_run::parse_previous_run;
 
 const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'running'";
-/// A running case whose worker is gone, or whose lease has ended, waits again.
+/// Requeues running cases whose worker is gone or whose lease has expired.
 const FREE: &str = "UPDATE cases SET status = 'queued', crashes = crashes + 1, lease_holder = NULL, lease_until = NULL, \
          waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE status = 'running' AND lease_holder IS ?1 AND coalesce(lease_until, 0) NOT BETWEEN ?2 AND ?3";
-/// Each is a crash of its case, until the process that had it is heard of again.
+/// Records each as a crash of its case, until the process that held the lease reappears.
 const NOTE_LOST: &str = "INSERT OR IGNORE INTO lost_leases (case_id, epoch, revision) \
      SELECT id, epoch, revision FROM cases WHERE status = 'running' AND lease_holder IS ?1 AND coalesce(lease_until, 0) NOT BETWEEN ?2 AND ?3";
-/// Rank: severity plus one level per half hour of waiting, never into critical; what a lost worker had begun goes before
-/// all but critical ones. Of those that crashed twice each process runs one at a time, the most severe one first. No canary
-/// waits for models: rules triage it. Waiting is counted without its sign: what came before the clock was set back waits at
-/// most twice as long.
+/// Selects the next case. The rank is the severity plus one level per half hour of waiting, but never critical. Cases
+/// that a lost worker had begun go before all others but critical ones. Of the cases that crashed twice, each process
+/// runs one at a time, the most severe first. Canaries do not wait for models, because rules triage them. The waiting
+/// time is an absolute value: a case from before the clock was set back waits at most twice as long.
 const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
      AND NOT EXISTS (SELECT 1 FROM unreadable_journals AS unread WHERE unread.case_id = cases.id \
          AND unread.revision = cases.revision AND unread.version >= ?3) \
@@ -51,7 +52,7 @@ const WIDEN: &str = "UPDATE alerts SET alert = json_set(alert, '$.times.first_se
 const NOTE_UNREAD: &str = "INSERT INTO unreadable_journals (case_id, revision, version, error, noted_at) \
      VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (case_id, revision) DO UPDATE \
      SET version = max(version, excluded.version), error = excluded.error, noted_at = excluded.noted_at";
-/// What the report before said, and the alert that it was about.
+/// Selects the result of the last report, and its alert.
 const AGAIN: &str = "SELECT json_object('revision', before.revision, \
          'failed', json(CASE json_extract(before.report, '$.status') WHEN 'failed' THEN 'true' ELSE 'false' END), \
          'verdict', before.verdict, 'leaning', before.leaning, \
@@ -64,7 +65,7 @@ const TAKE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, leas
      WHERE id = ?1 AND status = 'queued' RETURNING epoch, crashes";
 const RENEW: &str = "UPDATE cases SET lease_until = ?4 \
      WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running' AND lease_until >= ?5";
-/// A case that is given back again and again, because its models come and go, waits since the first time.
+/// Releases a case. A case that is released repeatedly, because models come and go, waits since the first release.
 const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, released_revision = revision, \
          waiting_since = CASE WHEN released_revision = revision THEN waiting_since ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END \
      WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running'";
@@ -74,7 +75,7 @@ const NO_CRASH: &str =
     "UPDATE cases SET crashes = max(crashes - 1, 0) WHERE id = ?1 AND revision = ?2";
 
 impl SqliteStore {
-    /// See [`nightshift_pipeline::port::Cases::claim`].
+    /// Implements [`nightshift_pipeline::port::Cases::claim`].
     pub(super) async fn claim_best(
         &self,
         lane: Lane,
@@ -90,7 +91,7 @@ impl SqliteStore {
             .run("claim cases", move |connection| {
                 free(connection, lease_secs)?;
                 let mut claimed = Vec::new();
-                // Those that cannot be read are noted at the first look, and leave their place to others.
+                // Unreadable cases are recorded and skipped, and others are taken instead.
                 loop {
                     let ids = next(connection, least, most - claimed.len(), waited, &holder)?;
                     if ids.is_empty() {
@@ -110,7 +111,7 @@ impl SqliteStore {
             .await
     }
 
-    /// See [`nightshift_pipeline::port::Cases::claim_one`].
+    /// Implements [`nightshift_pipeline::port::Cases::claim_one`].
     pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         let (id, holder, lease_secs) = (id.clone(), self.holder.clone(), self.lease_secs);
         self.thread
@@ -122,7 +123,7 @@ impl SqliteStore {
             .map_err(|why| store_error("claim a case", why))
     }
 
-    /// See [`nightshift_pipeline::port::Cases::renew`].
+    /// Implements [`nightshift_pipeline::port::Cases::renew`].
     pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         let leases = leases.to_vec();
         let (holder, lease_secs) = (self.holder.clone(), self.lease_secs);
@@ -148,7 +149,7 @@ impl SqliteStore {
             .await
     }
 
-    /// See [`nightshift_pipeline::port::Cases::release`].
+    /// Implements [`nightshift_pipeline::port::Cases::release`].
     pub(super) async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
         let (lease, holder) = (lease.clone(), self.holder.clone());
         self.thread
@@ -166,12 +167,12 @@ impl SqliteStore {
     }
 }
 
-/// The epoch of a lease, as a column holds it.
+/// Converts the epoch of a lease for a column.
 pub(super) fn epoch(lease: &Lease) -> i64 {
     i64::try_from(lease.epoch).unwrap_or(i64::MAX)
 }
 
-/// Gives back what dead processes hold, and what no one has renewed.
+/// Requeues the cases of dead processes and of leases that were not renewed.
 fn free(connection: &Connection, lease_secs: f64) -> Result<(), SqliteFailure> {
     let holders: Vec<Option<String>> = connection
         .prepare_cached(HOLDERS)?
@@ -191,7 +192,7 @@ fn free(connection: &Connection, lease_secs: f64) -> Result<(), SqliteFailure> {
     Ok(())
 }
 
-/// The process of a lease that was lost is heard of: it has not crashed.
+/// Takes a crash back, because the process of a lost lease reappeared.
 fn take_back(connection: &Connection, id: &str, epoch: i64) -> Result<(), SqliteFailure> {
     let revision: Option<u32> = connection
         .prepare_cached(HEARD_OF)?
@@ -221,7 +222,7 @@ fn next(
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// Takes a case that waits. What cannot be folded is told, noted, and left as it is.
+/// Takes a waiting case. A case that cannot be folded is logged, recorded and left unchanged.
 fn take(
     connection: &Connection,
     id: &CaseId,

@@ -1,4 +1,4 @@
-//! Messages that could not be read, with their bytes.
+//! Reads dead letters, which are messages that could not be parsed, with their bytes.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

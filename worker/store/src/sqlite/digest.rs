@@ -1,4 +1,4 @@
-//! What a day brought, for the digest.
+//! Collects the digest of a day.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Duration, Utc};
@@ -13,7 +13,7 @@ use super::thread::SqliteFailure;
 const ARRIVED: &str = "SELECT feed, count(*), sum(outcome IN ('new', 'revision', 'replaced', 'resumed')), \
          sum(outcome = 'sighting'), sum(outcome = 'muted'), sum(outcome = 'set_aside'), sum(outcome = 'member') \
      FROM arrivals WHERE received_at >= ?1 AND received_at < ?2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
-/// How cases ended, each as it did last, and what the models cost in all their runs.
+/// Counts the cases by their last conclusion, and sums the model costs of all their runs.
 const ENDED: &str = "SELECT failed, verdict, sum(is_last), coalesce(sum(usd), 0.0) FROM ( \
          SELECT json_extract(report, '$.status') = 'failed' AS failed, ended.verdict AS verdict, \
              json_extract(report, '$.cost.usd') AS usd, \
@@ -23,22 +23,22 @@ const ENDED: &str = "SELECT failed, verdict, sum(is_last), coalesce(sum(usd), 0.
      ) AS runs GROUP BY failed, verdict";
 const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2";
-/// What was given up is of the day on which it was wished. What is owed and was tried in vain is told every day: whoever
-/// refuses for a while gives nothing up. There is an index of what is owed, and one of what was given up.
+/// A given-up delivery counts on the day on which it was requested. A pending delivery whose attempts failed counts
+/// every day, because a temporary refusal does not give it up. Each of the two has an index.
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
          SELECT case_id, destination FROM deliveries WHERE given_up = 1 AND requested_at >= ?1 AND requested_at < ?2 \
          UNION ALL \
          SELECT case_id, destination FROM deliveries \
          WHERE sent_version < wanted_version AND sent_version < major_version AND given_up = 0 AND error IS NOT NULL \
      ) AS untaken JOIN cases ON cases.id = case_id WHERE feed <> 'canary' GROUP BY destination ORDER BY destination";
-/// Sources that brought something in the week before, and nothing since.
+/// Selects the sources that delivered something in the week before and nothing since.
 const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
      WHERE received_at >= ?3 AND received_at < ?2 AND feed <> 'canary' \
      GROUP BY source HAVING max(received_at) < ?1 ORDER BY source";
 
-/// What waits for people, the most severe and oldest first: there is an index of all but the last condition, in this order.
-/// A verdict stands while its case runs again, and where that was called off. What people called a wrong detection waits for
-/// nobody: as with tickets, the last of the three acts counts.
+/// Returns the query for the cases that wait for people, the most severe and oldest first. An index covers all but the
+/// last condition, in this order. A verdict remains valid while its case runs again, and after that run is cancelled. A
+/// case that people called a false positive waits for nobody. As for tickets, the last of the three actions counts.
 pub(super) fn open() -> String {
     format!(
         "SELECT id, title, verdict, status = 'failed' OR {LEFTOVER}, coalesce(assessed_severity, severity), opened_at, owner \
@@ -85,7 +85,7 @@ fn brought(
     while let Some(row) = rows.next()? {
         digest.cost_usd += row.get::<_, f64>(3)?;
         match (row.get::<_, Option<bool>>(0)?, number(row, 2)?) {
-            // None of these runs was the last one of its case.
+            // No run of this group was the last one of its case.
             (_, 0) => {}
             (Some(true), cases) => digest.failed += cases,
             (_, cases) => digest.verdicts.push((get_verdict(row, 1)?, cases)),

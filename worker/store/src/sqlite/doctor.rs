@@ -1,4 +1,4 @@
-//! A look at a database file.
+//! Probes a database file.
 
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,18 +11,19 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::{migrations, owed};
 
-/// How long it is waited for another process.
+/// The time that the probe waits for locks of other processes.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long damage is looked for: the file is read whole, and the doctor waits for 30 seconds.
+/// The time limit of the integrity check, which reads the whole file. The doctor waits for 30 seconds.
 const LONGEST: Duration = Duration::from_secs(20);
-/// After this the search is told to end once more: what comes before it has begun is not heard.
+/// The interval at which the check is interrupted again. SQLite ignores an interrupt before the query has started.
 const AGAIN: Duration = Duration::from_millis(1);
 const LATEST: &str = "SELECT max(version) FROM refinery_schema_history";
-/// Says `ok`, or what is broken first.
+/// Returns `ok`, or the first damage.
 const SOUND: &str = "PRAGMA quick_check(1)";
 const WRITE: &str = "BEGIN IMMEDIATE; ROLLBACK";
 
-/// Looks at the database file of this path; what it owes, where that can be read. Blocks.
+/// Probes the database file of this path. Returns the pending reports by destination, or nothing if they cannot be
+/// read. Blocks.
 pub(crate) fn probe(path: &Path) -> (HealthReport, Vec<DestinationBacklog>) {
     let (mut checkup, mut owed) = (HealthReport::default(), Vec::new());
     checkup.add_observation(format!("SQLite, {}", path.display()));
@@ -90,12 +91,12 @@ fn opened(
     if let Some(why) = not_written(connection, path)? {
         read_only(path, &why, checkup);
     }
-    // A schema of before has no such table, or other columns; it is migrated at the next start.
+    // An older schema lacks this table or has other columns. The next start migrates it.
     Ok(owed::owed(connection).unwrap_or_default())
 }
 
-/// Why it cannot be written, if so. SQLite opens a file for reading alone that we may not write, and then begins to write
-/// without a word; what is written goes through files beside it.
+/// Returns why the file is not writable, or `None` if it is. SQLite opens a file that we must not write as read-only,
+/// without an error. Writes also need files in the same folder.
 fn not_written(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
     if connection.is_readonly(MAIN_DB)? {
         return Ok(Some("it can only be read".to_owned()));
@@ -121,7 +122,7 @@ fn read_only(path: &Path, why: &str, checkup: &mut HealthReport) {
     );
 }
 
-/// Notes that it cannot be looked at: whoever may not open it learns nothing of damage.
+/// Reports that the file cannot be examined. Damage is reported only for a file that could be opened.
 fn unusable(path: &Path, error: &rusqlite::Error, checkup: &mut HealthReport) {
     if let Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) =
         error.sqlite_error_code()
@@ -136,7 +137,7 @@ fn unusable(path: &Path, error: &rusqlite::Error, checkup: &mut HealthReport) {
     );
 }
 
-/// What the file says of itself; none where that took longer than this.
+/// Returns the result of the integrity check, or `None` if it took longer than this.
 fn sound(connection: &Connection, longest: Duration) -> rusqlite::Result<Option<String>> {
     let handle = connection.get_interrupt_handle();
     let (said, waits) = mpsc::channel::<()>();
@@ -159,7 +160,7 @@ fn sound(connection: &Connection, longest: Duration) -> rusqlite::Result<Option<
     })
 }
 
-/// What holds for both stores.
+/// Reports a schema that is newer than this program. Both stores use this.
 pub(crate) fn check_schema_ahead(latest: i64, ours: i64, checkup: &mut HealthReport) {
     checkup.add_warning(
         "store.schema_ahead",
@@ -169,7 +170,7 @@ pub(crate) fn check_schema_ahead(latest: i64, ours: i64, checkup: &mut HealthRep
     );
 }
 
-/// Whether the first start can make it.
+/// Checks whether the first start can create the file.
 fn folder(path: &Path, checkup: &mut HealthReport) {
     let dir = path.parent().unwrap_or(Path::new(""));
     if let Err(error) = check_writable(dir) {
@@ -186,7 +187,7 @@ fn folder(path: &Path, checkup: &mut HealthReport) {
 mod tests {
     use super::*;
 
-    /// Takes a while to read through: many pages, and an index whose entries are held against the rows.
+    /// Creates a database that takes a while to check: many pages, and an index that is compared with the rows.
     const MANY: &str = "CREATE TABLE many (one TEXT, other TEXT); CREATE INDEX by_other ON many (other);
         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 200000)
         INSERT INTO many SELECT hex(randomblob(40)), hex(randomblob(10)) FROM numbers";
@@ -220,7 +221,8 @@ mod tests {
         checkup.failed_checks.iter().map(|one| one.check).collect()
     }
 
-    /// Tests may run as root, which may write everything: SQLite falls back to reading where it may not.
+    /// Tests may run as root, which may write everything. SQLite then opens the file as read-only where writing is not
+    /// allowed.
     #[test]
     fn file_openable_only_for_reading_is_reported_as_read_only() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What grew old of cases that go on: they are triaged again now and then, or their alert comes again, so that their age
-//! never takes them whole. What was concluded last stays, and what came last, by which an account is found.
+//! Removes old data of cases that are still in use. Such cases are triaged again or have repeated alerts, so they are
+//! never deleted for their age. The last conclusion stays, and the last arrival, by which an account is found.
 
 use rusqlite::{Connection, params};
 
@@ -7,7 +7,8 @@ use super::SqliteCaseCursor;
 use super::thread::SqliteFailure;
 use super::upkeep::drop_unheld;
 
-/// Up to the last triage that ended before: one that was called off has no conclusion, and goes with the next that has.
+/// Selects the last triage that ended before the time. A cancelled triage has no conclusion; its journal goes with that
+/// of the next concluded one.
 const WITH_JOURNALS: &str = "SELECT opened_at, id, (SELECT max(one.revision) FROM conclusions AS one WHERE one.case_id = cases.id \
          AND one.revision > journals_removed_to AND one.revision < cases.revision AND one.concluded_at < ?1) \
      FROM cases WHERE journals_removed_to < revision - 1 AND opened_at < ?1 AND (opened_at, id) > (?2, ?3) ORDER BY opened_at, id LIMIT ?4";
@@ -15,7 +16,7 @@ const DROP_JOURNALS: &str = "DELETE FROM journal WHERE case_id = ?1 AND revision
 const JOURNALS_GONE: &str = "UPDATE cases SET journals_removed_to = ?2 WHERE id = ?1";
 const OLD: &str = "SELECT opened_at, id, NULL FROM cases WHERE opened_at < ?1 AND (opened_at, id) > (?2, ?3) \
      ORDER BY opened_at, id LIMIT ?4";
-/// The last triage whose conclusion goes: its journal goes with that, and those before it.
+/// Selects the last triage whose conclusion is deleted. Its journal and the earlier ones are deleted with it.
 const LAST_OLD: &str = "SELECT max(revision) FROM conclusions WHERE case_id = ?1 AND concluded_at < ?2 \
      AND revision < (SELECT max(revision) FROM conclusions WHERE case_id = ?1) \
      AND NOT EXISTS (SELECT 1 FROM person_verdicts AS judged \
@@ -26,17 +27,17 @@ const DROP_ARRIVALS: &str = "DELETE FROM arrivals WHERE case_id = ?1 AND receive
      AND id < (SELECT max(id) FROM arrivals WHERE case_id = ?1) RETURNING raw_id";
 const DROP_ROWS: [&str; 2] = [
     "DELETE FROM sightings WHERE case_id = ?1 AND received_at < ?2",
-    // What a person judged is kept with that.
+    // A conclusion that a person judged stays.
     "DELETE FROM conclusions WHERE case_id = ?1 AND concluded_at < ?2 \
          AND revision < (SELECT max(revision) FROM conclusions WHERE case_id = ?1) \
          AND NOT EXISTS (SELECT 1 FROM person_verdicts AS judged \
              WHERE judged.case_id = ?1 AND judged.revision = conclusions.revision)",
 ];
 
-/// Of how many cases something was removed, and the last case that was looked at, if there was one.
+/// The number of cases from which something was removed, and the last examined case, if there was one.
 pub(super) type SqliteRemovedBatch = (i64, Option<SqliteCaseCursor>);
 
-/// Journals of triages that were not the last.
+/// Deletes journals of triages before the last.
 pub(super) fn drop_journals(
     connection: &Connection,
     before: &str,
@@ -62,7 +63,7 @@ pub(super) fn drop_journals(
     ))
 }
 
-/// Arrivals, sightings and conclusions before the last.
+/// Deletes arrivals, sightings and conclusions before the last.
 pub(super) fn drop_rows(
     connection: &Connection,
     before: &str,

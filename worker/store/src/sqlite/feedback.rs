@@ -1,4 +1,4 @@
-//! What people decided over cases.
+//! Stores the verdicts of people.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -19,10 +19,10 @@ use super::row::{get_time, get_time_or_none, get_verdict, time, to_verdict};
 use super::thread::SqliteFailure;
 use super::{case_workflow, read};
 
-/// Most decisions that are looked at, the newest ones.
+/// The maximum number of verdicts that are examined, the newest first.
 const MOST_DECISIONS: i64 = 500;
 
-/// Said again because the answer was lost, it is there already.
+/// A verdict that is sent again because its answer was lost exists already.
 const ADD: &str = "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note) \
      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM person_verdicts \
          WHERE case_id = ?1 AND decided_at = ?3 AND decided_by = ?4 AND verdict = ?5)";
@@ -30,10 +30,10 @@ const OF_CASE: &str = "SELECT decided_at, decided_by, revision, verdict, agreed,
      WHERE case_id = ?1 ORDER BY id DESC";
 const NEWEST: &str =
     "SELECT verdict FROM person_verdicts WHERE case_id = ?1 ORDER BY id DESC LIMIT 1";
-/// The revision that is over: one that waits or runs has no verdict yet.
+/// The concluded revision. A waiting or running one has no verdict yet.
 const CONCLUDED: &str = "SELECT max(revision) FROM conclusions WHERE case_id = ?1";
-/// Alerts are large. They are read one after the other, down to the first in which one of these acts, and only of cases in
-/// which one of them acts at all.
+/// Alerts are large. They are read one by one until one has one of these actors, and only for cases that have such an
+/// actor at all.
 pub(super) const DECIDED: &str = "SELECT v.case_id, v.revision, v.verdict, v.decided_by, v.decided_at FROM ( \
          SELECT * FROM person_verdicts AS one WHERE account = ?1 AND type = ?2 \
              AND id = (SELECT max(id) FROM person_verdicts WHERE case_id = one.case_id) \
@@ -47,7 +47,8 @@ pub(super) const DECIDED: &str = "SELECT v.case_id, v.revision, v.verdict, v.dec
                  AND i.value ->> 'role' = actor.value ->> 2) \
      ORDER BY v.decided_at DESC, v.id DESC LIMIT 1";
 
-/// A true positive ends what was decided before about any of its subjects: in its account, and of what means the same in all.
+/// A true positive revokes earlier verdicts about any of its subjects: within its account, and everywhere for values
+/// that mean the same in all accounts.
 const ENDED: &str = "SELECT min(v.decided_at) FROM person_verdicts v WHERE v.verdict = 'true_positive' AND v.decided_at > ?1 \
      AND v.id = (SELECT max(id) FROM person_verdicts WHERE case_id = v.case_id) \
      AND EXISTS (SELECT 1 FROM indicators i JOIN json_each(?3) AS subject \
@@ -124,7 +125,7 @@ fn add(
     let Some(revision) = concluded else {
         return Err(SqliteFailure::NoVerdict(case.id.0));
     };
-    // A run that failed decided nothing that one could agree with.
+    // A failed run has no verdict to agree with.
     let ours = case.verdict.filter(|_| case.status != CaseStatus::Failed);
     let Some(verdict) = new.verdict.or(ours) else {
         return Err(SqliteFailure::NoVerdict(case.id.0));
@@ -161,7 +162,7 @@ fn add(
     })
 }
 
-/// What people said of a case, the newest first.
+/// Returns the verdicts of people about a case, the newest first.
 pub(super) fn of_case(
     connection: &Connection,
     id: &str,
@@ -180,7 +181,7 @@ pub(super) fn of_case(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// What a person said last of a case.
+/// Returns the last verdict of a person about a case.
 pub(super) fn newest(connection: &Connection, id: &str) -> Result<Option<Verdict>, SqliteFailure> {
     let mut statement = connection.prepare_cached(NEWEST)?;
     let mut rows = statement.query([id])?;
@@ -188,8 +189,8 @@ pub(super) fn newest(connection: &Connection, id: &str) -> Result<Option<Verdict
     Ok(to_verdict(word.as_deref()))
 }
 
-/// What a person decided last over a case of this account and of the type that asks, in which one of the actors plays the same
-/// part.
+/// Returns the last verdict of a person about a case of the same account and type in which one of the actors has the
+/// same role.
 pub(super) fn decided(
     connection: &Connection,
     account: &str,
@@ -215,7 +216,7 @@ pub(super) fn decided(
     Ok(Some(decision))
 }
 
-/// When a person called a case of one of its subjects a true positive, after this was decided.
+/// Returns when a person called a case of one of its subjects a true positive after this verdict.
 fn ended_at(
     connection: &Connection,
     account: &str,

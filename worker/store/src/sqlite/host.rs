@@ -1,31 +1,31 @@
-//! Which process on which boot of this host holds a lease, and whether it is still there.
+//! Identifies the process, and the boot of the host, that holds a lease, and checks whether it still runs.
 //!
-//! A process is surely gone only where its number means to us what it meant to the process itself: in the same namespace of
-//! processes. Containers each count from 1, some are told a boot of their own, and `/proc` may hide the processes of other
-//! users. Where nothing is sure, a lease ends by time alone.
+//! A process is certainly gone only if its process id means the same to us as to itself, which requires the same pid
+//! namespace. Containers each count from 1, some see a boot id of their own, and `/proc` may hide processes of other
+//! users. If nothing is certain, a lease ends only by time.
 
 use std::fs;
 use std::sync::LazyLock;
 
-/// Stands where the system does not tell its boot.
+/// The placeholder for an unknown boot.
 const UNKNOWN: &str = "unknown";
-/// A lease that ends later than so many of its length from now was given before the host was started anew.
+/// A lease that ends more than this many lease durations from now was given before the host restarted.
 const LATEST: f64 = 10.0;
 
-/// What this process sees of its host; that does not change while it runs.
+/// The view that this process has of its host. It does not change while the process runs.
 static HERE: LazyLock<HostView> = LazyLock::new(HostView::from_system);
 
-/// A process, named so that no later one is taken for it: boot, process id, start of the process, namespace of processes.
+/// A process, identified so that no later one can be confused with it: boot, process id, start time, pid namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LeaseHolder(pub(super) String);
 
 impl LeaseHolder {
-    /// This process.
+    /// Returns the holder for this process.
     pub(super) fn this_process() -> Self {
         Self::from_pid(std::process::id())
     }
 
-    /// The process of this number.
+    /// Returns the holder for the process with this id.
     pub(super) fn from_pid(pid: u32) -> Self {
         let boot = HERE.boot.as_deref().unwrap_or(UNKNOWN);
         let namespace = HERE.namespace.as_deref().unwrap_or_default();
@@ -34,8 +34,8 @@ impl LeaseHolder {
         Self(format!("{boot}:{pid}:{start}:{namespace}"))
     }
 
-    /// Until when a lease that it holds can last, as [`uptime_secs`] counts: nothing that ends later is held. Before `now`
-    /// where the process is gone.
+    /// Returns the latest time at which a lease of this holder can end, on the clock of [`uptime_secs`]. A lease with a
+    /// later end is free. The time is before `now` if the process is gone.
     pub(super) fn latest(&self, now: f64, lease_secs: f64) -> f64 {
         match self.seen_from(&HERE) {
             HolderState::Gone => f64::NEG_INFINITY,
@@ -64,25 +64,25 @@ impl LeaseHolder {
     }
 }
 
-/// What can be said of a holder.
+/// The state of a holder as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HolderState {
-    /// It has surely ended.
+    /// The process has certainly ended.
     Gone,
-    /// It may be there, and has our clock.
+    /// The process may run, and its times are on our clock.
     OfThisBoot,
-    /// It may be there, or was before the host was started anew: then its times mean nothing.
+    /// The process may run, or it ran before the host restarted. In that case its times have no meaning.
     OfSomeBoot,
 }
 
-/// From where holders are looked at.
+/// The position from which holders are examined.
 #[derive(Debug, Clone)]
 struct HostView {
-    /// Name of this boot of the host; none where `/proc/sys` is hidden.
+    /// The id of this boot, or `None` if `/proc/sys` is hidden.
     boot: Option<String>,
-    /// Number of our namespace of processes.
+    /// The number of our pid namespace.
     namespace: Option<String>,
-    /// Whether `/proc` has the processes of our namespace, and not those of another.
+    /// True if `/proc` shows the processes of our namespace and not those of another.
     is_our_proc: bool,
 }
 
@@ -91,7 +91,7 @@ impl HostView {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         let boot = boot.map(|id| id.trim().to_owned());
         let namespace = fs::read_link("/proc/self/ns/pid").ok();
-        // It reads `pid:[4026531836]`.
+        // The link looks like `pid:[4026531836]`.
         let namespace = namespace.as_ref().and_then(|link| {
             let number = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?;
             Some(number.to_owned())
@@ -105,12 +105,12 @@ impl HostView {
         }
     }
 
-    /// Whether the process of our namespace has ended that has this number and start.
+    /// Returns whether the process of our namespace with this id and start time has ended.
     fn has_ended(&self, pid: u32, start: &str) -> bool {
         is_no_process(pid) || self.stat(pid).is_some_and(|stat| !stat.is_of(start))
     }
 
-    /// What `/proc` says of a process; none where there is no such process, or where it is hidden.
+    /// Returns the state of a process from `/proc`, or `None` if it does not exist or is hidden.
     fn stat(&self, pid: u32) -> Option<ProcessStat> {
         if !self.is_our_proc {
             return None;
@@ -119,18 +119,19 @@ impl HostView {
     }
 }
 
-/// What stands in `/proc/PID/stat`.
+/// The used fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct ProcessStat {
-    /// A zombie.
+    /// True for a zombie.
     is_dead: bool,
-    /// When it was started, in ticks since boot.
+    /// The start time in ticks since boot.
     start: String,
 }
 
 impl ProcessStat {
     fn parse(text: &str) -> Option<Self> {
-        // The name, in brackets, may hold blanks: fields are counted behind its end (proc(5): state is 3, starttime 22).
+        // The name in parentheses may contain spaces, so fields are counted after it (proc(5): state is 3, starttime
+        // 22).
         let (_, fields) = text.rsplit_once(')')?;
         let mut fields = fields.split_whitespace();
         let state = fields.next()?;
@@ -140,14 +141,14 @@ impl ProcessStat {
         })
     }
 
-    /// Whether this may be the living process that was started then.
+    /// Returns whether this may be the living process with this start time.
     fn is_of(&self, start: &str) -> bool {
         !self.is_dead && (start.is_empty() || self.start == start)
     }
 }
 
-/// Whether the kernel knows of no process of this number. That of another user is one, also where `/proc` hides it: asking
-/// for it is not permitted, which is another answer (kill(2): ESRCH, EPERM).
+/// Returns whether the kernel knows no process with this id. A process of another user exists even if `/proc` hides it:
+/// a signal to it fails with EPERM and not with ESRCH (kill(2)).
 #[cfg(unix)]
 fn is_no_process(pid: u32) -> bool {
     use rustix::process::{Pid, test_kill_process};
@@ -160,8 +161,8 @@ fn is_no_process(_: u32) -> bool {
     false
 }
 
-/// Seconds since the host was started, the same to all its processes, also where `/proc` is hidden. No one can set this
-/// clock.
+/// Returns the seconds since the host started. All its processes see the same clock, even if `/proc` is hidden, and
+/// nobody can set it.
 #[cfg(unix)]
 pub(super) fn uptime_secs() -> f64 {
     use rustix::time::{ClockId, clock_gettime};
@@ -174,7 +175,8 @@ pub(super) fn uptime_secs() -> f64 {
         .as_secs_f64()
 }
 
-/// Seconds since the first call: the system does not tell, so one process alone may use a database.
+/// Returns the seconds since the first call. This system does not provide the uptime, so only one process may use a
+/// database.
 #[cfg(not(unix))]
 pub(super) fn uptime_secs() -> f64 {
     static FIRST: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);

@@ -1,7 +1,7 @@
-//! The inbox: a batch is accepted whole, in one transaction, or not at all.
+//! Implements the inbox: a batch is accepted whole, in one transaction, or not at all.
 //!
-//! What becomes of an alert is for `admit` to say, over what `ground` reads; here it is written, and noted in the ledger
-//! of arrivals, where every accepted alert stands once.
+//! Admission decides about each alert with the context that `admission_lookup` reads. This module writes the decisions
+//! and records each in the ledger of arrivals, which has one row for every accepted alert.
 
 mod admission_lookup;
 mod ledger;
@@ -30,7 +30,7 @@ use admission_lookup::SqliteAdmissionData;
 
 const DOING: &str = "accept a batch";
 
-/// Most bytes of one message that are kept.
+/// The maximum number of bytes of a message that are stored.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
 const ADD_RAW: &str = "INSERT INTO raw_messages (source, received_at, size_bytes, sha256, bytes, blob) \
@@ -45,7 +45,7 @@ const COUNT_SIGHTING: &str = "UPDATE cases SET sightings = sightings + 1, \
      last_event = coalesce(max(last_event, ?3), last_event, ?3), \
      events_until = coalesce(max(events_until, ?4), events_until, ?4) WHERE id = ?1";
 const COUNT_MEMBER: &str = "UPDATE cases SET members = members + 1 WHERE id = ?1";
-/// The key stands here because a sighting may be that of a member, whose state is not the state of its case.
+/// Compares the key, because a sighting may be that of a member, whose state is not the state of the case.
 const NOTE_STATE: &str = "UPDATE cases SET feed_state = ?3, updated_at = coalesce(?4, updated_at) \
      WHERE id = ?1 AND key = ?2";
 const ADD_DEAD_LETTER: &str = "INSERT INTO dead_letters (source, received_at, error, size_bytes, sha256, raw_id, case_id) \
@@ -58,7 +58,7 @@ impl Inbox for SqliteStore {
             blobs::write_large_messages(self.blobs.as_ref(), &batch, |keys| self.announce(keys))
                 .await?;
         let accepted = split::accept(batch, usize::MAX, |part, is_split| {
-            // What is split may refer to a message twice, and keeps it in its rows.
+            // A split part may refer to a message twice, and keeps it in its rows.
             let placed = Some(&placed).filter(|_| !is_split);
             self.accept_whole(part, placed.cloned().unwrap_or_default())
         })
@@ -69,7 +69,7 @@ impl Inbox for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Accepts a batch, or nothing of it.
+    /// Accepts all of a batch or nothing.
     async fn accept_whole(
         &self,
         batch: Arc<[Arrival]>,
@@ -171,7 +171,7 @@ fn accept_one(
     })
 }
 
-/// Does what admission says; the case that the alert belongs to, where there is one.
+/// Writes the decision of admission. Returns the case of the alert, if there is one.
 fn write(
     connection: &Connection,
     arrival: &Arrival,
@@ -254,7 +254,7 @@ fn note_state(
     Ok(())
 }
 
-/// A new case; a name that is taken by chance is drawn again.
+/// Adds a new case. If its random id exists, another one is drawn.
 fn add_case(
     connection: &Connection,
     arrival: &Arrival,

@@ -1,4 +1,4 @@
-//! Lists of cases.
+//! Lists cases.
 
 use nightshift_alert::{CANARY_FEED, IndicatorKind};
 use nightshift_pipeline::case::{CaseFilter, CaseRow};
@@ -7,28 +7,30 @@ use rusqlite::{Connection, params};
 use super::row::{CASE_COLUMNS, LEFTOVER, case, severity};
 use super::thread::SqliteFailure;
 
-/// The severity that is shown, as `CaseRow::shown_severity` has it. The index of what is grave is over the same words.
+/// The shown severity, as `CaseRow::shown_severity` returns it. The index of high-priority cases uses the same
+/// expression.
 const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesce(assessed_severity, severity) \
      ELSE max(severity, coalesce(assessed_severity, severity)) END";
-/// What the index of grave cases holds: said once more where all that is asked for is among it, so that it is used.
+/// The condition of the index of high-priority cases. It is repeated where the filter implies it, so that the planner
+/// uses the index.
 const GRAVE: &str = "AND workflow_status = 'open' \
      AND (status IN ('queued', 'running', 'failed') OR verdict IN ('true_positive', 'inconclusive'))";
 
-/// Those of which people said anything against the verdict, whatever counts by now: found from what people did.
+/// Selects cases with any disagreement, even a withdrawn one, by the actions of people.
 const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM case_actions WHERE action = 'disagreed')";
 
-/// The last verdict that a person gave, where it is another than the case's.
+/// Selects the last verdict of a person if it differs from that of the case.
 const DISPUTED: &str = "SELECT 1 FROM case_actions AS theirs WHERE theirs.case_id = cases.id AND theirs.action = 'disagreed' \
      AND theirs.detail IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM case_actions AS later \
          WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.action IN ('agreed', 'disagreed'))";
-/// The alert of the latest revision, where it is a generated sample.
+/// Selects the alert of the latest revision if it is a generated sample.
 const SAMPLE: &str = "SELECT 1 FROM alerts WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision \
      AND json_extract(alerts.alert, '$.state.sample')";
-/// Cases whose alert names just this value, and not merely beside others; by the index, whose first column is the type.
+/// Selects cases whose alert names this value in a role other than related. The first column of the index is the type.
 const NAMED: &str =
     "SELECT case_id FROM indicators WHERE value IN (?12, ?13) AND role <> 'related'";
 
-/// Cases that fit the filter, the newest first; canaries only where they are asked for.
+/// Lists the cases that match the filter, the newest first. Canaries are listed only on request.
 pub(super) fn list(
     connection: &Connection,
     filter: &CaseFilter,
@@ -76,8 +78,8 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
     )
 }
 
-/// What is asked for, said once more in words of ours and not as values: of those the indexes are made, and how rare they
-/// are is known. What is grave has an index of its own.
+/// Repeats conditions of the filter as constants. The partial indexes are defined by constants, and the planner knows
+/// how rare they are. High-priority cases have their own index.
 fn again(filter: &CaseFilter) -> String {
     let other = Some(filter).filter(|filter| !filter.is_high_priority());
     let status = other

@@ -1,6 +1,6 @@
-//! What a running case writes, for as long as its lease may hold: nobody else has what it found, and to find it again is
-//! paid for again. So a lock of another process and a full disk are waited out. What failed is rolled back: another try
-//! writes nothing twice, and checks the lease again.
+//! Retries writes of a running case for as long as its lease may last. Nobody else has its results, and producing them
+//! again would cost money. Locks of other processes and a full disk are therefore waited out. A failed attempt is
+//! rolled back, so a retry writes nothing twice, and it checks the lease again.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use tokio::time::Instant;
 use super::SqliteStore;
 use super::thread::{SqliteFailure, TransactionError, store_error};
 
-/// Shortest and longest wait between two tries.
+/// The shortest wait between two attempts. It grows up to the longest.
 const SHORTEST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 impl SqliteStore {
-    /// Runs what `work` makes for each try.
+    /// Runs the future that `work` returns for each attempt.
     pub(super) async fn while_held<W>(
         &self,
         doing: &'static str,
@@ -54,7 +54,7 @@ impl SqliteStore {
     }
 }
 
-/// Whether it lies in the place and the moment, and not in what was to be written.
+/// Returns whether the failure may be temporary and is not caused by the written data.
 fn may_pass(failure: &SqliteFailure) -> bool {
     use ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, SystemIoFailure};
     let SqliteFailure::Sqlite(error) = failure else {
@@ -97,7 +97,7 @@ mod tests {
         hasty.await.unwrap();
         let other = Connection::open(path).unwrap();
         let locked = async || {
-            // Whatever was asked before is told by then that it failed.
+            // By then, all earlier requests have been answered with an error.
             let refused = store.accept(arrivals(MINER).into()).await;
             assert!(
                 matches!(refused, Err(StoreError::Database { .. })),

@@ -1,4 +1,4 @@
-//! Mutes that people added, what all mutes hid, and what one would have hidden.
+//! Stores the mutes that people added, counts the alerts that mutes matched, and previews a mute.
 
 use std::sync::Arc;
 
@@ -25,14 +25,16 @@ const HOLDING: &str = "SELECT id, conditions, severity, ends_at, reason, made_by
 const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, reason, made_by, added_at) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const REMOVE: &str = "UPDATE mutes SET removed_at = ?2 WHERE id = ?1 AND removed_at IS NULL";
-/// By its index, and no more than is told: those of a flood are millions.
+/// Counts by index, no further than is shown, because a flood has millions of hits.
 const HITS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM arrivals WHERE outcome = 'muted' AND reason = ?1 LIMIT ?2)), \
      received_at FROM arrivals WHERE outcome = 'muted' AND reason = ?1 ORDER BY id DESC LIMIT 1";
-/// By pages, the newest first: claims and renewals have their turn in between. `?2` to `?4` are the last row of the page before.
+/// Reads pages, the newest first, so claims and renewals can run in between. `?2` to `?4` are the last row of the
+/// previous page.
 const TRIAGED: &str = "SELECT case_id, alert, received_at, case_id, revision FROM alerts \
      WHERE received_at >= ?1 AND (received_at, case_id, revision) < (?2, ?3, ?4) \
      ORDER BY received_at DESC, case_id DESC, revision DESC LIMIT ?5";
-/// Whatever became of them: a page is so many alerts, and not as many as have to be looked through to find so many.
+/// Selects alerts with any outcome, so that a page is a fixed number of alerts, and the work does not depend on how
+/// many match.
 const NOT_TRIAGED: &str = "SELECT outcome, CASE WHEN outcome IN ('member', 'muted') THEN alert END, received_at, '', id FROM arrivals \
      WHERE received_at >= ?1 AND ?3 IS NOT NULL AND (received_at, id) < (?2, ?4) \
      ORDER BY received_at DESC, id DESC LIMIT ?5";
@@ -114,7 +116,7 @@ impl Mutes for SqliteStore {
             let rows = self.thread.run(PREVIEW, move |connection| {
                 let sql = format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ?1");
                 let mut one = connection.prepare_cached(&sql)?;
-                // One of them may have been removed since its page was read.
+                // A case may have been removed since its page was read.
                 let rows = part
                     .iter()
                     .filter_map(|id| one.query_row([id], case).optional().transpose());
@@ -127,8 +129,8 @@ impl Mutes for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Calls `covered` with the first column of every row whose alert, in the second, the mute covers; whether all of them
-    /// were looked at.
+    /// Calls `covered` with the first column of every row whose alert, in the second column, the mute covers. Returns
+    /// whether all rows were examined.
     async fn each_covered(
         &self,
         sql: &'static str,
@@ -136,7 +138,7 @@ impl SqliteStore {
         since: &str,
         mut covered: impl FnMut(String),
     ) -> Result<bool, StoreError> {
-        // After every time that is written.
+        // `~` sorts after every time that is written.
         let mut last = ("~".to_owned(), String::new(), 0_i64);
         for _ in 0..PAGES {
             let (since, from) = (since.to_owned(), last.clone());
@@ -165,7 +167,7 @@ impl SqliteStore {
 struct SqliteMutePreviewRow {
     name: String,
     alert: Option<Alert>,
-    /// Where the next page begins.
+    /// The position at which the next page starts.
     key: (String, String, i64),
 }
 
@@ -192,7 +194,7 @@ fn page(
     Ok(page)
 }
 
-/// All mutes that admission asks: those of the configuration, then those that were added and not removed.
+/// Returns all mutes for admission: those of the configuration, then those that were added and not removed.
 pub(super) fn in_force(
     connection: &Connection,
     policy: &AdmissionPolicy,
@@ -208,7 +210,7 @@ fn name(id: i64) -> String {
     format!("m{id}")
 }
 
-/// But for those that this version cannot read: what is not understood hides nothing.
+/// Returns the added mutes without those that this version cannot read. Such a mute hides nothing.
 fn added(
     connection: &Connection,
     sql: &str,

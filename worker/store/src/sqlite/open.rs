@@ -1,17 +1,18 @@
-//! Which connections of this process are open, so that its end can wait until they are closed.
+//! Counts the open connections of this process, so that the end of the program can wait until all are closed.
 //!
-//! The last one to be closed moves into the database file what still stands in the log beside it (`-wal`). A program that
-//! ends before leaves a file that is whole only together with that log, and broken where it is copied alone.
+//! The last connection to close moves the contents of the WAL file (`-wal`) into the database file. If a program ends
+//! before that, the database is complete only together with its WAL file, and a copy of the database file alone is
+//! broken.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
 
-/// Those of this process.
+/// The count of this process.
 pub(super) static OPEN: OpenConnections = OpenConnections::new();
 
-/// How many connections are open.
+/// The number of open connections.
 #[derive(Debug)]
 pub(super) struct OpenConnections {
     count: Mutex<usize>,
@@ -26,7 +27,7 @@ impl OpenConnections {
         }
     }
 
-    /// Counts this one until it is closed.
+    /// Counts this connection until it is closed.
     pub(super) fn with(&'static self, connection: Connection) -> CountedConnection {
         *self.count() += 1;
         CountedConnection {
@@ -35,7 +36,7 @@ impl OpenConnections {
         }
     }
 
-    /// Waits until none is open, no longer than this; whether none is. Blocks.
+    /// Waits up to `most` until no connection is open. Returns whether none is. Blocks.
     pub(super) fn none_within(&self, most: Duration) -> bool {
         let is_open = |count: &mut usize| *count > 0;
         let waited = self.fewer.wait_timeout_while(self.count(), most, is_open);
@@ -48,7 +49,7 @@ impl OpenConnections {
     }
 }
 
-/// A connection that is counted. It is closed first, and counted no more then: fields are dropped in their order.
+/// A counted connection. Fields are dropped in order, so it is closed before the count decreases.
 pub(super) struct CountedConnection {
     pub(super) connection: Connection,
     _one: ConnectionGuard,

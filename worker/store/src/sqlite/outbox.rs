@@ -1,4 +1,4 @@
-//! The outbox: what a destination should show and does not, and which process serves it.
+//! Implements the outbox of deliveries that are requested and not done, and the leases of destinations.
 
 use std::time::Duration;
 
@@ -21,8 +21,9 @@ use super::thread::SqliteFailure;
 use super::{SqliteStore, case_workflow};
 use crate::logged_once::log_unreadable_report;
 
-/// Reports are read of those alone that are asked for, however many wait. No wait is longer than an hour
-/// ([`MAX_WAIT`](nightshift_pipeline::delivery::MAX_WAIT)): one that is was made by a clock that was set back since.
+/// Selects due deliveries. Reports are read only for the selected rows, however many wait. No wait is longer than an
+/// hour ([`MAX_WAIT`](nightshift_pipeline::delivery::MAX_WAIT)); a longer one comes from a clock that was set back
+/// since.
 const DUE: &str = "SELECT d.case_id, d.wanted_version, d.remote_id, d.attempts, c.report, \
          unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec'), d.sent_version >= d.major_version, d.shown, s.sightings, s.members, \
          s.revision, s.status, s.opened_at, CASE WHEN c.report IS NULL THEN a.alert END, a.cancelled_by, d.instead_of \
@@ -41,7 +42,8 @@ const SERVE: &str = "INSERT INTO destination_leases (destination, holder, proces
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT (destination) DO UPDATE \
      SET holder = excluded.holder, process = excluded.process, lease_until = excluded.lease_until";
 const LEAVE: &str = "DELETE FROM destination_leases WHERE destination = ?1 AND holder = ?2";
-/// Only as it was read: whoever was frozen since then sends nothing. What was only counted since goes along later.
+/// Begins an attempt only if the row is as it was read, so a worker that was frozen in between sends nothing. Later
+/// counts are sent along.
 const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, \
          begun_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE case_id = ?1 AND destination = ?2 AND wanted_version >= ?3 AND major_version <= ?3 AND sent_version < ?3 AND given_up = 0 AND attempts = ?4 \
@@ -50,13 +52,13 @@ const SENT: &str = "UPDATE deliveries SET sent_version = max(sent_version, ?3), 
      shown = coalesce(?5, shown), sent_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), begun_at = NULL, error = NULL, \
      retry_at = CASE WHEN wanted_version > ?3 AND major_version <= ?3 \
          THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '+60 seconds') END WHERE case_id = ?1 AND destination = ?2";
-/// What is wished since is not put off by what became of the version before it.
+/// The failure of an earlier version does not delay a newer one.
 const FAILED: &str = "UPDATE deliveries SET error = ?5, begun_at = NULL, remote_id = coalesce(?7, remote_id), \
          attempts = CASE WHEN major_version <= ?3 THEN ?4 ELSE attempts END, \
          retry_at = CASE WHEN major_version <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END, \
          given_up = CASE WHEN major_version <= ?3 THEN ?6 IS NULL ELSE given_up END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
-/// How a try ended that nobody knows the end of; since when, is said by this expression.
+/// Records an attempt with an unknown result. The expression is the time since which the result is unknown.
 macro_rules! unclear {
     ($since:literal) => {
         concat!(
@@ -70,7 +72,7 @@ macro_rules! unclear {
     };
 }
 const ANSWER_LOST: &str = unclear!("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')");
-/// An attempt that began after now was begun before the clock was set back.
+/// An attempt with a later begin was begun before the clock was set back.
 const NOT_TOLD: &str =
     unclear!("min(coalesce(begun_at, '9'), strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))");
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at, instead_of) \
@@ -81,14 +83,15 @@ const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted_version
          AND coalesce(json_extract(deliveries.shown, '$.revision') < \
              (SELECT max(revision) FROM conclusions WHERE case_id = ?1), 1) \
          OR deliveries.given_up = 1 AND deliveries.requested_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = ?1)";
-/// Who is shown the report anyway is told it too: a version of its own, for the one before may be on its way.
+/// Adds the failed destinations to a delivery that happens anyway. It gets its own version, because the previous one
+/// may be in flight.
 const SAY: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
          instead_of = json_patch(coalesce(instead_of, '{}'), ?3) \
      WHERE case_id = ?1 AND destination = ?2 AND given_up = 0 \
          AND json_patch(coalesce(instead_of, '{}'), ?3) IS NOT instead_of";
 const ANNOUNCE: &str = "INSERT OR IGNORE INTO deliveries (case_id, destination, wanted_version, major_version, requested_at) \
      SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1";
-/// A worker of the version that wrote it can: it is left to that one.
+/// Leaves a report to workers of the version that wrote it.
 const UNREADABLE: &str = "UPDATE deliveries SET error = ?3, \
          retry_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '+60 seconds') \
      WHERE case_id = ?1 AND destination = ?2";
@@ -144,7 +147,7 @@ impl Outbox for SqliteStore {
                 while let Some(row) = rows.next()? {
                     match to_due(row) {
                         Ok(one) => due.push(one),
-                        // It cannot be shown by this version; what is due with it can.
+                        // This version cannot render the report. The other due reports are returned.
                         Err(SqliteFailure::Unreadable(id, cause)) => unreadable.push((id, cause)),
                         Err(failure) => return Err(failure),
                     }
@@ -182,7 +185,7 @@ impl Outbox for SqliteStore {
         sent: Option<&DeliveryReceipt>,
     ) -> Result<(), StoreError> {
         let (id, destination) = (due.case_id.0.clone(), destination.to_owned());
-        // What was found when it was looked up is known by that from now on, also where nothing was sent.
+        // A remote id that the look-up found is stored, even if nothing was sent.
         let found = due.payload.remote_id.clone();
         let remote_id = sent.and_then(|sent| sent.remote_id.clone()).or(found);
         let shown = sent.map(|_| DeliveredReport::from_report(&due.payload.report));
@@ -292,7 +295,7 @@ impl Outbox for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Runs one statement; how many rows it changed.
+    /// Runs one statement. Returns the number of changed rows.
     async fn write<P: rusqlite::Params + Send + 'static>(
         &self,
         doing: &'static str,
@@ -307,7 +310,8 @@ impl SqliteStore {
     }
 }
 
-/// Whether this one may serve a destination: nobody else does, or its time is over, or its process is gone.
+/// Returns whether this holder may serve a destination: nobody else does, or that lease has expired, or its process is
+/// gone.
 fn is_free(
     connection: &Connection,
     destination: &str,
@@ -365,7 +369,7 @@ fn to_due(row: &Row<'_>) -> Result<PendingDelivery, SqliteFailure> {
     })
 }
 
-/// How a try ended that did not succeed, as both statements take it.
+/// Returns the parameters of both statements that record a failed attempt.
 fn ended(
     destination: &str,
     due: &PendingDelivery,

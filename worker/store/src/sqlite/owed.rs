@@ -1,4 +1,4 @@
-//! What is owed to destinations, and its end. What counts is what [`super::backlog`] counts.
+//! Lists and gives up pending reports by destination. The counts match those of [`super::backlog`].
 
 use async_trait::async_trait;
 use nightshift_pipeline::case::CaseId;
@@ -17,7 +17,7 @@ const GIVE_UP: &str = "UPDATE deliveries SET given_up = 1, retry_at = NULL, erro
 const FORGET: &str =
     "UPDATE deliveries SET shown = NULL WHERE destination = ?1 AND shown IS NOT NULL";
 
-/// Destinations to which reports are owed.
+/// Returns the destinations with pending reports.
 pub(super) fn owed(connection: &Connection) -> rusqlite::Result<Vec<DestinationBacklog>> {
     let mut statement = connection.prepare_cached(OWED)?;
     let rows = statement.query_map([], |row| {

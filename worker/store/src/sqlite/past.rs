@@ -1,4 +1,4 @@
-//! Earlier cases: those of the same key, and those that share an actor, a target or a far end. Typed fields only.
+//! Finds earlier cases with the same key, or with a common actor, target or far end. It uses only typed fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -13,11 +13,11 @@ use super::row::{LEFTOVER, get_severity, get_time, time, to_verdict};
 use super::thread::SqliteFailure;
 use super::{SqliteStore, feedback};
 
-/// Most alerts, the newest, that one value may bring in where no more are asked for: what stands in more is no trace of
-/// anything.
+/// The maximum number of alerts, the newest first, that one value may contribute if no more are requested. A value in
+/// more alerts is not evidence of anything.
 const MOST_PER_VALUE: i64 = 50;
 
-/// Values of a case, by their type.
+/// The values of a case by type.
 type IndicatorValues = BTreeMap<IndicatorKind, BTreeSet<String>>;
 
 const SAME_KEY: &str =
@@ -104,7 +104,7 @@ fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, 
         (b.same_key, b.opened_at, &b.case_id).cmp(&(a.same_key, a.opened_at, &a.case_id))
     });
     cases.truncate(query.limit);
-    // Reports are large: only those of the cases that are told are read.
+    // Only the reports of the returned cases are read, because reports are large.
     let mut failed_tools = connection.prepare_cached(FAILED_TOOLS)?;
     for case in &mut cases {
         case.person_verdict = feedback::newest(connection, &case.case_id)?;
@@ -137,7 +137,7 @@ fn case(
                 severity: get_severity(row, 4)?,
                 status: row.get(5)?,
                 verdict: to_verdict(verdict.as_deref()),
-                // Filled in for those that are told.
+                // The caller fills in this field for the returned cases.
                 person_verdict: None,
                 shared,
                 failed_tools: Vec::new(),

@@ -1,4 +1,4 @@
-//! What people do with triages: run one again, call one off.
+//! Implements actions of people on triages: run one again, or cancel one.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::event::{Event, EventBody};
@@ -25,7 +25,8 @@ pub(super) fn retry(connection: &Connection, id: &str) -> Result<CaseId, SqliteF
     Ok(case.id)
 }
 
-/// Calls a triage off. Its epoch grows, so that whoever runs it has lost it; what waits behind it comes next.
+/// Cancels a triage. The epoch grows, so a worker that runs the case loses its lease. The next waiting alert of the
+/// case follows.
 pub(super) fn cancel(
     connection: &Connection,
     id: &str,
@@ -55,7 +56,7 @@ pub(super) fn cancel(
     })
 }
 
-/// Ends a journal that was begun. One that was not stays empty: its first event says what is triaged.
+/// Ends a journal that has events. An empty one stays empty, because its first event must name the alert.
 fn tell(
     connection: &Connection,
     case: &CaseRow,

@@ -1,4 +1,4 @@
-//! What somebody has to have removed: everything about an account, or what was over before a day.
+//! Purges what a person asks to remove: everything about an account, or everything that was over before a day.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) const DROP_RAW: &str = "DELETE FROM raw_messages WHERE id = ?1";
 const DROP_CASE: &str = "DELETE FROM cases WHERE id = ?1";
 
 impl SqliteStore {
-    /// Whatever its state.
+    /// Purges the cases of an account, whatever their status.
     pub(super) async fn purge_account(
         &self,
         account: &str,
@@ -46,7 +46,7 @@ impl SqliteStore {
         run.await
     }
 
-    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    /// Continues where the previous call stopped. After the last case, the next call starts again.
     pub(super) async fn purge_before(
         &self,
         before: DateTime<Utc>,
@@ -80,7 +80,7 @@ impl SqliteStore {
     }
 }
 
-/// How many arrivals it removed, and the last case that it looked at, if there was one.
+/// Returns how many arrivals were deleted, and the last examined case, if there was one.
 fn purge_some(
     connection: &Connection,
     before: &str,
@@ -99,7 +99,7 @@ fn purge_some(
     Ok((drop_all(connection, chosen, &cases)?, until))
 }
 
-/// A line of the ledger, and what it refers to.
+/// A row of the ledger with its references.
 struct PurgeRow {
     case_id: Option<String>,
     raw_id: Option<i64>,
@@ -124,7 +124,7 @@ fn arrivals(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The cases with all that came for them, and what was chosen besides.
+/// Deletes the cases with all their arrivals, and the other selected rows.
 fn drop_all(
     connection: &Connection,
     mut chosen: Vec<PurgeRow>,

@@ -1,4 +1,4 @@
-//! Reading one case: all that is known of it, and its journal.
+//! Reads a case with all its data, and its journal.
 
 use nightshift_alert::Alert;
 use nightshift_engine::event::Event;
@@ -13,11 +13,11 @@ use super::row::{CASE_COLUMNS, case, get_severity, get_time};
 use super::thread::SqliteFailure;
 use super::{case_workflow, feedback};
 
-/// Most sightings of a case that are read.
+/// The maximum number of sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
-/// Most members of a storm that are read.
+/// The maximum number of members of a storm that are read.
 const MOST_MEMBERS: i64 = 100;
-/// Shortest beginning of an id that names a case.
+/// The least length of an id prefix that identifies a case.
 const SHORTEST_ID: usize = 4;
 
 const EVENTS: &str =
@@ -34,7 +34,7 @@ const MEMBERS: &str = "SELECT received_at, source, key, severity, title FROM arr
 const DELIVERIES: &str = "SELECT destination, wanted_version, sent_version, attempts, error, given_up, begun_at IS NOT NULL, remote_id, shown FROM deliveries \
      WHERE case_id = ?1 ORDER BY destination";
 
-/// Everything about one case, by its id or a beginning of it.
+/// Returns all data of the case with this id or id prefix.
 pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, SqliteFailure> {
     let row = find(connection, id)?;
     let id = row.id.0.clone();
@@ -68,7 +68,7 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Sqlite
     })
 }
 
-/// The one case that the text names.
+/// Returns the only case that the text identifies.
 pub(super) fn find(connection: &Connection, id: &str) -> Result<CaseRow, SqliteFailure> {
     let none = || SqliteFailure::NoSuchCase(id.to_owned());
     if id.chars().count() < SHORTEST_ID {
@@ -84,7 +84,7 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<CaseRow, SqliteF
     }
 }
 
-/// Of the ids that begin like this one.
+/// Returns the query for ids with this prefix.
 pub(super) fn by_beginning() -> String {
     format!(
         "SELECT {CASE_COLUMNS} FROM cases \
@@ -92,7 +92,7 @@ pub(super) fn by_beginning() -> String {
     )
 }
 
-/// The alert that a revision triages.
+/// Returns the alert that a revision triages.
 pub(super) fn alert(
     connection: &Connection,
     id: &str,
@@ -102,7 +102,7 @@ pub(super) fn alert(
     serde_json::from_str(&text).map_err(|cause| SqliteFailure::Unreadable(id.to_owned(), cause))
 }
 
-/// The same, as it is stored.
+/// Returns that alert as it is stored.
 pub(super) fn alert_text(
     connection: &Connection,
     id: &str,
@@ -114,7 +114,7 @@ pub(super) fn alert_text(
         .ok_or_else(|| SqliteFailure::NoSuchCase(id.to_owned()))
 }
 
-/// The journal of a revision.
+/// Returns the journal of a revision.
 pub(super) fn events(
     connection: &Connection,
     id: &str,
@@ -146,7 +146,7 @@ fn read_events(
     Ok(())
 }
 
-/// The events of a case as they were written.
+/// Returns the events of a case as they were written.
 pub(super) fn journal(
     connection: &Connection,
     id: &CaseId,

@@ -1,4 +1,4 @@
-//! Benign cases that are evaluated again by code: which are due, and what came of it.
+//! Selects benign cases that are due for a recheck, and stores the results.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ const DUE: &str = "SELECT cases.id, cases.revision, alerts.alert, conclusions.re
 const TAKE: &str = "UPDATE cases SET recheck_at = ?2 WHERE id = ?1";
 const NOTE: &str = "UPDATE cases SET logs_complete_until = ?3, recheck_at = ?4 \
      WHERE id = ?1 AND revision = ?2 AND status = 'concluded'";
-/// Its events last until then.
+/// Extends the period of events of the case to `?3`.
 const LAST: &str = "UPDATE cases SET recheck_at = NULL, first_event = coalesce(min(first_event, ?3), first_event, ?3), \
          last_event = coalesce(max(last_event, ?3), last_event, ?3) \
      WHERE id = ?1 AND revision = ?2 AND status = 'concluded'";
 const SOURCE: &str = "SELECT source FROM alerts WHERE case_id = ?1 AND revision = ?2";
-/// Only a fingerprint that is another one makes cases due.
+/// Makes cases due only if the fingerprint of the registers changed.
 const REGISTERS: &str = "INSERT INTO registers (singleton, fingerprint, changed_at) VALUES (1, ?1, ?2) \
      ON CONFLICT (singleton) DO UPDATE SET fingerprint = excluded.fingerprint, changed_at = excluded.changed_at \
          WHERE fingerprint <> excluded.fingerprint";
@@ -109,7 +109,7 @@ impl Rechecks for SqliteStore {
     }
 }
 
-/// What this version cannot read waits for one that can.
+/// Takes a due case. A case that this version cannot read waits for a version that can.
 fn take(
     connection: &Connection,
     now: DateTime<Utc>,

@@ -1,5 +1,5 @@
-//! Which alert a case triages: the first, one that takes its place while it waits, and further ones, at once or when the
-//! triage before them has ended.
+//! Changes the alert that a case triages: the first alert, one that replaces a waiting alert, and further ones, at once
+//! or after the current triage.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator};
@@ -17,10 +17,10 @@ const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
 const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = coalesce(?2, severity), \
      content = coalesce(?3, content), title = coalesce(?4, title), type = coalesce(?5, type), revised_at = ?6, crashes = 0, needs_model = 0, lease_holder = NULL, lease_until = NULL, \
      waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') WHERE id = ?1";
-/// The latest alert that counts for its case; a state that was noted before it counts no more.
+/// Records the latest alert of the case, which clears an earlier state at the feed.
 const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce(?2, updated_at), \
      severity = max(severity, ?3) WHERE id = ?1";
-/// The same alert once more: it came when it came, and it waits from now on.
+/// Triages the same alert again. It keeps its arrival time, and waits from now on.
 const REPEAT: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', crashes = 0, needs_model = 0, \
      lease_holder = NULL, lease_until = NULL, revised_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE id = ?1";
@@ -32,7 +32,7 @@ const WANT_MODELS: &str = "SELECT id FROM cases WHERE needs_model AND status IN 
 const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, reason) \
      SELECT id, revision, ?2, ?3, ?4, ?5, ?6 FROM cases WHERE id = ?1";
 const ADD_INDICATOR: &str = "INSERT OR IGNORE INTO indicators (type, value, case_id, role, noted_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-/// Where what waits was only to be triaged once more, it is for what came now.
+/// If the waiting alert only repeated a triage, the reason becomes that of the new alert.
 const REPLACE: &str = "UPDATE alerts SET raw_id = ?2, source = ?3, alert = ?4, \
          reason = CASE WHEN reason IN ('asked', 'models_back') THEN ?5 ELSE reason END \
      WHERE case_id = ?1 AND revision = (SELECT revision FROM cases WHERE id = ?1)";
@@ -45,7 +45,7 @@ const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, 
      VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = ?1), ?2, ?3, ?4, ?5, ?6)";
 const NEXT_PENDING: &str = "SELECT seq, source, received_at, reason, alert FROM pending_revisions \
      WHERE case_id = ?1 ORDER BY seq LIMIT 1";
-/// As it stands, whichever version wrote it.
+/// Copies the alert unchanged, whichever version wrote it.
 const MOVE_PENDING: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, reason) \
      SELECT case_id, (SELECT revision FROM cases WHERE id = ?1), raw_id, source, received_at, alert, reason \
      FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
@@ -54,21 +54,21 @@ const FORGET: &str = "UPDATE cases SET first_event = NULL, last_event = NULL WHE
 const SOURCE: &str = "SELECT a.source FROM cases c JOIN alerts a ON a.case_id = c.id AND a.revision = c.revision WHERE c.id = ?1";
 const DROP_PENDING: &str = "DELETE FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
 
-/// An alert that a case is to triage.
+/// The next alert of a case.
 pub(super) struct SqliteNextAlert<'a> {
-    /// Where it came from.
+    /// The source of the alert.
     pub(super) source: &'a str,
-    /// When.
+    /// The time of arrival.
     pub(super) at: DateTime<Utc>,
-    /// Its bytes.
+    /// The id of the stored message.
     pub(super) raw_id: Option<i64>,
-    /// The alert.
+    /// The alert in the form that is triaged.
     pub(super) alert: &'a Alert,
-    /// Why it is triaged; none for a case's first.
+    /// The reason for the triage, or `None` for the first of a case.
     pub(super) why: Option<&'a str>,
 }
 
-/// Triages the case again: at once if it is over, else when what is before has ended.
+/// Triages the case again: at once if it is over, else after the current and pending triages.
 pub(super) fn queue_revision(
     connection: &Connection,
     id: &CaseId,
@@ -101,7 +101,7 @@ pub(super) fn repeat(connection: &Connection, id: &CaseId, why: &str) -> Result<
     Ok(())
 }
 
-/// Triages cases again that wanted a model when there was none; how many.
+/// Requeues cases that were concluded without a model that should have examined them. Returns their number.
 pub(super) fn with_models(connection: &Connection, most: usize) -> Result<u64, SqliteFailure> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(WANT_MODELS)?;
@@ -113,7 +113,7 @@ pub(super) fn with_models(connection: &Connection, most: usize) -> Result<u64, S
     Ok(u64::try_from(ids.len()).unwrap_or_default())
 }
 
-/// Puts the alert in the place of the one that waits last.
+/// Replaces the alert that waits last.
 pub(super) fn replace(
     connection: &Connection,
     id: &CaseId,
@@ -141,8 +141,8 @@ pub(super) fn replace(
     note(connection, id, coming.alert)
 }
 
-/// After the end of a triage: the next alert that waits for it; whether there was one. It need not be one that this version
-/// can read: then it waits for one that can, and what has ended is told.
+/// Starts the next pending triage after the end of one. Returns whether there was one. If this version cannot read the
+/// alert, its triage waits for a version that can, and the end of the current one is still reported.
 pub(super) fn start_queued_revision(
     connection: &Connection,
     id: &CaseId,
@@ -175,7 +175,8 @@ pub(super) fn start_queued_revision(
     Ok(true)
 }
 
-/// After the end of a triage: what was noted meanwhile is cleared with it, or the same alert is triaged once more, with that.
+/// Handles the sightings during a triage at its end. They are cleared with it, or the same alert is triaged once more
+/// together with them.
 pub(super) fn settle(
     connection: &Connection,
     id: &CaseId,
@@ -202,7 +203,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// The alert of the case's revision.
+/// Adds the alert of the case's revision.
 pub(super) fn add_alert(
     connection: &Connection,
     id: &CaseId,
@@ -237,7 +238,7 @@ fn revise(
     reopen(connection, id, coming.source, coming.why)
 }
 
-/// A source sent what the case triages next, unless somebody asked for it.
+/// Reopens the case if a source sent the next alert. A triage that a person asked for does not reopen it.
 fn reopen(
     connection: &Connection,
     id: &CaseId,
@@ -250,7 +251,7 @@ fn reopen(
     case_workflow::reopen(connection, &id.0, source)
 }
 
-/// A case that waits for something more severe than what it triages is as urgent as that.
+/// Records the latest alert. A case that waits for a more severe alert gets its severity.
 fn note(connection: &Connection, id: &CaseId, alert: &Alert) -> Result<(), SqliteFailure> {
     connection.prepare_cached(NOTE)?.execute(params![
         id.0,

@@ -1,4 +1,4 @@
-//! Values of our words in columns, and back.
+//! Converts our types to columns and back.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::Severity;
@@ -8,12 +8,12 @@ use nightshift_pipeline::case_workflow::WorkflowStatus;
 use rusqlite::types::Type;
 use rusqlite::{Error, Row};
 
-/// A time as text that sorts.
+/// Converts a time to text that sorts by time.
 pub(super) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
-/// A severity as a number.
+/// Converts a severity to a number.
 pub(super) fn severity(severity: Severity) -> i64 {
     match severity {
         Severity::Informational => 0,
@@ -28,7 +28,7 @@ fn unfit(column: usize, what: String) -> Error {
     Error::FromSqlConversionFailure(column, Type::Text, what.into())
 }
 
-/// The time in this column.
+/// Returns the time in this column.
 pub(super) fn get_time(row: &Row<'_>, column: usize) -> Result<DateTime<Utc>, Error> {
     let text: String = row.get(column)?;
     DateTime::parse_from_rfc3339(&text)
@@ -36,7 +36,7 @@ pub(super) fn get_time(row: &Row<'_>, column: usize) -> Result<DateTime<Utc>, Er
         .map_err(|error| unfit(column, format!("{text:?} is no time: {error}")))
 }
 
-/// The time in this column, if there is one.
+/// Returns the time in this column, if there is one.
 pub(super) fn get_time_or_none(
     row: &Row<'_>,
     column: usize,
@@ -47,7 +47,7 @@ pub(super) fn get_time_or_none(
     }
 }
 
-/// The severity in this column.
+/// Returns the severity in this column.
 pub(super) fn get_severity(row: &Row<'_>, column: usize) -> Result<Severity, Error> {
     let number: i64 = row.get(column)?;
     to_severity(number).ok_or_else(|| unfit(column, format!("{number} is no severity")))
@@ -59,20 +59,20 @@ fn to_severity(number: i64) -> Option<Severity> {
         .find(|one| severity(*one) == number)
 }
 
-/// The status in this column.
+/// Returns the status in this column.
 pub(super) fn get_status(row: &Row<'_>, column: usize) -> Result<CaseStatus, Error> {
     let word: String = row.get(column)?;
     CaseStatus::parse(&word).ok_or_else(|| unfit(column, format!("{word:?} is no status")))
 }
 
-/// The verdict of this word, if it is one.
+/// Parses a verdict. Returns `None` if the word is not one.
 pub(super) fn to_verdict(word: Option<&str>) -> Option<Verdict> {
     Verdict::ALL
         .into_iter()
         .find(|verdict| Some(verdict.as_str()) == word)
 }
 
-/// The verdict in this column.
+/// Returns the verdict in this column.
 pub(super) fn get_verdict(row: &Row<'_>, column: usize) -> Result<Verdict, Error> {
     let word: String = row.get(column)?;
     to_verdict(Some(&word)).ok_or_else(|| unfit(column, format!("{word:?} is no verdict")))
@@ -95,7 +95,8 @@ fn to_urgency(word: Option<&str>) -> Option<Urgency> {
         .find(|urgency| Some(urgency.as_str()) == word)
 }
 
-/// Whether the verdict in a row is none: the last triage failed, and the case is triaged once more, or that was called off.
+/// Matches rows whose verdict is not valid: the last triage failed, and the case is triaged again or that run was
+/// cancelled.
 macro_rules! leftover {
     () => {
         "(status IN ('queued', 'running', 'cancelled') AND coalesce((SELECT json_extract(report, '$.status') = 'failed' FROM conclusions \
@@ -103,10 +104,10 @@ macro_rules! leftover {
     };
 }
 
-/// See [`leftover`].
+/// The condition of [`leftover`].
 pub(super) const LEFTOVER: &str = leftover!();
 
-/// Columns of a case in a list, in the order in which [`case`] reads them.
+/// The columns of a case in a list, in the order in which [`case`] reads them.
 pub(super) const CASE_COLUMNS: &str = concat!(
     "id, revision, status, feed, key, type, title, account, severity, \
      assessed_severity, CASE WHEN ",
@@ -121,7 +122,7 @@ pub(super) const CASE_COLUMNS: &str = concat!(
          ORDER BY theirs.id DESC LIMIT 1) AS person_verdict"
 );
 
-/// A case in a list.
+/// Parses a case of a list.
 pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
     let assessed: Option<i64> = row.get(9)?;
     let verdict: Option<String> = row.get(10)?;

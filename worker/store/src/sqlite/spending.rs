@@ -1,4 +1,4 @@
-//! What cases cost: of each case, and of each day.
+//! Stores the costs of cases and of days.
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
@@ -15,7 +15,7 @@ const OF_THE_DAY: &str = "INSERT INTO spending (day, case_id, urgent, usd) VALUE
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = usd + excluded.usd";
 const SUM: &str = "SELECT coalesce(sum(usd) FILTER (WHERE urgent), 0.0), \
      coalesce(sum(usd) FILTER (WHERE NOT urgent), 0.0) FROM spending WHERE day = ?1";
-/// What was started since the last claim, and not settled since.
+/// Selects the calls that were started since the last claim and have not ended.
 const RUNNING: &str = "SELECT json_extract(alert, '$.severity') IN ('high', 'critical'), \
          coalesce(sum(json_extract(began.event, '$.reserved.usd')), 0.0) \
      FROM alerts JOIN journal AS began ON began.case_id = alerts.case_id AND began.revision = alerts.revision \
@@ -64,8 +64,8 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Charges what runs in a case that is called off: whoever asked will not say what it cost, so it is charged with its
-/// reserve, as a claim charges what an earlier one lost.
+/// Charges the running calls of a cancelled case. Their worker will not report the cost, so they are charged as
+/// reserved, as a claim does for calls of a lost worker.
 pub(super) fn add_running(
     connection: &Connection,
     case: &CaseRow,

@@ -1,4 +1,4 @@
-//! What only SQLite promises: files, locks, and the leases of dead processes and of other containers.
+//! Tests the guarantees that only SQLite gives: files, locks, and the leases of dead processes and of other containers.
 
 use nightshift_pipeline::admission::{Admission, AdmissionPolicy};
 use nightshift_pipeline::budget::Charge;
@@ -17,7 +17,7 @@ fn options(folder: &Path) -> SqliteOptions {
     }
 }
 
-/// A process of this host that has ended.
+/// Returns a process of this host that has ended.
 fn ended() -> LeaseHolder {
     let mut child = std::process::Command::new("true").spawn().unwrap();
     let holder = LeaseHolder::from_pid(child.id());
@@ -25,7 +25,7 @@ fn ended() -> LeaseHolder {
     holder
 }
 
-/// The first process of another container on this host.
+/// Returns the first process of another container on this host.
 fn of_another_container() -> LeaseHolder {
     let this = LeaseHolder::this_process().0;
     let (boot, _) = this.split_once(':').unwrap();
@@ -97,7 +97,7 @@ async fn lease_from_before_a_reboot_is_void_where_boot_id_is_hidden() {
     assert_eq!(taken.crashes, 1);
 }
 
-/// Has all leases end at this time.
+/// Sets the end of all leases.
 async fn end_leases(store: &SqliteStore, until: &'static str) {
     let end = move |connection: &Connection| {
         Ok(connection.execute_batch(&format!(
@@ -193,7 +193,7 @@ async fn f18_a_locked_database_takes_nothing_and_goes_on_afterwards() {
     );
 }
 
-/// What a statement looks at, of an empty database, in whatever order it asks.
+/// Returns the query plan of a statement, for an empty database.
 async fn plan(store: &SqliteStore, sql: String) -> String {
     let explain = move |connection: &Connection| {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
@@ -270,7 +270,7 @@ fn new_database_is_migrated_once_however_many_open_it() {
     }
 }
 
-/// The mode of a file or folder, without its kind.
+/// Returns the permission bits of a file or folder.
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -326,7 +326,7 @@ async fn case_does_not_wait_for_a_clock_that_was_set_back() {
     };
     let overdue = async || store.claim_overdue(Lane::Any, 1, waited).await.unwrap();
     assert!(overdue().await.is_empty(), "it has just come");
-    // As it stands where the clock was years ahead and is right again.
+    // These rows look as if the clock had been years ahead and was corrected.
     let ahead = |connection: &Connection| {
         let sql = "UPDATE cases SET waiting_since = '2999-01-01T00:00:00.000000Z'";
         Ok(connection.execute_batch(sql)?)

@@ -1,5 +1,5 @@
-//! The thread that owns the connection. Requests that wait together are committed together, each in its own
-//! savepoint, so that one disk flush serves many and none can spoil another.
+//! Runs the thread that owns the connection. Requests that wait together are committed together, each in its own
+//! savepoint. One disk flush therefore serves many, and none can break another.
 
 use std::sync::mpsc;
 
@@ -12,59 +12,59 @@ use tokio::sync::oneshot;
 use super::open::OpenConnections;
 use crate::full_disk::FullDisk;
 
-/// Most requests in one transaction.
+/// The maximum number of requests in one transaction.
 const MOST_TOGETHER: usize = 128;
-/// Most requests that may wait for the thread.
+/// The maximum number of requests that may wait for the thread.
 const MOST_WAITING: usize = 4096;
 
-/// Why a request did nothing.
+/// The reason why a request did nothing.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SqliteFailure {
-    /// The lease is gone.
+    /// The lease was lost.
     #[error("the lease on the case is lost")]
     LeaseLost,
-    /// There is no such case.
+    /// The case does not exist.
     #[error("there is no case {0:?}")]
     NoSuchCase(String),
     /// The case has no verdict.
     #[error("case {0} has no verdict yet")]
     NoVerdict(String),
-    /// The case goes on by itself.
+    /// The case is not over yet.
     #[error("case {0} is not over")]
     NotOver(String, CaseStatus),
-    /// The case is over.
+    /// The case is over already.
     #[error("case {0} is over already")]
     AlreadyOver(String, CaseStatus),
-    /// There is no such mute.
+    /// The mute does not exist.
     #[error("there is no mute {0:?}")]
     NoSuchMute(String),
-    /// What is stored cannot be read by this version.
+    /// This version cannot read what is stored.
     #[error("case {0} cannot be read")]
     Unreadable(String, #[source] serde_json::Error),
-    /// What is to be stored cannot be said as JSON.
+    /// The value cannot be serialised as JSON.
     #[error("what belongs to {0} cannot be written")]
     Unwritable(String, #[source] serde_json::Error),
-    /// An event of its journal cannot be read by this version.
+    /// This version cannot read an event of the journal.
     #[error("event {seq} of the journal of case {case_id} cannot be read")]
     Journal {
-        /// The case.
+        /// The id of the case.
         case_id: String,
         /// The number of the event within its revision.
         seq: i64,
-        /// Why.
+        /// The cause.
         #[source]
         cause: UnreadableEvent,
     },
-    /// It was held up for so long that a blob of it counts as an orphan.
+    /// The request was delayed for so long that one of its blobs counts as an orphan.
     #[error("it took too long: a blob of it counts as an orphan")]
     BlobGone,
-    /// SQLite.
+    /// SQLite returned an error.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
 }
 
 impl SqliteFailure {
-    /// Whether it lies in what was to be written: the rest of it may be written without.
+    /// Returns whether the written data caused the failure. The rest may be written without it.
     pub(super) fn is_data_error(&self) -> bool {
         use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
         match self {
@@ -86,13 +86,14 @@ impl SqliteFailure {
     }
 }
 
-/// Says to the one who asked what became of it, once the transaction is committed or not.
+/// Sends the result to the caller, after the transaction was committed or failed.
 type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
-/// Runs a request, and says why it did nothing; without a connection it is not run, and only its reply is made.
+/// Runs a request and returns its result with its reply. Without a connection the request is not run, and only its
+/// reply is returned.
 type Job = Box<dyn FnOnce(Option<&Connection>) -> (Result<(), String>, Reply) + Send>;
 
-/// Handle of the thread; it ends, and closes the connection, when the last handle is dropped. Who drops it is not held up:
-/// the end of the program waits.
+/// A handle of the thread. When the last handle is dropped, the thread ends and closes the connection. The drop does
+/// not wait for that; the end of the program does.
 #[derive(Debug, Clone)]
 pub(super) struct SqliteThread {
     jobs: mpsc::SyncSender<Job>,
@@ -101,7 +102,7 @@ pub(super) struct SqliteThread {
 }
 
 impl SqliteThread {
-    /// Starts the thread, whose connection is counted among the open ones.
+    /// Starts the thread. Its connection counts as open.
     pub(super) fn start(
         connection: Connection,
         open: &'static OpenConnections,
@@ -113,7 +114,8 @@ impl SqliteThread {
         std::thread::Builder::new()
             .name("sqlite".to_owned())
             .spawn(move || {
-                // All of it, not the connection alone: it counts for as long as the thread has it.
+                // The closure takes all of `counted`, not only the connection, so it counts for as long as the thread
+                // has it.
                 let counted = counted;
                 while let Ok(first) = waiting.recv() {
                     let rest = waiting.try_iter().take(MOST_TOGETHER - 1);
@@ -127,7 +129,7 @@ impl SqliteThread {
         Ok(Self { jobs, disk })
     }
 
-    /// Runs `work` in a transaction, and returns once it is on disk.
+    /// Runs `work` in a transaction, and returns after it is on disk.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -141,7 +143,7 @@ impl SqliteThread {
             })
     }
 
-    /// The same, for those who want to know why nothing was done.
+    /// Runs `work` as [`SqliteThread::run`] does, and returns the reason if nothing was done.
     pub(super) async fn attempt<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -167,7 +169,7 @@ impl SqliteThread {
                     (Ok(()), None) => undone("the request was not run".into()),
                     (Err(why), _) => undone(why.into()),
                 };
-                // Nobody waits any more: the one who asked was stopped.
+                // The send fails only if the caller was cancelled.
                 drop(sender.send(answer));
             });
             (done, reply)
@@ -185,11 +187,11 @@ impl SqliteThread {
     }
 }
 
-/// Why nothing of a request was done.
+/// The reason why a transaction did nothing.
 pub(super) enum TransactionError {
-    /// It failed.
+    /// The request failed.
     Failed(SqliteFailure),
-    /// It could not be run, or what it did could not be committed.
+    /// The request could not be run, or its transaction could not be committed.
     Store(StoreError),
 }
 
@@ -202,8 +204,8 @@ fn note_full_disk(disk: &FullDisk, error: &rusqlite::Error) {
 fn transact(connection: &Connection, disk: &FullDisk, jobs: impl Iterator<Item = Job>) {
     if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
         note_full_disk(disk, &error);
-        // Without a transaction a savepoint would commit by itself what its asker is told has failed. Who asks after the
-        // first of them was told has not been tried, and is not told the same.
+        // Without a transaction, each savepoint would commit on its own, although its caller gets an error. The jobs
+        // are collected first, so that requests which arrive after the first reply are not failed untried.
         for job in jobs.collect::<Vec<_>>() {
             job(None).1(Err(error.to_string()));
         }
@@ -216,7 +218,7 @@ fn transact(connection: &Connection, disk: &FullDisk, jobs: impl Iterator<Item =
         replies.push(reply);
         whole = ended;
         if whole.is_err() {
-            // Those that wait behind it are not tried in here: the next transaction is theirs.
+            // The jobs behind this one are not tried here. They run in the next transaction.
             break;
         }
     }
@@ -228,7 +230,7 @@ fn transact(connection: &Connection, disk: &FullDisk, jobs: impl Iterator<Item =
         })
     });
     if committed.is_err() && !connection.is_autocommit() {
-        // What could not be committed is gone; those who asked are told.
+        // A transaction that cannot be committed is lost, and all callers get the error.
         drop(connection.execute_batch("ROLLBACK"));
     }
     for reply in replies {
@@ -236,15 +238,15 @@ fn transact(connection: &Connection, disk: &FullDisk, jobs: impl Iterator<Item =
     }
 }
 
-/// Runs a request in its savepoint. An error is that of the transaction, which is lost with all that was done in it.
+/// Runs a request in its savepoint. An error means that the whole transaction is lost.
 fn run_one(connection: &Connection, job: Job) -> (Result<(), String>, Reply) {
     if let Err(error) = connection.execute_batch("SAVEPOINT request") {
         return (Err(error.to_string()), job(None).1);
     }
     let (done, reply) = job(Some(connection));
     if connection.is_autocommit() {
-        // A full disk, or one that fails, has SQLite roll back the transaction and not the statement alone. A savepoint
-        // would now be a transaction of its own: committed at its end, whatever its asker is told.
+        // On a full or failing disk, SQLite rolls back the transaction and not only the statement. A savepoint would
+        // then be a transaction of its own and be committed, although its caller gets an error.
         let why = done.err().unwrap_or_else(|| "it is no more".to_owned());
         return (
             Err(format!("the transaction was rolled back: {why}")),
@@ -259,7 +261,7 @@ fn run_one(connection: &Connection, job: Job) -> (Result<(), String>, Reply) {
     (ended.map_err(|error| error.to_string()), reply)
 }
 
-/// A failure as those outside the store see it.
+/// Converts a failure into an error of the store's interface.
 pub(super) fn store_error(doing: &'static str, failure: SqliteFailure) -> StoreError {
     if failure.is_data_error() {
         let cause = Box::new(failure);
@@ -285,7 +287,7 @@ pub(super) fn store_error(doing: &'static str, failure: SqliteFailure) -> StoreE
     }
 }
 
-/// Where a journal cannot be read any more.
+/// The position of the first unreadable event of a journal.
 #[derive(Debug, thiserror::Error)]
 #[error("event {seq} of its journal")]
 struct UnreadableAt {

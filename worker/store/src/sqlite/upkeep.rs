@@ -1,4 +1,4 @@
-//! What grew old, removed in small batches.
+//! Removes old data in small batches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,31 +17,33 @@ use crate::blobs;
 use crate::scan_cursor::ScanCursor;
 
 const DOING: &str = "remove what grew old";
-/// One host has one clock. It may have jumped ahead, so a clean-up goes at most a day further than the one before it.
+/// One host has one clock. It may have jumped ahead, so retention advances at most a day per run.
 const ADVANCE: &str = "INSERT INTO retention_clock (singleton, reached_at) VALUES (1, ?1) ON CONFLICT (singleton) DO UPDATE \
      SET reached_at = min(excluded.reached_at, strftime('%Y-%m-%dT%H:%M:%f000Z', reached_at, '+1 day')) RETURNING reached_at";
 const MIGRATIONS: &str =
     "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
-/// Those of dead letters are kept for longer, and may be very many: `?4` messages are looked at, from where the one who
-/// looked before left off.
+/// Selects old messages. Messages of dead letters are kept for longer, and may be millions. The statement examines `?4`
+/// messages after the position of the previous call.
 const LOOK_AT_RAW: &str = "SELECT received_at, id, EXISTS (SELECT 1 FROM dead_letters WHERE raw_id = raw.id) \
      FROM raw_messages AS raw WHERE received_at < ?1 AND (received_at, id) > (?2, ?3) ORDER BY received_at, id LIMIT ?4";
-/// How many messages are looked at for each that may be removed.
+/// The number of messages that are examined for each that may be deleted.
 const LOOKED_AT: i64 = 10;
-/// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
+/// Selects only whole journals, because the rest of one could not be folded. Each case is handled once until it is
+/// triaged again.
 const WITH_JOURNAL: &str = "SELECT id FROM cases \
      WHERE status IN ('concluded', 'failed', 'cancelled') AND journals_removed_to < revision AND concluded_at < ?1 \
      ORDER BY concluded_at LIMIT ?2";
 const DROP_JOURNAL: &str = "DELETE FROM journal WHERE case_id = ?1";
 const JOURNAL_GONE: &str = "UPDATE cases SET journals_removed_to = revision WHERE id = ?1";
-/// The oldest day that can be one row for each urgency: nobody asks any more which case it was.
+/// Selects the oldest day whose costs can be merged into one row per urgency, because nobody needs the costs by case
+/// any more.
 const OLD_DAY: &str =
     "SELECT min(day) FROM spending WHERE case_id <> '' AND day < date('now', '-60 days')";
 const ADD_DAY: &str = "INSERT INTO spending (day, case_id, urgent, usd) \
      SELECT day, '', urgent, sum(usd) FROM spending WHERE day = ?1 AND case_id <> '' GROUP BY day, urgent \
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = usd + excluded.usd";
 const DROP_DAY: &str = "DELETE FROM spending WHERE day = ?1 AND case_id <> ''";
-/// Most days in one sweep.
+/// The maximum number of days in one sweep.
 const MOST_DAYS: usize = 100;
 const CASES: &str = "DELETE FROM cases WHERE id IN (SELECT id FROM cases \
      WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 ORDER BY concluded_at LIMIT ?2)";
@@ -51,7 +53,7 @@ const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
      (SELECT id FROM arrivals INDEXED BY arrivals_without_case WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2) RETURNING raw_id";
 const MESSAGES_OF_CASES: &str = "SELECT DISTINCT raw_id FROM arrivals WHERE raw_id IS NOT NULL AND case_id IN (SELECT id FROM cases \
      WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 ORDER BY concluded_at LIMIT ?2)";
-/// A message that is kept for longer than what came of it: nothing would find it any more.
+/// Deletes a message that is kept for longer than its arrivals, because nothing could find it any more.
 const DROP_UNHELD: &str = "DELETE FROM raw_messages WHERE id = ?1 \
      AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE raw_id = ?1) AND NOT EXISTS (SELECT 1 FROM arrivals WHERE raw_id = ?1)";
 
@@ -132,7 +134,7 @@ impl StoreMaintenance for SqliteStore {
         }
     }
 
-    /// And what is kept for no time that anybody sets.
+    /// Removes data whose retention is not configurable.
     async fn sweep(&self) -> Result<u64, StoreError> {
         let folded = self.thread.run(DOING, fold_spending).await;
         let swept = blobs::sweep(
@@ -141,7 +143,7 @@ impl StoreMaintenance for SqliteStore {
             |keys| self.forget(keys),
         )
         .await?;
-        // Whatever became of the rest, blobs are swept to the last.
+        // Blobs are swept last, whatever the result of the other steps.
         if swept > 0 {
             return Ok(swept);
         }
@@ -151,8 +153,8 @@ impl StoreMaintenance for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Moves the log beside the file into it, and empties the log: what was removed stands in neither any more. It is no
-    /// part of a transaction, so it has a connection of its own. Where somebody reads just then, a later round does it.
+    /// Checkpoints and truncates the WAL file, so that neither file contains removed data any more. This cannot run in
+    /// a transaction, so it uses its own connection. If another process reads at that moment, a later round does it.
     async fn empty_log(&self) -> Result<(), StoreError> {
         let path = Arc::clone(&self.path);
         let emptied = tokio::task::spawn_blocking(move || {
@@ -173,8 +175,8 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// What grew old of cases that go on; of how many. Goes on where the call before it left off, until there is no more:
-    /// whoever asks then begins anew.
+    /// Removes old data of cases that are still in use. Returns the number of cases. Continues where the previous call
+    /// stopped. After the last case, the next call starts again.
     async fn go_through(
         &self,
         drop: fn(
@@ -207,7 +209,7 @@ impl SqliteStore {
         Ok(u64::try_from(removed).unwrap_or_default())
     }
 
-    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    /// Continues where the previous call stopped. After the last row, the next call starts again.
     async fn expire_raw(&self, before: String, most: i64) -> Result<u64, StoreError> {
         let mut removed = 0;
         while removed < most {
@@ -230,7 +232,7 @@ impl SqliteStore {
     }
 }
 
-/// How many messages it removed, and the last that it looked at, if there was one.
+/// Deletes old messages. Returns their number and the last examined message, if there was one.
 fn drop_raw(
     connection: &Connection,
     before: &str,
@@ -289,7 +291,7 @@ fn drop_hidden(connection: &Connection, before: &str, most: i64) -> Result<u64, 
     Ok(u64::try_from(messages.len()).unwrap_or_default())
 }
 
-/// Those of the messages of which nothing is left.
+/// Deletes those of the messages to which nothing refers any more.
 pub(super) fn drop_unheld(
     connection: &Connection,
     messages: &[Option<i64>],

@@ -1,4 +1,4 @@
-//! What a digest tells of a day.
+//! Tests the contents of a daily digest.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::case_workflow::CaseActionKind;
@@ -24,11 +24,11 @@ on_both_stores! {
     a_digest_names_mutes_that_held_only_for_a_while
 }
 
-/// Times as both stores take them: on the day of [`day`], and before it.
+/// Times in the format of both stores, on the day of [`day`] and before it.
 const TODAY: &str = "2026-03-02T12:00:00.000000Z";
 const BEFORE: &str = "2026-01-02T03:04:05.000000Z";
 
-/// The digest of a day.
+/// Collects the digest of a day.
 async fn day(fixture: &Fixture) -> Digest {
     fixture
         .store
@@ -37,7 +37,7 @@ async fn day(fixture: &Fixture) -> Digest {
         .unwrap()
 }
 
-/// A case that ends so.
+/// Concludes a case with this verdict.
 async fn ended(fixture: &Fixture, bytes: &[u8], verdict: Verdict) -> CaseId {
     let accepted = fixture.accept(bytes).await;
     conclude_as(&fixture.store, &fixture.claim().await, verdict).await;
@@ -68,7 +68,7 @@ async fn a_digest_tells_what_a_day_brought(fixture: Fixture) {
         .collect();
     assert_eq!(sums, [(2, 1, 1), (1, 1, 0)]);
     assert!(day.arrived.iter().all(|feed| feed.members == 0));
-    // What is told with another of its storm is no repetition of it.
+    // A member of a storm does not count as a repetition.
     fixture
         .execute("UPDATE arrivals SET outcome = 'member', alert = '{}' WHERE outcome = 'sighting'")
         .await;
@@ -91,7 +91,7 @@ async fn a_digest_tells_what_a_day_brought(fixture: Fixture) {
     assert_eq!(day.undelivered, [("soc".to_owned(), 1)]);
     assert_eq!((day.failed, day.dead_letters), (0, 0));
     assert!(day.silent.is_empty());
-    // On a day on which nothing comes, what is open still is.
+    // Open cases are in the digest of a day without arrivals too.
     let later = store
         .collect_digest(at(3_999_900_000), until)
         .await
@@ -127,7 +127,7 @@ async fn a_digest_does_not_count_what_waits_to_the_last(fixture: Fixture) {
     );
 }
 
-/// Tries what is due at a destination that will not have it: for a while, or for good.
+/// Attempts a delivery that the destination refuses, temporarily or for good.
 async fn refuse(fixture: &Fixture, due: &PendingDelivery, for_good: bool) {
     let what = "401 Unauthorized".to_owned();
     let (error, retry_in) = if for_good {
@@ -171,7 +171,7 @@ async fn a_digest_counts_once_what_stays_owed_and_was_tried_in_vain(fixture: Fix
         .await
         .unwrap();
     assert_eq!(untaken().await, []);
-    // An edit that says nothing new owes nobody a report.
+    // A minor edit does not count as an undelivered report.
     let acts = does(CaseActionKind::Acknowledged, 5);
     store.record_action(&id.0, acts).await.unwrap();
     let edit = fixture.first_at_soc().await;
@@ -183,7 +183,7 @@ async fn a_digest_counts_once_what_stays_owed_and_was_tried_in_vain(fixture: Fix
         .record_sent("soc", &edit, Some(&DeliveryReceipt::default()))
         .await
         .unwrap();
-    // What is given up in the end is one report still, and of the day on which it was wished.
+    // A delivery that is given up still counts once, on the day on which it was requested.
     ended(&fixture, DNS, Verdict::TruePositive).await;
     let wished = format!("UPDATE deliveries SET requested_at = '{TODAY}' WHERE sent_version = 0");
     fixture.execute(&wished).await;
@@ -241,7 +241,7 @@ async fn a_digest_leaves_out_what_people_called_a_false_positive(fixture: Fixtur
     assert!(is_open().await);
     says(wrong, 2).await;
     assert!(!is_open().await);
-    // Who has it says nothing of what it is.
+    // An acknowledgement says nothing about the verdict.
     let taken = does(CaseActionKind::Acknowledged, 3);
     store.record_action(&id.0, taken).await.unwrap();
     assert!(!is_open().await);
@@ -257,7 +257,7 @@ async fn a_digest_leaves_out_what_people_called_a_false_positive(fixture: Fixtur
     assert!(is_open().await, "that was about another alert");
 }
 
-/// Ends the case that runs next so, for a quarter of a dollar.
+/// Ends the next running case with this verdict and status, at a cost of a quarter of a dollar.
 async fn ends(fixture: &Fixture, verdict: Verdict, status: CaseStatus) {
     let claimed = fixture.claim().await;
     conclude_with(&fixture.store, &claimed, |closing| {
@@ -289,7 +289,7 @@ async fn a_digest_counts_a_case_once_as_it_ended_last(fixture: Fixture) {
     ends(&fixture, Verdict::FalsePositive, CaseStatus::Concluded).await;
     let both = vec![(Verdict::FalsePositive, 2)];
     assert_eq!(sum().await, (both, 0, 1.0), "and what all runs cost");
-    // How it ended on another day is told on that day.
+    // A result of another day is in the digest of that day.
     let last = format!("UPDATE conclusions SET concluded_at = '{BEFORE}' WHERE revision = 3");
     fixture.execute(&last).await;
     let one = vec![(Verdict::FalsePositive, 1)];

@@ -1,4 +1,4 @@
-//! Why a server, or who stands before it, did not let us in, and what mends that.
+//! Explains why a server, or a proxy in front of it, refused the connection, and how to fix that.
 
 use std::error::Error as _;
 
@@ -8,7 +8,7 @@ use rustls::CertificateError;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, Error};
 
-/// Notes why there is no connection.
+/// Reports why there is no connection.
 pub(super) fn report_connect_error(error: &Error, config: &Config, checkup: &mut HealthReport) {
     let what = format!("cannot connect: {}", format_error_chain(error));
     let (check, mend) = match error.code() {
@@ -19,7 +19,7 @@ pub(super) fn report_connect_error(error: &Error, config: &Config, checkup: &mut
     checkup.add_error(check, what, why, mend);
 }
 
-/// What a server means by its code, and what mends it.
+/// Returns the meaning of an error code of the server, and its remedy.
 fn by_server(code: &SqlState, config: &Config) -> (&'static str, String) {
     let role = config.get_user().unwrap_or("nightshift");
     let database = config.get_dbname().unwrap_or(role);
@@ -56,7 +56,7 @@ fn by_server(code: &SqlState, config: &Config) -> (&'static str, String) {
 const NETWORK: &str = "see host and port in [store] url, that the server is up, and that the network lets us through; \
     a certificate that is not known goes into [store] ca_file";
 
-/// What mends it where no server said a word.
+/// Returns the remedy for an error without an answer of the server.
 fn on_the_way(error: &Error) -> &'static str {
     if is_of_another_name(error) {
         "write a name that the certificate is valid for as the host into [store] url; ca_file does not help here, \
@@ -69,18 +69,18 @@ fn on_the_way(error: &Error) -> &'static str {
     }
 }
 
-/// Whether the server answered, and that it has no TLS. The driver has no other word for it than this; a test says whether
-/// it still does.
+/// Returns whether the server answered that it has no TLS. The driver has no other sign of that than this text. A test
+/// checks that it still has.
 fn is_without_tls(error: &Error) -> bool {
     let cause = error.source().map(ToString::to_string);
     cause.as_deref() == Some("server does not support TLS")
 }
 
-/// Whether the server has a certificate, and only that of another host than it was called by.
+/// Returns whether the certificate of the server is valid, but for another host name.
 fn is_of_another_name(error: &Error) -> bool {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     let mut refusals = causes.filter_map(|cause| {
-        // What an error of input or output holds is no source of it.
+        // The inner error of an I/O error is not among its sources.
         let held = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
         held.downcast_ref::<rustls::Error>()
     });

@@ -1,10 +1,10 @@
-//! What the facts of a server mean for what is kept there. Pure.
+//! Judges the settings of a server by what they mean for stored data, without I/O.
 
 use nightshift_engine::doctor::HealthReport;
 
 use crate::sqlite::check_schema_ahead;
 
-/// What a server said of itself and of our role.
+/// The settings of a server and of our role.
 #[derive(Debug, Clone)]
 pub(super) struct ServerSettings {
     pub(super) version: String,
@@ -13,34 +13,35 @@ pub(super) struct ServerSettings {
     pub(super) is_super: bool,
     pub(super) fsync: String,
     pub(super) full_page_writes: String,
-    /// Whose storage keeps the log in place of a disk of the server.
+    /// The service whose storage keeps the log instead of a disk of the server, if any.
     pub(super) log_keeper: Option<String>,
     pub(super) synchronous_commit: String,
     pub(super) autovacuum: String,
     pub(super) is_standby: bool,
-    /// Whether our role's transactions may not write unless they say so.
+    /// True if transactions of our role are read-only by default.
     pub(super) is_read_only: bool,
-    /// Whether the schema is there that our role's tables are in.
+    /// True if the schema for the tables of our role exists.
     pub(super) has_place: bool,
     pub(super) encoding: String,
     pub(super) free_connections: i32,
     pub(super) may_create: bool,
-    /// The schema of our tables, as SQL names it.
+    /// The schema of our tables, quoted for SQL.
     pub(super) place: String,
-    /// Encrypted, or on this machine.
+    /// True if the connection is encrypted or local.
     pub(super) is_private: bool,
-    /// Tables that the role may not use.
+    /// Tables that the role must not use.
     pub(super) closed: Vec<String>,
-    /// Sequences that the role may not use.
+    /// Sequences that the role must not use.
     pub(super) sealed: Vec<String>,
-    /// The latest migration, if there was any.
+    /// The version of the latest migration, if there was any.
     pub(super) schema: Option<i64>,
 }
 
-/// Oldest version whose SQL we say.
+/// The oldest version that supports our SQL.
 const OLDEST: i32 = 130_000;
 
-/// Notes what is not as it should be. `most` connections are those of one worker, `ours` the schema that we know.
+/// Reports unsuitable settings. `most` is the number of connections of one worker, `ours` the version of the schema
+/// that this program knows.
 pub(super) fn check_settings(
     facts: &ServerSettings,
     most: usize,
@@ -50,7 +51,7 @@ pub(super) fn check_settings(
     let schema = facts
         .schema
         .map_or("no schema yet".to_owned(), |it| format!("schema {it}"));
-    // "17.2 (Debian 17.2-1.pgdg120+1)"
+    // The version looks like "17.2 (Debian 17.2-1.pgdg120+1)".
     let version = facts.version.split(' ').next().unwrap_or_default();
     checkup.add_observation(format!("PostgreSQL {version}"));
     checkup.add_observation(schema);
@@ -69,7 +70,7 @@ pub(super) fn check_settings(
     server(facts, most, checkup);
 }
 
-/// Nothing is acknowledged at a source before it is committed: so a commit must be one.
+/// Checks that a commit is durable, because sources are acknowledged after it.
 fn durable(facts: &ServerSettings, checkup: &mut HealthReport) {
     match &facts.log_keeper {
         Some(whose) => kept_elsewhere(facts, whose, checkup),
@@ -85,7 +86,8 @@ fn durable(facts: &ServerSettings, checkup: &mut HealthReport) {
     }
 }
 
-/// A disk of the server is a cache there, so it does not matter what a crash leaves on it.
+/// Reports a service that keeps the log elsewhere. A disk of its server is only a cache,
+/// so what a crash leaves on it does not matter.
 fn kept_elsewhere(facts: &ServerSettings, whose: &str, checkup: &mut HealthReport) {
     let settings = [
         ("fsync", &facts.fsync),

@@ -1,5 +1,4 @@
-//! What is known where alerts arrive, read for all of them at once: their cases, the storms that they are members of,
-//! the cases like them.
+//! Reads the context for admission of all arrivals at once: their cases, their storms, and similar cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,14 +18,15 @@ use crate::postgres::database::Session;
 use crate::postgres::failure::PostgresFailure;
 use crate::postgres::row::{count, get_status, parse, text, to_verdict};
 
-/// Nobody claims, concludes or writes these cases until the batch is committed: what is read of them stays true.
+/// Locks these cases, so that nobody claims, concludes or writes them until the batch is committed.
 const HOLD: &str = "SELECT FROM cases WHERE id IN ( \
          SELECT latest.id FROM unnest($1::text[]) AS wanted (key) \
          CROSS JOIN LATERAL (SELECT id FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) \
              AS latest) \
      ORDER BY id FOR NO KEY UPDATE";
-/// The latest case of each key. What somebody asked for, or a model was missing for, is no revision of
-/// the day; what waits is. The last column: whether an alert that nobody has looked at was called off since the last conclusion.
+/// Selects the latest case of each key. Triages that a person asked for, or that ran again after a model was missing,
+/// do not count as revisions of the day; pending ones do. The last column says whether an alert that nobody has
+/// examined was cancelled since the last conclusion.
 const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at, c.revised_at), c.verdict, \
          c.feed_state::text, c.updated_at, c.journal_seq > 0, waiting.alert IS NOT NULL, \
          coalesce(waiting.alert, a.alert)::text, \
@@ -57,8 +57,8 @@ const MEMBERS: &str = "SELECT a.key, a.case_id, a.alert::text, a.received_at, c.
      FROM unnest($1::text[]) AS wanted (key) CROSS JOIN LATERAL ( \
          SELECT * FROM arrivals WHERE arrivals.key = wanted.key AND outcome = 'member' ORDER BY id DESC LIMIT 1) AS a \
      JOIN cases c ON c.id = a.case_id";
-/// Counts no further than to the size of a storm. A case that people are done with (closed, or called a wrong detection)
-/// stands for nothing that comes now, and a harmless one where there is no other. What a sample opened is no part of any.
+/// Counts up to the size of a storm, and selects its first case. Cases that people closed or called a false positive
+/// cannot be that case, and a benign case only if there is no other. Samples are not part of a storm.
 const WINDOWS: &str = "SELECT (wanted.number - 1)::integer, \
          (SELECT count(*) FROM (SELECT FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
              AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since AND NOT c.sample LIMIT $5) AS few), \
@@ -71,7 +71,7 @@ const WINDOWS: &str = "SELECT (wanted.number - 1)::integer, \
      FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) \
          WITH ORDINALITY AS wanted (feed, type, account, since, number)";
 
-/// All of them.
+/// All statements of this module.
 pub(super) const STATEMENTS: [&str; 9] = [
     super::LOCK,
     super::IS_ACCEPTED,
@@ -84,7 +84,7 @@ pub(super) const STATEMENTS: [&str; 9] = [
     WINDOWS,
 ];
 
-/// What a storm is counted by, and since when.
+/// The key of a storm, with the start of its window.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct StormKey {
     feed: String,
@@ -94,7 +94,7 @@ struct StormKey {
 }
 
 impl StormKey {
-    /// That of an alert which may be one too many.
+    /// Returns the key for an alert that may join a storm.
     fn from_arrival(arrival: &Arrival, policy: &AdmissionPolicy) -> Option<Self> {
         let alert = &arrival.alert;
         let counts = !arrival.on_demand && !alert.severity.is_urgent() && !alert.is_sample();
@@ -111,18 +111,18 @@ impl StormKey {
     }
 }
 
-/// What has to be read for some arrivals.
+/// The keys and storms to look up for some arrivals.
 pub(super) struct AdmissionLookup {
-    /// With the time a day before, and the first alert that comes.
+    /// The keys, each with the time a day before its first arrival, and that alert.
     keys: BTreeMap<String, (DateTime<Utc>, Arc<Alert>)>,
     storms: BTreeSet<StormKey>,
-    /// Every case counts in its storm, also one that cannot become a member.
+    /// The storms. Every new case counts, even one that cannot become a member.
     groups: BTreeSet<String>,
     storm_cases: i64,
 }
 
 impl AdmissionLookup {
-    /// As much as admission may need.
+    /// Collects all keys and storms that admission may need.
     pub(super) fn from_arrivals(arrivals: &[Arrival], policy: &AdmissionPolicy) -> Self {
         let first = |one: &Arrival| (one.at - Duration::hours(24), Arc::clone(&one.alert));
         let key = |one: &Arrival| (key(one), first(one));
@@ -141,13 +141,13 @@ impl AdmissionLookup {
         }
     }
 
-    /// What no other batch may touch at the same time.
+    /// Returns the names that no other batch may use at the same time.
     pub(super) fn locks(&self) -> Vec<&str> {
         let names = self.keys.keys().chain(&self.groups);
         names.map(String::as_str).collect()
     }
 
-    /// The alert that stands at a key, as far as it can be read.
+    /// Returns the stored alert of a key, as far as this version can read it.
     fn known(&self, key: &str, id: &str, text: &str) -> Result<Alert, PostgresFailure> {
         match self.keys.get(key) {
             Some((_, coming)) => Ok(newer_version::alert(id, text, coming)),
@@ -156,12 +156,12 @@ impl AdmissionLookup {
     }
 }
 
-/// The key of an alert, as it stands in the database.
+/// Returns the key of an alert as it is stored.
 pub(super) fn key(arrival: &Arrival) -> String {
     text(&arrival.alert.key.to_string()).into_owned()
 }
 
-/// What was read.
+/// The result of the look-up.
 pub(super) struct PostgresAdmissionData {
     known: BTreeMap<String, KnownCase>,
     members: BTreeMap<String, KnownCase>,
@@ -169,7 +169,7 @@ pub(super) struct PostgresAdmissionData {
 }
 
 impl PostgresAdmissionData {
-    /// Reads all of it in one round trip, behind what was sent before.
+    /// Reads everything in one round trip, pipelined after earlier statements.
     pub(super) async fn read(
         session: &Session,
         wanted: &AdmissionLookup,
@@ -206,7 +206,7 @@ impl PostgresAdmissionData {
         })
     }
 
-    /// As admission wants it.
+    /// Builds the context for admission.
     pub(super) fn admission_context<'a>(
         &'a self,
         arrival: &Arrival,
@@ -226,7 +226,7 @@ impl PostgresAdmissionData {
         }
     }
 
-    /// What is known after this arrival became a case of its own.
+    /// Records that this arrival became a new case.
     pub(super) fn opened(&mut self, arrival: &Arrival, key: String, id: &CaseId) {
         let alert = &arrival.alert;
         self.known.insert(
@@ -259,7 +259,7 @@ impl PostgresAdmissionData {
     }
 }
 
-/// A statement over ordered values may answer in another order.
+/// Sorts rows, because a statement over ordered values may return them in another order.
 fn sorted(mut rows: Vec<Row>) -> Result<Vec<Row>, PostgresFailure> {
     rows.sort_by_key(|row| row.try_get::<_, i32>(0).unwrap_or_default());
     Ok(rows)
@@ -299,7 +299,7 @@ fn to_known(row: &Row, wanted: &AdmissionLookup) -> Result<(String, KnownCase), 
     Ok((key, known))
 }
 
-/// Whether the newest verdict of a person over the case, in this column, is another one than ours.
+/// Returns whether the newest verdict of a person in this column differs from ours.
 fn is_disputed(row: &Row, column: usize, ours: Option<Verdict>) -> Result<bool, PostgresFailure> {
     let theirs = to_verdict(row.try_get(column)?);
     Ok(theirs.is_some() && theirs != ours)

@@ -1,5 +1,5 @@
-//! As many arrivals as can be decided over what was read once. One that depends on what another of them changes waits
-//! for the next wave, but for the usual cases: the first of a key, and a sighting, change nothing that is not known.
+//! Decides about the arrivals that one look-up covers. An arrival that depends on the change by an earlier one waits
+//! for the next part, except for the usual cases: the first of a key and a sighting change nothing that is unknown.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,26 +18,26 @@ use super::write::{BatchWrites, CaseChange, LedgerRow, PostgresNextAlert};
 use crate::blobs::BlobKeys;
 use crate::postgres::failure::PostgresFailure;
 
-/// Most changes of a wave that are sent one by one.
+/// The maximum number of changes in a part that are sent one by one.
 const MOST_TURNS: usize = 8;
 
-/// Where the messages of a batch are.
+/// The places of the messages of a batch.
 #[derive(Clone, Default)]
 pub(super) struct BatchMessages {
     /// The blobs that no row refers to yet.
     placed: BlobKeys,
-    /// The message that was stored last, and its number: further alerts of it may come in the next wave or transaction.
+    /// The message that was stored last, and its id. More of its alerts may follow in the next part or transaction.
     last: Option<(Arc<[u8]>, i64)>,
 }
 
 impl BatchMessages {
-    /// None of them is in a row yet.
+    /// Creates the places before any message is stored in a row.
     pub(super) const fn new(placed: BlobKeys) -> Self {
         Self { placed, last: None }
     }
 }
 
-/// Numbers of messages and dead letters, drawn before they are needed.
+/// Ids of messages and dead letters, reserved in advance.
 pub(super) struct ReservedIds {
     raw: VecDeque<i64>,
     letters: VecDeque<i64>,
@@ -45,7 +45,7 @@ pub(super) struct ReservedIds {
 }
 
 impl ReservedIds {
-    /// Those that were drawn.
+    /// Parses the reserved ids.
     pub(super) fn from_rows(
         raw: &[Row],
         letters: &[Row],
@@ -64,16 +64,16 @@ impl ReservedIds {
     }
 }
 
-/// What was decided, and what is to be written.
+/// The decisions of a part and the rows to write.
 pub(super) struct BatchPart<'a> {
     pub(super) accepted: Vec<AcceptedAlert>,
     pub(super) writes: BatchWrites<'a>,
-    /// Keys of which more is to be read before another alert of theirs is decided.
+    /// Keys that must be read again before the next decision about them.
     stale: BTreeSet<String>,
 }
 
 impl<'a> BatchPart<'a> {
-    /// Decides over arrivals in their order, up to the first that has to wait.
+    /// Decides about arrivals in order, up to the first that must wait.
     pub(super) fn decide(
         arrivals: &'a [Arrival],
         facts: &mut PostgresAdmissionData,
@@ -124,7 +124,7 @@ impl<'a> BatchPart<'a> {
         Ok(wave)
     }
 
-    /// The number of the message; alerts of one message share it.
+    /// Returns the id of the message. Alerts of one message share it.
     fn raw(&mut self, arrival: &'a Arrival, ids: &mut ReservedIds) -> i64 {
         match &ids.messages.last {
             Some((bytes, id)) if Arc::ptr_eq(bytes, &arrival.raw) => *id,
@@ -138,7 +138,7 @@ impl<'a> BatchPart<'a> {
         }
     }
 
-    /// Notes what is to be written; the case that the alert belongs to, where there is one.
+    /// Adds the rows of a decision. Returns the case of the alert, if there is one.
     fn note(
         &mut self,
         (arrival, alert, times): (&'a Arrival, &Alert, SightingTimes),

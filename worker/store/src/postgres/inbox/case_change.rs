@@ -1,5 +1,5 @@
-//! Which alert a case triages: one that takes another's place while it waits, and further ones, at once or when the
-//! triage before them has ended. These are few, and each is a statement or three of its own.
+//! Changes the alert that a case triages: an alert replaces a waiting one, or is triaged next, at once or after the
+//! current triage. These changes are rare, and each takes up to three statements.
 
 use futures_util::future::{BoxFuture, FutureExt, try_join_all};
 use nightshift_alert::Alert;
@@ -14,7 +14,7 @@ use crate::postgres::row::{json, text};
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-/// Triages the case again: at once if it is over, else when what is before has ended.
+/// Triages the case again: at once if it is over, else after the current and pending triages.
 const AGAIN: &str = "WITH revised AS ( \
          UPDATE cases SET revision = revision + 1, status = 'queued', severity = $7::text::severity, content = $8, \
              title = $9, type = $10, revised_at = clock_timestamp(), journal_seq = 0, crashes = 0, needs_model = false, lease_holder = NULL, lease_until = NULL, \
@@ -28,7 +28,7 @@ const AGAIN: &str = "WITH revised AS ( \
      SELECT $1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = $1), $2, $3, $4, $5, \
          $6::text::jsonb, $7::text::severity, $8, $9, $10 \
      WHERE NOT EXISTS (SELECT FROM revised)";
-/// Puts the alert in the place of the one that waits last. Where that was only triaged once more, it is for what came now.
+/// Replaces the alert that waits last. If that one only repeated a triage, the reason becomes that of the new alert.
 const REPLACE: &str = "WITH pending AS ( \
          UPDATE pending_revisions SET raw_id = $2, source = $3, alert = $4::text::jsonb, severity = $5::text::severity, \
              content = $6, title = $7, type = $8, reason = CASE WHEN reason IN ('asked', 'models_back') THEN $9 ELSE reason END \
@@ -40,44 +40,44 @@ const REPLACE: &str = "WITH pending AS ( \
      UPDATE alerts SET raw_id = $2, source = $3, alert = $4::text::jsonb, \
          reason = CASE WHEN reason IN ('asked', 'models_back') THEN $9 ELSE reason END \
      FROM replaced WHERE case_id = replaced.id AND alerts.revision = replaced.revision";
-/// The latest alert that counts for its case; a state that was noted before it counts no more. A case that waits for
-/// something more severe than what it triages is as urgent as that.
+/// Records the latest alert of the case, which clears an earlier state at the feed. A case that waits for a more severe
+/// alert gets its severity.
 const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce($2, updated_at), \
      severity = greatest(severity, $3::text::severity) WHERE id = $1";
-/// Those that the case has already stay as they are.
+/// Adds new indicators. Existing ones stay unchanged.
 const ADD_INDICATORS: &str = "INSERT INTO indicators (type, value, case_id, role) \
      SELECT type, value, $3, role FROM unnest($1::text[], $2::text[], $4::text[]) AS new (type, value, role) \
      EXCEPT SELECT type, value, case_id, role FROM indicators WHERE case_id = $3";
-/// The key stands here because a sighting may be that of a member, whose state is not the state of its case.
+/// Compares the key, because a sighting may be that of a member, whose state is not the state of the case.
 const NOTE_STATE: &str = "UPDATE cases SET feed_state = $3::text::jsonb, updated_at = coalesce($4, updated_at) \
      WHERE id = $1 AND key = $2";
 
-/// All of them.
+/// All statements of this module.
 pub(super) const STATEMENTS: [&str; 6] = [AGAIN, REPLACE, NOTE, NOTE_STATE, ADD_INDICATORS, REOPEN];
 
-/// An alert that a case is to triage.
+/// The next alert of a case.
 pub(super) struct PostgresNextAlert<'a> {
-    /// As it came.
+    /// The arrival.
     pub(super) arrival: &'a Arrival,
-    /// As it is triaged.
+    /// The alert in the form that is triaged.
     pub(super) alert: &'a Alert,
-    /// Its bytes.
+    /// The id of the stored message.
     pub(super) raw_id: i64,
-    /// Why it is triaged.
+    /// The reason for the triage.
     pub(super) why: &'static str,
 }
 
-/// What happens to one case.
+/// A change of one case.
 pub(super) enum CaseChange {
-    /// It is triaged again.
+    /// The case is triaged again.
     Again(NextAlertRow),
-    /// It triages another alert.
+    /// The case triages another alert.
     Replace(NextAlertRow),
-    /// Its state at the feed is noted.
+    /// The state at the feed is recorded.
     State(FeedStateRow),
 }
 
-/// The alert that comes next.
+/// The columns of the next alert.
 pub(super) struct NextAlertRow {
     id: String,
     raw_id: i64,
@@ -95,7 +95,7 @@ pub(super) struct NextAlertRow {
     roles: Vec<&'static str>,
 }
 
-/// A state at a feed.
+/// The columns of a state at the feed.
 pub(super) struct FeedStateRow {
     id: String,
     key: String,
@@ -104,7 +104,7 @@ pub(super) struct FeedStateRow {
 }
 
 impl CaseChange {
-    /// It is triaged again.
+    /// Creates a change that triages the case again.
     pub(super) fn retriage(
         id: &CaseId,
         coming: PostgresNextAlert<'_>,
@@ -112,7 +112,7 @@ impl CaseChange {
         Ok(Self::Again(NextAlertRow::new(id, coming)?))
     }
 
-    /// It triages another alert.
+    /// Creates a change that replaces the waiting alert.
     pub(super) fn replace(
         id: &CaseId,
         coming: PostgresNextAlert<'_>,
@@ -120,7 +120,7 @@ impl CaseChange {
         Ok(Self::Replace(NextAlertRow::new(id, coming)?))
     }
 
-    /// Its state at the feed is noted.
+    /// Creates a change of the state at the feed.
     pub(super) fn state(id: &CaseId, key: &str, alert: &Alert) -> Result<Self, PostgresFailure> {
         Ok(Self::State(FeedStateRow {
             id: id.0.clone(),
@@ -211,7 +211,7 @@ impl NextAlertRow {
 
     async fn send_note(&self, session: &Session) -> Result<(), PostgresFailure> {
         let reopen = async {
-            // Nobody's source sent something new of it.
+            // A triage that a person asked for does not mean that a source sent something new.
             if self.why == RevisionReason::Asked.as_str() {
                 return Ok(0);
             }
@@ -239,9 +239,9 @@ impl FeedStateRow {
     }
 }
 
-/// Sends them in their order, one behind the other.
+/// Sends the changes in order, pipelined.
 pub(super) async fn send(session: &Session, turns: &[CaseChange]) -> Result<(), PostgresFailure> {
-    // Few enough that all are polled in their order: see `MOST_TURNS`.
+    // `try_join_all` polls such a small number of futures in order: see `MOST_TURNS`.
     try_join_all(turns.iter().map(|turn| turn.send(session))).await?;
     Ok(())
 }

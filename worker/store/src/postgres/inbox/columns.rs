@@ -1,10 +1,10 @@
-//! Rows as columns: a statement takes all rows of a table at once, an array for each column.
+//! Converts rows to columns. A statement takes all rows of a table at once, as one array per column.
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 
-/// Names a struct of columns.
+/// Defines structs of columns.
 macro_rules! columns {
     ($(#[$about:meta] $table:ident { $($column:ident: $of:ty),+ $(,)? })+) => {$(
         #[$about]
@@ -14,7 +14,7 @@ macro_rules! columns {
 }
 
 columns! {
-    /// Messages as they came.
+    /// Messages as they were received.
     Raw {
         ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, sizes: i64, digests: String, bytes: &'a [u8],
         blobs: Option<String>,
@@ -27,20 +27,20 @@ columns! {
     }
     /// The first alerts of new cases.
     Alerts { ids: String, raw_ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, alerts: String }
-    /// Their values.
+    /// The indicators of new cases.
     Indicators { kinds: &'static str, values: Cow<'a, str>, ids: String, roles: &'static str }
-    /// Further arrivals.
+    /// Sightings.
     Sightings {
         ids: String, raw_ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, counts: i64, contents: Cow<'a, str>,
         notes: Option<String>, first: Option<DateTime<Utc>>, last: Option<DateTime<Utc>>,
         events_until: Option<DateTime<Utc>>,
     }
-    /// What could not be read.
+    /// Dead letters.
     Letters {
         ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, errors: Cow<'a, str>, sizes: i64, digests: String,
         raw_ids: i64, case_ids: Option<String>,
     }
-    /// The ledger.
+    /// The rows of the ledger.
     Arrivals {
         raw_ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, keys: String, feeds: Cow<'a, str>, kinds: Cow<'a, str>,
         titles: Cow<'a, str>, accounts: Option<Cow<'a, str>>, severities: &'static str, outcomes: &'static str,

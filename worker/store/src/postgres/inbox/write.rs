@@ -1,4 +1,4 @@
-//! Writes what was decided: one statement for all rows of a table, all statements at once.
+//! Writes all decisions at once, with one statement per table.
 
 use nightshift_alert::Alert;
 use nightshift_pipeline::admission::{Admission, SightingTimes};
@@ -16,12 +16,12 @@ use crate::postgres::row::{json, number, text};
 
 pub(super) use super::case_change::{CaseChange, PostgresNextAlert};
 
-/// Most bytes of one message that are kept.
+/// The maximum number of bytes of a message that are stored.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
 const ADD_RAW: &str = "INSERT INTO raw_messages (id, source, received_at, size_bytes, sha256, bytes, blob) \
      SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::bytea[], $7::text[])";
-/// Since when it waits is said by the clock of the database, whichever worker took it in.
+/// The waiting time starts at the clock of the database, whichever worker accepted the alert.
 const ADD_CASES: &str = "INSERT INTO cases \
      (id, key, feed, type, title, account, severity, content, status, opened_at, revised_at, updated_at, sample) \
      SELECT id, key, feed, type, title, account, severity::severity, content, 'queued', at, clock_timestamp(), updated_at, sample \
@@ -32,7 +32,8 @@ const ADD_CASES: &str = "INSERT INTO cases \
 const ADD_ALERTS: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert) \
      SELECT id, 1, raw_id, source, at, alert::jsonb \
      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::timestamptz[], $5::text[]) AS one (id, raw_id, source, at, alert)";
-/// Thousands of rows: `FROM unnest(…)` would write each column to a table of its own first, an eighth of the statement.
+/// Inserts thousands of rows. `FROM unnest(…)` would first materialise each column, which costs an eighth of the
+/// statement.
 const ADD_INDICATORS: &str = "INSERT INTO indicators (type, value, case_id, role) \
      SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[])";
 const ADD_SIGHTINGS: &str = "INSERT INTO sightings (case_id, raw_id, source, received_at, count, content, note) \
@@ -61,7 +62,7 @@ const ADD_ARRIVALS: &str = "INSERT INTO arrivals (raw_id, source, received_at, k
      ORDER BY number";
 const ADD_BATCH: &str = "INSERT INTO batches (id, alerts) VALUES ($1, $2)";
 
-/// All of them: they are sent together, so each has to be ready.
+/// All statements of this module. They are sent together, so each must be prepared.
 pub(super) const STATEMENTS: [&str; 12] = [
     ADD_RAW,
     ADD_CASES,
@@ -77,7 +78,7 @@ pub(super) const STATEMENTS: [&str; 12] = [
     NOTIFY,
 ];
 
-/// Where an arrival is, for the ledger.
+/// The place of an arrival in the ledger.
 pub(super) struct LedgerRow {
     pub(super) raw_id: i64,
     pub(super) key: String,
@@ -85,13 +86,13 @@ pub(super) struct LedgerRow {
     pub(super) dead_letter: Option<i64>,
 }
 
-/// What ends a transaction.
+/// The final statements of a transaction.
 pub(super) struct BatchEnd {
     pub(super) name: Uuid,
     pub(super) alerts: usize,
 }
 
-/// Everything that a wave writes.
+/// All rows that a part writes.
 #[derive(Default)]
 pub(super) struct BatchWrites<'a> {
     raw: Raw<'a>,
@@ -106,7 +107,7 @@ pub(super) struct BatchWrites<'a> {
 }
 
 impl<'a> BatchWrites<'a> {
-    /// The message that an arrival came in; its bytes are in the blob, where there is one.
+    /// Adds the message of an arrival. If it has a blob, its bytes are there.
     pub(super) fn raw_message(&mut self, id: i64, arrival: &'a Arrival, blob: Option<String>) {
         let raw = &mut self.raw;
         raw.ids.push(id);
@@ -119,7 +120,7 @@ impl<'a> BatchWrites<'a> {
         raw.blobs.push(blob);
     }
 
-    /// A new case with its alert.
+    /// Adds a new case with its alert.
     pub(super) fn case(
         &mut self,
         id: &CaseId,
@@ -155,7 +156,7 @@ impl<'a> BatchWrites<'a> {
         Ok(())
     }
 
-    /// One more arrival of what has a case.
+    /// Adds a sighting of an alert that has a case.
     pub(super) fn sighting(
         &mut self,
         id: &CaseId,
@@ -180,12 +181,12 @@ impl<'a> BatchWrites<'a> {
         sightings.events_until.push(times.events_until);
     }
 
-    /// One more of a storm.
+    /// Counts another member of a storm.
     pub(super) fn member(&mut self, first: &CaseId) {
         self.members.push(first.0.clone());
     }
 
-    /// What could not be read.
+    /// Adds a dead letter.
     pub(super) fn dead_letter(
         &mut self,
         id: i64,
@@ -205,7 +206,7 @@ impl<'a> BatchWrites<'a> {
         letters.case_ids.push(case_id.map(|id| id.0.clone()));
     }
 
-    /// The line of the ledger.
+    /// Adds the row of the ledger.
     pub(super) fn arrival(
         &mut self,
         arrival: &'a Arrival,
@@ -238,8 +239,8 @@ impl<'a> BatchWrites<'a> {
         Ok(())
     }
 
-    /// Sends all of it at once, in an order in which what is referred to comes first; with `last`, the end of the
-    /// transaction too.
+    /// Sends all rows at once. Referenced rows are sent before the rows that refer to them. `last` also ends the
+    /// transaction.
     pub(super) async fn send(
         &self,
         session: &Session,

@@ -1,11 +1,11 @@
-//! A server that is there and cannot: what a running case found is kept until it can.
+//! Tests a server that is reachable but busy: the results of a running case are kept until they can be written.
 
 use super::*;
 
-/// Refuses this often, with these codes, each once: of locks, of statements, of resources.
+/// The error codes that are returned once each: of a lock, a statement, and resources.
 const CODES: [&str; 4] = ["55P03", "57014", "53100", "58030"];
 
-/// Refuses the next rows of a table. A number that was drawn stays drawn, also where all else is rolled back.
+/// Makes the next inserts into a table fail. A sequence counts them, because its numbers stay drawn after a rollback.
 async fn refuse(database: &TestDatabase, table: &str, codes: &[&str]) {
     let cases = codes.iter().zip(1..);
     let cases: String = cases
@@ -63,7 +63,7 @@ async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
     let all = futures_util::future::try_join_all(all).await.unwrap();
     let writing = store.append(&claimed.lease, &events, Charge::default());
     let others = async {
-        // For longer than a try of the other one waits.
+        // The connections are busy for longer than the timeout of the other request.
         for _ in 0..2 {
             let refused = store.ledger_counts(at(0)).await;
             assert!(
@@ -77,7 +77,7 @@ async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
     written.unwrap();
 }
 
-/// The connections lead to what was the primary: the next one finds the server that is it now.
+/// Simulates a failover: the server of the open connections is read-only, and a new connection finds the primary.
 #[tokio::test]
 async fn f17_read_only_server_after_failover_is_retried() {
     let Some(database) = TestDatabase::new().await else {
@@ -138,7 +138,7 @@ async fn full_disk_is_known_after_a_write_that_found_no_room() {
     }
 }
 
-/// Refuses the next row of a table, whatever was refused before.
+/// Makes the next insert into a table fail, independently of earlier ones.
 async fn refuse_again(database: &TestDatabase, table: &str, code: &str) {
     let sql = format!("DROP TRIGGER IF EXISTS busy ON {table}");
     database.client().await.batch_execute(&sql).await.unwrap();

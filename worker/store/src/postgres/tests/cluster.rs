@@ -1,4 +1,4 @@
-//! A server of a test's own, with the settings of production, that can be killed and started again.
+//! Runs a server for one test, with the settings of production, that can be killed and restarted.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::conformance::server::environment;
 
-/// A server that is stopped and removed with the last of these.
+/// A server that is stopped and removed with the last clone.
 #[derive(Clone)]
 pub(super) struct Cluster(Arc<Inner>);
 
@@ -15,17 +15,17 @@ struct Inner {
     programs: PathBuf,
     folder: tempfile::TempDir,
     port: u16,
-    /// Further settings of the server.
+    /// Additional settings of the server.
     more: String,
 }
 
 impl Cluster {
-    /// One that runs; none where there are no programs, which is said.
+    /// Starts a server. Prints a note and returns `None` if its programs are not installed.
     pub(super) fn start() -> Option<Self> {
         Self::start_with(|_| String::new())
     }
 
-    /// The same with further settings, made over its folder.
+    /// Starts a server with additional settings, which may name files in its folder.
     pub(super) fn start_with(settings: impl FnOnce(&Path) -> String) -> Option<Self> {
         let Some(programs) = environment("NIGHTSHIFT_TEST_POSTGRES_BIN") else {
             eprintln!(
@@ -37,7 +37,7 @@ impl Cluster {
             .prefix("nightshift-cluster-")
             .tempdir_in("/tmp")
             .unwrap();
-        // The server runs as somebody else where the test runs as root.
+        // The server runs as another user if the test runs as root.
         let open = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(folder.path(), open).unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -73,12 +73,12 @@ impl Cluster {
         self.0.folder.path()
     }
 
-    /// As if the machine's power was cut: nothing is written out.
+    /// Kills the server without a clean shutdown, as a power failure would.
     pub(super) fn kill(&self) {
         self.0.run("pg_ctl", &["-m", "immediate", "-w", "stop"]);
     }
 
-    /// Starts it, and returns when it takes connections.
+    /// Starts the server and returns when it accepts connections.
     pub(super) fn go_on(&self) {
         let inner = &self.0;
         let folder = inner.folder.path().display();
@@ -109,7 +109,7 @@ impl Inner {
     }
 }
 
-/// A program, run as whoever the server runs as.
+/// Returns a command that runs as the user of the server.
 pub(super) fn as_server(program: &Path) -> Command {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     if !is_root {

@@ -1,10 +1,10 @@
-//! Renewals beside a row that somebody has locked, and a connection on which nothing is heard.
+//! Tests renewals while a row is locked, and while a connection gets no answers.
 
 use nightshift_pipeline::case::Lease;
 
 use super::*;
 
-/// When the lease of each ends, in seconds from now, by the order of their numbers.
+/// Returns the seconds until each lease expires, in the order of the leases.
 async fn left(database: &TestDatabase, leases: &[Lease]) -> Vec<f64> {
     let sql = "SELECT id, extract(epoch FROM lease_until - clock_timestamp()) FROM cases";
     let rows = database.texts(sql).await;

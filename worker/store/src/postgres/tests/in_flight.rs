@@ -1,4 +1,4 @@
-//! A claim whose answer was lost while the server still works at it.
+//! Tests a claim whose answer was lost while the server still processes it.
 
 use tokio::task::JoinSet;
 

@@ -1,4 +1,4 @@
-//! A batch that is too large for one transaction, or for the server.
+//! Tests a batch that is too large for one transaction, or for the server.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use nightshift_alert::Severity;
 
 use super::*;
 
-/// Alerts of one message: so many of each severity, each with a key of its own.
+/// Returns alerts of one message, each with its own key: so many of each severity.
 fn of_one_message(alerts: usize, severities: &[Severity]) -> Vec<Arrival> {
     let first = arrivals(MINER).remove(0);
     let each = |severity| (0..alerts).map(move |number| (number, severity));

@@ -1,5 +1,5 @@
-//! Lists of cases are read off an index, whatever history there is: also by the plan that a statement has once it was asked
-//! for often.
+//! Tests that lists of cases are read by index, whatever the history, also with the generic plan of a frequent
+//! statement.
 
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
@@ -9,7 +9,7 @@ use nightshift_pipeline::case_workflow::WorkflowStatus;
 use crate::conformance::server::{TestDatabase, texts};
 use crate::postgres::list;
 
-/// A month of cases, of which every hundredth is grave.
+/// A month of cases, of which every hundredth has high priority.
 const HISTORY: &str = "INSERT INTO cases (id, key, feed, type, title, severity, content, status, opened_at, revised_at, \
          verdict, assessed_severity) \
      SELECT 'case-' || n, 'key ' || n, 'scc', 'type', 'title ' || n, 'medium', '', 'concluded', now() - n * interval '1 minute', \

@@ -1,4 +1,4 @@
-//! What a look at a server knows of our schema.
+//! Tests that the doctor knows all tables of the schema.
 
 use crate::conformance::server::TestDatabase;
 use crate::postgres::doctor::OURS;

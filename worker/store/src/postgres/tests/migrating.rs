@@ -1,11 +1,11 @@
-//! A migration beside workers that go on.
+//! Tests a migration beside working workers.
 
 use tokio::task::JoinSet;
 
 use super::sweeping::WAITING;
 use super::*;
 
-/// One that wants a table for itself.
+/// Returns a migration that needs an exclusive lock on a table.
 fn later() -> refinery::Runner {
     let sql = "ALTER TABLE cases ADD COLUMN later text";
     let migration = refinery::Migration::unapplied("V9999__later", sql).unwrap();
@@ -35,7 +35,7 @@ async fn a_migration_that_waits_for_a_table_lets_the_workers_have_it() {
     while number(&database, WAITING).await == 0 {
         assert!(tasks.try_join_next().is_none());
     }
-    // It would stand behind the migration for longer than it waits.
+    // Behind a waiting migration, this claim would exceed its timeout.
     let claimed = store.claim(Lane::Any, 1).await.unwrap();
     assert_eq!(claimed.len(), 1);
     assert!(tasks.try_join_next().is_none(), "it goes on trying");
@@ -54,7 +54,7 @@ async fn a_migration_that_gets_no_lock_at_all_says_what_is_open() {
     let dump = "SET application_name = 'pg_dump'; BEGIN; SELECT count(*) FROM cases";
     reading.batch_execute(dump).await.unwrap();
     let mut client = database.client().await;
-    // Longer than what counts as long.
+    // The timeout exceeds the age from which a transaction is reported.
     client
         .batch_execute("SET lock_timeout = '2500ms'")
         .await

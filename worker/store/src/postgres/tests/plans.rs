@@ -1,8 +1,8 @@
-//! What is read often, over a ledger of years: by its indexes.
+//! Tests that frequent queries over a ledger of years use indexes.
 
 use super::*;
 
-/// How the server would read it, if it could do without the whole table.
+/// Returns the plan of the server without sequential scans.
 async fn plan(database: &TestDatabase, sql: &str) -> String {
     let sql = format!("SET enable_seqscan = off; EXPLAIN {sql}");
     format!("{:?}", database.texts(&sql).await)
@@ -156,7 +156,7 @@ async fn pending_work_is_read_in_order_and_counted_by_index() {
         return;
     };
     for sql in [digest::open(), digest::how_many_open()] {
-        // The few that the server takes an empty table to have would be sorted.
+        // Without this, the planner would sort the few rows that it assumes in an empty table.
         let sql = format!(
             "SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN {}",
             sql.replace("$1", "10")

@@ -1,5 +1,5 @@
-//! Stands between a store and its server, and cuts a connection when the server says a certain word: what it means is
-//! done, and nobody is told. Or falls silent on the connections that there are.
+//! Runs a proxy between a store and its server. It cuts a connection when the server sends a certain word, so the
+//! request is done and its answer is lost. It can also stop forwarding on the existing connections.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,11 +8,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// A proxy; its connections end with it.
+/// A proxy whose connections end with it.
 pub(super) struct Proxy {
     pub(super) url: String,
     state: Arc<Mutex<ProxyState>>,
-    /// How many connections were made, and how many of those are silent.
+    /// The number of connections that were made, and how many of them are silent.
     made: watch::Sender<usize>,
     silent: watch::Sender<usize>,
     _tasks: JoinSet<()>,
@@ -25,7 +25,7 @@ struct ProxyState {
 }
 
 impl Proxy {
-    /// One before the server of this address.
+    /// Starts a proxy in front of the server at this address.
     pub(super) async fn before(url: &str) -> Self {
         let mut url = url::Url::parse(url).unwrap();
         let server = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
@@ -46,7 +46,7 @@ impl Proxy {
                 let (number, mut silent) = (*making.borrow(), hushing.subscribe());
                 let state = Arc::clone(&shared);
                 connections.spawn(async move {
-                    // Both ends stay open, and nobody reads them.
+                    // Both ends stay open, and nothing is read from them.
                     let (mut client, mut server) = (client, server);
                     tokio::select! {
                         () = pass(&mut client, &mut server, state) => {}
@@ -64,17 +64,17 @@ impl Proxy {
         }
     }
 
-    /// Cuts the next connection on which the server says this, once.
+    /// Cuts the next connection on which the server sends this word, once.
     pub(super) fn cut_at(&self, word: &str) {
         self.state.lock().unwrap().word = Some(word.to_owned());
     }
 
-    /// Nothing is heard any more on the connections that there are; those that are made from now on are as usual.
+    /// Silences the existing connections. New ones work as usual.
     pub(super) fn hush(&self) {
         self.silent.send_replace(*self.made.borrow());
     }
 
-    /// How many were cut.
+    /// Returns the number of cut connections.
     pub(super) fn cuts(&self) -> usize {
         self.state.lock().unwrap().cuts
     }

@@ -1,4 +1,4 @@
-//! Whose turn it is goes by the clock of the database, not by that of whichever worker took an alert in.
+//! Tests that cases are ranked by the clock of the database, not by that of the worker that accepted an alert.
 
 use nightshift_alert::{ContentHash, Severity};
 
@@ -23,7 +23,7 @@ async fn f29_intake_with_a_clock_a_day_behind_overtakes_nothing() {
     let claim = async || store.claim(Lane::Any, 1).await.unwrap().remove(0).lease;
     let first = claim().await;
     assert_eq!(first.case_id, high);
-    // So it is where it is triaged again: at once, and after the triage before it.
+    // This also holds for another triage, both at once and after the current one.
     let sql = "SELECT count(*) FROM cases WHERE revised_at < clock_timestamp() - interval '1 hour'";
     let lease = claim().await;
     assert_eq!(lease.case_id, low);

@@ -1,11 +1,11 @@
-//! What is removed while somebody has a use for it.
+//! Tests the removal of data that is in use.
 
 use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
 use tokio::task::JoinSet;
 
 use super::*;
 
-/// Statements of the store that wait for another's lock.
+/// Counts the statements of the store that wait for a lock of another connection.
 pub(super) const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
      WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
@@ -130,14 +130,14 @@ async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
     assert_eq!(database.texts(left).await, [["0", "0", "0", "0"]]);
 }
 
-/// A store whose statements may take so long.
+/// Opens a store with this timeout for statements.
 async fn hasty(database: &TestDatabase, statement: Duration) -> PostgresStore {
     let mut hasty = options();
     hasty.waits.statement = statement;
     PostgresStore::open(database.url(), hasty).await.unwrap()
 }
 
-/// Cases that are over.
+/// Creates cases that are over.
 async fn over(store: &PostgresStore, cases: usize) {
     for case in 0..cases {
         accept(store, numbered(case)).await;
@@ -153,7 +153,7 @@ async fn oversized_prune_statement_is_split_into_smaller_batches() {
         return;
     };
     over(&store(&database).await, 9).await;
-    // As if there were much of each.
+    // The trigger slows each deletion, as if each case had many rows.
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
              PERFORM pg_sleep(0.5); RETURN OLD; END $$; \
          CREATE TRIGGER slow BEFORE DELETE ON cases FOR EACH ROW EXECUTE FUNCTION slow()";
@@ -203,10 +203,10 @@ async fn account_purge_does_not_wait_for_pruning_of_a_heavy_case() {
     assert_eq!(hasty.purge(&what, 200).await.unwrap(), 0);
 }
 
-/// Cases and what came for them.
+/// Counts the cases and their arrivals.
 const LEFT: &str = "SELECT (SELECT count(*) FROM cases) + (SELECT count(*) FROM arrivals) + (SELECT count(*) FROM sightings)";
 
-/// A case for which much came. No statement removes more than a slice of that, whatever the speed of this machine.
+/// Creates a case with many arrivals. No statement deletes more than a slice of them, however fast the machine is.
 async fn heavy(database: &TestDatabase) {
     over(&store(database).await, 1).await;
     let much = "INSERT INTO arrivals (source, received_at, key, feed, type, title, account, severity, outcome, case_id) \

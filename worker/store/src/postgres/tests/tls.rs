@@ -1,4 +1,4 @@
-//! TLS to a server with a certificate of an authority of its own.
+//! Tests TLS to a server whose certificate comes from a private authority.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::cluster::as_server;
 use super::*;
 use crate::postgres::PostgresOpenError;
 
-/// Whose connections are encrypted, and whose are not.
+/// Counts encrypted and plain connections.
 const ENCRYPTED: &str = "SELECT count(*) FILTER (WHERE ssl), count(*) FILTER (WHERE NOT ssl) \
      FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'nightshift'";
 
@@ -22,7 +22,7 @@ fn openssl(folder: &Path, arguments: &str) {
     assert!(done.unwrap().success(), "openssl {arguments}");
 }
 
-/// An authority, `NAME.pem`.
+/// Creates an authority with its certificate in `NAME.pem`.
 fn authority(folder: &Path, name: &str) {
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
     openssl(
@@ -31,7 +31,7 @@ fn authority(folder: &Path, name: &str) {
     );
 }
 
-/// A server whose certificate is of the authority `ours`, beside an authority `other`.
+/// Starts a server with a certificate of the authority `ours`, beside an authority `other`.
 fn cluster() -> Option<Cluster> {
     let has_openssl = std::process::Command::new("openssl")
         .arg("version")
@@ -123,7 +123,7 @@ impl Clock for FixedClock {
     }
 }
 
-/// What the doctor says of the connection, each with how it is mended.
+/// Returns the findings of the doctor about the connection, each with its remedy.
 async fn told(url: &str, options: StoreOptions) -> Vec<String> {
     let mut checkup = HealthReport::default();
     probe(url, options, &FixedClock, &mut checkup).await;
@@ -143,7 +143,7 @@ async fn certificate_of_wrong_name_differs_from_wrong_authority() {
     assert_eq!(told(&url, trusting(&cluster, "ours.pem")).await, [""; 0]);
     let unknown = told(&url, trusting(&cluster, "other.pem")).await.concat();
     assert!(unknown.contains("goes into [store] ca_file"), "{unknown}");
-    // The same server by a name that its certificate has not.
+    // This is the same server by a name that is not in its certificate.
     let by_name = url.replace("127.0.0.1", "localhost");
     let other = told(&by_name, trusting(&cluster, "ours.pem"))
         .await

@@ -4,7 +4,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::*;
 
-/// A holder of these parts; what is not given is ours.
+/// Returns a holder with these parts. Missing parts are those of this process.
 fn holder(boot: Option<&str>, pid: u32, start: &str, namespace: Option<&str>) -> LeaseHolder {
     let boot = boot.or(HERE.boot.as_deref()).unwrap();
     let namespace = namespace.or(HERE.namespace.as_deref()).unwrap();
@@ -43,7 +43,7 @@ fn ended_process_is_gone_before_and_after_it_is_reaped() {
 fn a_process_of_another_container_is_never_known_to_be_gone() {
     let other = holder(None, std::process::id(), "1", Some("1"));
     assert_eq!(seen(&other), HolderState::OfThisBoot);
-    // systemd-nspawn tells each container a boot of its own.
+    // systemd-nspawn gives each container its own boot id.
     let nspawn = holder(Some("another-boot"), 1, "1", Some("1"));
     assert_eq!(seen(&nspawn), HolderState::OfSomeBoot);
 }
@@ -92,7 +92,8 @@ fn nothing_is_known_to_be_gone_where_the_boot_is_hidden() {
     let unknown = holder(Some(UNKNOWN), std::process::id(), "1", None);
     assert_eq!(unknown.seen_from(&hidden), HolderState::OfSomeBoot);
     assert_eq!(seen(&unknown), HolderState::OfSomeBoot);
-    // After a new start of the host its clock begins anew: what was given before would be held for as long as it ran.
+    // After a restart of the host, its clock starts at zero. Without a limit, an older lease would be held for as long
+    // as the host ran before.
     let latest = unknown.latest(100.0, 30.0);
     assert!((130.0..1_000.0).contains(&latest), "{latest}");
 }
@@ -133,6 +134,6 @@ fn lease_clock_is_the_uptime_of_the_host() {
     let before = uptime_secs();
     let text = fs::read_to_string("/proc/uptime").unwrap();
     let host: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
-    // It has two places.
+    // The value has two decimal places.
     assert!((before - 0.01..=uptime_secs()).contains(&host));
 }

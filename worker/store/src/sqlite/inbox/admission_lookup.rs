@@ -1,4 +1,4 @@
-//! What is known where an alert arrives: its case, the storm it is a member of, the cases like it.
+//! Reads the context for admission of an arrival: its case, its storm, and similar cases.
 
 use std::sync::Arc;
 
@@ -22,11 +22,12 @@ const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, revised
 const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = ?2 LIMIT 1";
 const PENDING: &str =
     "SELECT alert FROM pending_revisions WHERE case_id = ?1 ORDER BY seq DESC LIMIT 1";
-/// What somebody asked for, or a model was missing for, does not count; what waits does.
+/// Counts revisions. Triages that a person asked for, or that ran again after a model was missing, do not count;
+/// pending ones do.
 const REVISIONS: &str = "SELECT \
      (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND coalesce(reason, '') NOT IN ('asked', 'models_back')) + \
      (SELECT count(*) FROM pending_revisions WHERE case_id = ?1)";
-/// Whether an alert that nobody has looked at was called off since the last conclusion.
+/// Checks whether an alert that nobody has examined was cancelled since the last conclusion.
 const IS_UNSEEN: &str = "SELECT 1 FROM alerts WHERE case_id = ?1 \
      AND revision > coalesce((SELECT max(revision) FROM conclusions WHERE case_id = ?1), 0) \
      AND coalesce(reason, '') NOT IN ('asked', 'models_back') LIMIT 1";
@@ -36,8 +37,8 @@ const CLEARING: &str = "SELECT json_object('exonerations', e.report -> '$.exoner
      WHERE c.id = ?1 AND c.verdict IN ('benign_true_positive', 'false_positive')";
 const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ?1 AND a.outcome = 'member' ORDER BY a.id DESC LIMIT 1";
-/// A case that people are done with (closed, or called a wrong detection) stands for nothing that comes now, and a harmless
-/// one where there is no other. What a sample opened is no part of any.
+/// Counts the cases of a storm and selects its first. Cases that people closed or called a false positive cannot be
+/// that case, and a benign case only if there is no other. Samples are not part of a storm.
 const WINDOW: &str = "SELECT count(*), (SELECT id FROM cases \
          WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND sample = 0 \
              AND workflow_status <> 'closed' AND status <> 'cancelled' \
@@ -46,7 +47,7 @@ const WINDOW: &str = "SELECT count(*), (SELECT id FROM cases \
          ORDER BY coalesce(verdict, '') IN ('benign_true_positive', 'false_positive'), opened_at, rowid LIMIT 1) \
      FROM cases WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND sample = 0";
 
-/// What was read.
+/// The result of the look-up.
 pub(super) struct SqliteAdmissionData {
     known: Option<KnownCase>,
     member: Option<KnownCase>,
@@ -54,7 +55,7 @@ pub(super) struct SqliteAdmissionData {
 }
 
 impl SqliteAdmissionData {
-    /// Reads as much as admission needs for this arrival.
+    /// Reads everything that admission needs for this arrival.
     pub(super) fn read(
         connection: &Connection,
         arrival: &Arrival,
@@ -79,7 +80,7 @@ impl SqliteAdmissionData {
         })
     }
 
-    /// As admission wants it.
+    /// Builds the context for admission.
     pub(super) fn admission_context<'a>(&'a self, mutes: &'a [Mute]) -> AdmissionContext<'a> {
         AdmissionContext {
             known: self.known.as_ref(),
@@ -90,7 +91,7 @@ impl SqliteAdmissionData {
     }
 }
 
-/// A case as its row says, before its alert is read.
+/// The row of a case before its alert is parsed.
 struct KnownCaseRow {
     id: String,
     status: CaseStatus,
@@ -117,7 +118,7 @@ fn known(
                 touched_at: get_time(row, 3)?,
                 verdict: row.get(4)?,
                 state: row.get(5)?,
-                // A feed wrote it: what cannot be read again holds up no alert that comes after it.
+                // The value comes from a feed. One that cannot be read must not block later alerts.
                 updated: get_time_or_none(row, 6).unwrap_or_default(),
                 last_event: get_time_or_none(row, 7).unwrap_or_default(),
             })
@@ -178,7 +179,7 @@ fn to_known(
     })
 }
 
-/// Whether the newest verdict of a person over the case is another one than ours.
+/// Returns whether the newest verdict of a person about the case differs from ours.
 fn is_disputed(
     connection: &Connection,
     id: &str,
@@ -188,7 +189,7 @@ fn is_disputed(
     Ok(theirs.is_some() && theirs != ours)
 }
 
-/// Until when all that cleared the case holds.
+/// Returns the time until which all records that cleared the case are valid.
 fn cleared_until(
     connection: &Connection,
     id: &str,
@@ -200,7 +201,7 @@ fn cleared_until(
     Ok(newer_version::cleared_until(clearing.as_deref()))
 }
 
-/// The storm that the key is a member of.
+/// Returns the storm that the key is a member of.
 fn member(
     connection: &Connection,
     key: &str,
@@ -234,7 +235,7 @@ fn member(
     }))
 }
 
-/// Cases like this one that were opened lately.
+/// Returns the recent cases similar to this one.
 fn window(
     connection: &Connection,
     arrival: &Arrival,

@@ -1,4 +1,4 @@
-//! The ledger of arrivals: every accepted alert stands here once, with its place and the reason.
+//! Writes the ledger of arrivals. Every accepted alert has one row with its place and the reason.
 
 use nightshift_pipeline::admission::Admission;
 use nightshift_pipeline::case::CaseId;
@@ -12,7 +12,7 @@ const ADD: &str = "INSERT INTO arrivals (raw_id, source, received_at, key, feed,
      outcome, reason, case_id, dead_letter_id, alert) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 
-/// Notes where the alert is.
+/// Adds the row of an alert.
 pub(super) fn add(
     connection: &Connection,
     arrival: &Arrival,

@@ -1,4 +1,4 @@
-//! What becomes of a group of requests when the disk is full within one of them.
+//! Tests a group of requests when one of them fills the disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::*;
 use crate::conformance::{MINER, arrivals, whole_journal};
 use crate::sqlite::{SqliteOptions, SqliteStore};
 
-/// More than SQLite keeps in memory of a transaction, so that it writes within the statement.
+/// More bytes than SQLite keeps in memory for a transaction, so it writes to disk within the statement.
 const LARGE_BYTES: usize = 3 * 1024 * 1024;
-/// Pages of 4 KiB that there is still room for: enough for a journal.
+/// The number of free pages of 4 KiB, enough for a journal.
 const ROOM: u32 = 200;
 
-/// A store with a case that runs, and nearly no room.
+/// Creates a store with a running case and little free space.
 async fn nearly_full(folder: &tempfile::TempDir) -> (SqliteStore, ClaimedCase) {
     let store = SqliteStore::open(&SqliteOptions {
         path: folder.path().join("cases.db"),
@@ -39,7 +39,7 @@ async fn nearly_full(folder: &tempfile::TempDir) -> (SqliteStore, ClaimedCase) {
     (store, claimed)
 }
 
-/// An alert that there is no room for.
+/// Returns an alert that does not fit.
 fn large() -> Arc<[Arrival]> {
     let mut large = arrivals(MINER);
     for arrival in &mut large {
@@ -48,7 +48,7 @@ fn large() -> Arc<[Arrival]> {
     large.into()
 }
 
-/// Holds up the thread, so that what is asked meanwhile is one group with this.
+/// Blocks the thread, so that requests in the meantime form a group with this one.
 async fn hold(store: &SqliteStore, held: mpsc::Receiver<()>) -> Result<(), StoreError> {
     let wait = move |_: &Connection| {
         held.recv().unwrap();
