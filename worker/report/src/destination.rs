@@ -1,5 +1,4 @@
-//! The destinations that reports are delivered to: files, standard output, Slack, webhooks, ticket systems and
-//! PagerDuty.
+//! Implements the destinations of reports: files, standard output, Slack, webhooks, ticket systems and PagerDuty.
 
 mod checkup;
 mod file;
@@ -39,8 +38,8 @@ pub use slack::{SLACK_API, SlackConfig, SlackDestination, SlackTransport};
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};
 
-/// Returns the id of the report's case once it parses. Case ids are ours, but file names and headers are not built
-/// from unchecked text.
+/// Returns the id of the report's case if it parses. Nightshift makes case ids, but file names and headers are not
+/// built from unchecked text.
 fn case_id(report: &Report) -> Result<&str, DeliveryError> {
     let id = report.case_id.as_str();
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

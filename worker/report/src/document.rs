@@ -1,7 +1,7 @@
-//! The document of a report: what it says and in which order, without layout (report.md, "In fifteen seconds").
+//! Builds the document of a report: its contents in order, without layout (report.md, "In fifteen seconds").
 //!
-//! Each part has a file. Writers walk the document from top to bottom and add only layout, so all destinations say
-//! the same.
+//! Each part has a file. Writers walk the document from top to bottom and add only layout, so the contents are the same
+//! at all destinations.
 
 mod about;
 mod actions;
@@ -26,7 +26,7 @@ use crate::line::Line;
 pub(crate) use changed::{differences, reasons};
 pub(crate) use head::{early as early_header, header, instead_of, summary};
 
-/// Most characters of the header, unless a destination has another limit.
+/// The maximum number of characters of the header, unless a destination has another limit.
 const HEADER: usize = 140;
 
 /// The reader's time and language.
@@ -37,7 +37,7 @@ pub(crate) struct Reader {
     /// The reader's UTC offset, if known.
     pub(crate) local: Option<FixedOffset>,
     pub(crate) language: Language,
-    /// Whether the document may be read long after it was written. Ages such as "12 min ago" would then be wrong.
+    /// True if the document may be read long after it was written. Ages such as "12 min ago" would then be wrong.
     pub(crate) is_kept: bool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Document {
 /// The part of a report that a section is. Some writers put parts in different places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Conclusion, warnings, whether it is still happening, reach.
+    /// The conclusion, warnings, whether the activity continues, and its reach.
     Head,
     /// The first actions.
     First,
@@ -69,7 +69,7 @@ pub(crate) enum Part {
     Why,
     /// Findings against the verdict, and what was not checked.
     Against,
-    /// What would decide the case.
+    /// The facts that would decide the case.
     WouldDecide,
     /// Verdict and severity with their reasons.
     Assessment,
@@ -92,7 +92,7 @@ pub(crate) enum Part {
     About,
 }
 
-/// One part of the document.
+/// A part of the document.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) part: Part,
@@ -103,7 +103,7 @@ pub(crate) struct Section {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// One statement of a section.
+/// A statement of a section.
 #[derive(Debug)]
 pub(crate) enum Block {
     /// A paragraph.

@@ -1,4 +1,4 @@
-//! Reports for the tests, in the form that the pipeline makes them.
+//! Provides reports for the tests, in the form that the pipeline makes them.
 
 mod hostile;
 

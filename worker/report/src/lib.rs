@@ -1,9 +1,9 @@
-//! The rendered report: what people see of a case, made from the typed [`nightshift_pipeline::report::Report`].
+//! Renders reports: the view that people get of a case, made from the typed [`nightshift_pipeline::report::Report`].
 //!
 //! A report becomes a document with contents and order, and a writer adds the layout: `text` for the terminal,
-//! `markdown` for files and tickets. `json` prints the report unchanged for machines. Every string of an alert,
-//! tool or analyst is hostile and enters a document only through [`nightshift_alert::text::sanitize`]. Nothing is judged
-//! or computed here that the report does not already say.
+//! `markdown` for files and tickets. `json` prints the report unchanged for machines. Every string of an alert, tool or
+//! analyst is hostile and enters a document only through [`nightshift_alert::text::sanitize`]. Nothing is judged or
+//! computed here that the report does not already contain.
 
 mod destination;
 mod document;

@@ -1,4 +1,4 @@
-//! A line of a document. The builder takes our own words, numbers and times unchanged. Foreign text enters only
+//! Builds a line of a document. The builder takes fixed words, numbers and times unchanged. Foreign text enters only
 //! through [`sanitize`].
 
 use chrono::{DateTime, Utc};
@@ -11,9 +11,9 @@ use nightshift_pipeline::report::with_plain_times;
 use crate::Language;
 use crate::words;
 
-/// Most characters of a foreign sentence.
+/// The maximum number of characters of a foreign sentence.
 pub(crate) const SENTENCE: usize = 500;
-/// Most characters of a foreign name.
+/// The maximum number of characters of a foreign name.
 pub(crate) const NAME: usize = 120;
 
 /// Text that is safe to show.
@@ -21,7 +21,7 @@ pub(crate) const NAME: usize = 120;
 pub(crate) struct Line(String);
 
 impl Line {
-    /// Starts a line with our own words.
+    /// Starts a line with fixed words.
     pub(crate) fn from_static(own: &'static str) -> Self {
         Self(own.to_owned())
     }
@@ -36,7 +36,7 @@ impl Line {
         Self::default().name(foreign)
     }
 
-    /// Appends our own words.
+    /// Appends fixed words.
     pub(crate) fn say(mut self, own: &'static str) -> Self {
         self.0.push_str(own);
         self
@@ -139,7 +139,7 @@ impl Line {
     }
 }
 
-/// Joins lines with our own words between them and skips empty ones.
+/// Joins lines with fixed words between them and skips empty ones.
 pub(crate) fn joined(lines: impl IntoIterator<Item = Line>, between: &'static str) -> Line {
     let mut all = Line::default();
     for line in lines.into_iter().filter(|line| !line.is_empty()) {

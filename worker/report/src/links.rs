@@ -1,4 +1,4 @@
-//! The only links in reports: the case's own page, and the finding in its vendor's console.
+//! Builds the only links in reports: the case's own page, and the finding in its vendor's console.
 //!
 //! Links are made from the configuration, the case id and templates. Typed facts of the alert are inserted
 //! percent-encoded if they have the vendor's form. No address from an alert, a tool or an analyst becomes a link.
@@ -6,13 +6,13 @@
 use nightshift_pipeline::report::Report;
 use url::Url;
 
-/// Longest link. Longer ones are left out. Slack accepts 3,000 characters in a button.
+/// The longest link. Longer ones are left out. Slack accepts 3,000 characters in a button.
 const LONGEST: usize = 2_000;
 
 /// The configuration of links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Address of Nightshift's pages for readers, such as `https://nightshift.example.com`. Without it there is no
+    /// The address of Nightshift's pages for readers, such as `https://nightshift.example.com`. Without it there is no
     /// link to them.
     pub public_url: Option<String>,
 }

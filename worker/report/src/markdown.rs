@@ -1,4 +1,4 @@
-//! The report as markdown, for files and tickets. Foreign text is never syntax in it.
+//! Renders the report as markdown, for files and tickets. Foreign text is never syntax in it.
 
 mod escape;
 #[cfg(test)]

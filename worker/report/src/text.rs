@@ -1,4 +1,4 @@
-//! The report for a terminal: plain text, wrapped to the width. Colour repeats what a word says.
+//! Renders the report for a terminal: plain text, wrapped to the width. Colour repeats what a word says.
 
 mod layout;
 #[cfg(test)]
@@ -14,9 +14,9 @@ use layout::{Paint, TextPage};
 /// The properties of the terminal, and the time of its reader.
 #[derive(Debug, Clone, Copy)]
 pub struct TextOptions {
-    /// Columns, from 40 to 160.
+    /// The number of columns, from 40 to 160.
     pub width: usize,
-    /// Whether ANSI colours may be used. Colour only repeats what a word says.
+    /// True if ANSI colours may be used. Colour only repeats what a word says.
     pub colour: bool,
     /// The current time, for "12 min ago".
     pub now: DateTime<Utc>,

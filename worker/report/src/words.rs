@@ -1,4 +1,4 @@
-//! Our own words for times, durations and icons. Nothing here contains foreign text.
+//! Formats times, durations and icons in fixed words. Nothing here contains foreign text.
 
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_alert::Severity;
@@ -8,7 +8,7 @@ use nightshift_engine::plan::{StepOutcome, StepStatus};
 
 use crate::Language;
 
-/// Text made from numbers and our own words.
+/// Text made from numbers and fixed words.
 pub(crate) struct FormattedText(pub(crate) String);
 
 /// Formats a time: `2026-11-20 03:02 UTC`.

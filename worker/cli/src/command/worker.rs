@@ -1,8 +1,8 @@
-//! `nightshift worker`: runs the loops until a stop signal.
+//! Implements `nightshift worker`, which runs the loops until a stop signal.
 //!
-//! Every permanent error is reported before the first message is taken. Afterwards only a signal ends the process;
-//! the worker waits for a store, broker or model that is down. A changed configuration starts a new generation, and
-//! the old one ends what it began.
+//! Every permanent error is reported before the first message is taken. Afterwards only a signal ends the process; the
+//! worker waits for a store, broker or model that is down. A changed configuration starts a new generation, and the old
+//! one ends what it began.
 
 mod config_sections;
 mod config_watcher;
@@ -26,7 +26,7 @@ use crate::logs::log_warning;
 use crate::telemetry::{Telemetry, TelemetrySettings};
 use crate::wiring::{App, check_sources};
 
-/// How long the parts may take to end after a stop signal. Cases that were not given back by then are free when their
+/// The time that the parts have to end after a stop signal. Cases that were not given back by then are free when their
 /// leases expire. With the time for traces, the process ends within ten seconds, plus the time that its pages linger.
 const GRACE: Duration = Duration::from_millis(7_600);
 

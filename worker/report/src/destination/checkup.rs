@@ -1,4 +1,4 @@
-//! What the probes of destinations share. A probe only reads and posts nothing.
+//! Implements the common part of the probes of destinations. A probe only reads and posts nothing.
 
 use std::path::Path;
 

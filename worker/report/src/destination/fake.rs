@@ -1,4 +1,4 @@
-//! A fake vendor on localhost, for the tests. It parses HTTP requests, lets the rules of the vendor answer, and
+//! Runs a fake vendor on localhost for the tests. It parses HTTP requests, lets the rules of the vendor answer, and
 //! breaks connections on request, before or after the work is done.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use url::Url;
 
-/// One request.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct FakeRequest {
     pub(crate) method: String,
@@ -44,7 +44,7 @@ impl FakeRequest {
     }
 }
 
-/// An answer.
+/// An answer of the fake vendor.
 pub(crate) struct FakeResponse(
     pub(crate) u16,
     pub(crate) Value,

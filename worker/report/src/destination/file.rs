@@ -1,7 +1,7 @@
-//! A folder of reports with one file per case and revision. The file of a canary is removed once it was seen.
+//! Writes reports to a folder with one file per case and revision. The file of a canary is removed once it was seen.
 //!
-//! A report is written to a temporary file, synced, and renamed. A reader never sees half a report, and the same
-//! report twice is one file. Old reports are not cleaned up.
+//! A report is written to a temporary file, synced, and renamed. A reader never sees half a report, and the same report
+//! twice is one file. Old reports are not cleaned up.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use super::case_id;
 use super::checkup::folder;
 use crate::{TextOptions, render_json, render_markdown, render_text};
 
-/// Width of text in files, in columns.
+/// The width of text in files, in columns.
 const COLUMNS: usize = 100;
 
 /// The format of report files.
@@ -139,7 +139,7 @@ fn content(report: &Report, format: ReportFormat) -> String {
 
 fn write(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    // One process serves a destination, so the name is unique. What a crash left under it is overwritten.
+    // One process serves a destination, so the name is unique. A leftover of a crash is overwritten.
     let beside = dir.join(format!(".{name}.part"));
     let mut file = File::create(&beside)?;
     file.write_all(content)?;
@@ -252,7 +252,7 @@ mod tests {
         let whole = content(&report, ReportFormat::Json);
         let (file, part) = ("k3f9-x2mq-7d1w.r1.json", ".k3f9-x2mq-7d1w.r1.json.part");
         let half = "{\"schema\":";
-        // The process was killed before the write, within it, before the rename, and before the result was recorded.
+        // The process was killed before the write, during it, before the rename, and before the result was recorded.
         let left = [
             None,
             Some((part, half)),

@@ -1,10 +1,10 @@
-//! GitHub issues: one issue per case, with comments for later reports.
+//! Delivers cases as GitHub issues: one issue per case, with comments for later reports.
 //!
 //! The issue carries a label of its case. Before an issue is made, the repository's issues are listed by that label,
 //! because lists do not lag as the search does. The label is made first: GitHub silently drops labels that the token
 //! may not set, and an issue without its label would be made twice. Body and comments end in an HTML comment with the
-//! key of the report. Sources: <https://docs.github.com/en/rest/issues>, there "Issues", "Comments" and "Labels",
-//! "Rate limits for the REST API" and "Best practices for using the REST API".
+//! key of the report. Sources: <https://docs.github.com/en/rest/issues>, there "Issues", "Comments" and "Labels", "Rate
+//! limits for the REST API" and "Best practices for using the REST API".
 
 mod body;
 mod calls;
@@ -35,10 +35,9 @@ use crate::line::Line;
 
 pub use config::GitHubConfig;
 
-/// How long GitHub may still work on a call whose answer was lost. It is longer than any call of ours waits for its
-/// answer.
+/// The time for which GitHub may still process a call whose answer was lost. It is longer than the timeout of any call.
 pub(super) const SETTLE: Duration = Duration::from_secs(60);
-/// Pause between two deliveries of two writes at most: "wait at least one second between each request".
+/// The pause between two deliveries of two writes at most: "wait at least one second between each request".
 const PACE: Duration = Duration::from_secs(2);
 
 /// Delivers cases as issues of a repository.

@@ -1,5 +1,5 @@
-//! What all network destinations share: access to the machine, reading of the secret, bounds on answers, and the
-//! meaning of an answer or of its loss for a delivery.
+//! Implements the common part of all network destinations: access to the machine, reading of the secret, bounds on
+//! answers, and the meaning of an answer or of its loss for a delivery.
 //!
 //! The protocol of each vendor is in its own module. Nothing is retried here: the delivery loop does that.
 
@@ -26,7 +26,7 @@ pub use error::DestinationError;
 /// Returns the current secret, or a message that says why there is none. The message never contains the secret.
 pub type SecretSource = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
-/// Whether a call may be repeated when its answer was lost.
+/// The effect of repeating a call whose answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// The call may be repeated: it only reads, or the receiver recognises duplicates.
@@ -86,8 +86,8 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// Returns [`DeliveryError::Transient`] when nothing was sent, and [`DeliveryError::Ambiguous`] when the request may
-    /// have arrived and duplicates would be visible.
+    /// Returns [`DeliveryError::Transient`] when nothing was sent, and [`DeliveryError::Ambiguous`] when the request
+    /// may have arrived and duplicates would be visible.
     pub(crate) async fn send(
         &self,
         request: RequestBuilder,
@@ -105,8 +105,8 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// Returns [`DeliveryError::Transient`] when there is no secret or it does not fit a header. The error never contains
-    /// it.
+    /// Returns [`DeliveryError::Transient`] when there is no secret or it does not fit a header. The error never
+    /// contains the secret.
     pub(crate) fn secret(
         &self,
         key: &'static str,

@@ -1,4 +1,4 @@
-//! Hostile reports for the tests of all ticket systems, and checks that nothing in them is live in a body.
+//! Provides hostile reports for the tests of all ticket systems, and checks that nothing in them is live in a body.
 
 use nightshift_pipeline::delivery_payload::{DeliveredReport, DeliveryPayload};
 use nightshift_pipeline::report::Report;
@@ -72,8 +72,8 @@ pub(super) fn strings_of(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// A04, A06, A15, A22: nothing is clickable, mentions anybody, or is hidden. Links and commands of Nightshift are
-/// skipped.
+/// Checks attacks A04, A06, A15 and A22: nothing is clickable, mentions anybody, or is hidden. Links and commands of
+/// Nightshift are skipped.
 pub(super) fn check(payload: &Value, report: &Report) {
     let mut texts = Vec::new();
     strings_of(payload, &mut texts);
@@ -114,9 +114,9 @@ pub(super) fn check(payload: &Value, report: &Report) {
     }
 }
 
-/// A21: the token appears nowhere.
+/// Checks attack A21: the token appears nowhere.
 pub(super) fn has_no_secret(shown: &str) {
     assert!(!shown.contains("hush"), "{shown}");
-    // `maria@example.com:hush` in base64, as it is sent.
+    // This is `maria@example.com:hush` in base64, as it is sent.
     assert!(!shown.contains("bWFyaWF"), "{shown}");
 }

@@ -1,11 +1,11 @@
-//! Jira Cloud: one issue per case, with comments for later reports.
+//! Delivers cases to Jira Cloud: one issue per case, with comments for later reports.
 //!
 //! The issue carries the label `nightshift-<case id>`, by which it is searched before one is made. Jira's search lags
-//! by seconds to minutes, so after a lost answer it is repeated until [`SETTLE`] is over. Comments carry a key of
-//! their report and are read before one is added; reading them does not lag. Only our own labels are edited and,
+//! by seconds to minutes, so after a lost answer it is repeated until [`SETTLE`] is over. Comments carry a key of their
+//! report and are read before one is added; reading them does not lag. Only the labels of Nightshift are edited and,
 //! where configured, the status when people close the case in Nightshift. Sources:
-//! <https://developer.atlassian.com/cloud/jira/platform/rest/v3/>, there "Issues", "Issue comments", "Issue search"
-//! and "Search and reconcile".
+//! <https://developer.atlassian.com/cloud/jira/platform/rest/v3/>, there "Issues", "Issue comments", "Issue search" and
+//! "Search and reconcile".
 
 mod adf;
 mod calls;
@@ -41,10 +41,10 @@ use crate::line::Line;
 
 pub use config::JiraConfig;
 
-/// How long the search may lag, "from a few seconds to minutes" ("Search and reconcile"). Before that, an empty
-/// result proves nothing.
+/// The time for which the search may lag, "from a few seconds to minutes" ("Search and reconcile"). Before that, an
+/// empty result proves nothing.
 pub(super) const SETTLE: Duration = Duration::from_secs(300);
-/// Pause between two deliveries of a few calls each. Writes to one issue are limited to 20 in 2 seconds ("Rate
+/// The pause between two deliveries of a few calls each. Writes to one issue are limited to 20 in 2 seconds ("Rate
 /// limiting").
 const PACE: Duration = Duration::from_millis(500);
 

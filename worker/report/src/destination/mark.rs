@@ -1,4 +1,4 @@
-//! The keys that tickets carry so that nothing is told twice. One key identifies the case and finds its ticket;
+//! Makes the keys of tickets, which prevent duplicate reports. One key identifies the case and finds its ticket;
 //! another identifies a report and finds its comment. Neither contains anything from an alert.
 
 use nightshift_pipeline::case_workflow::CaseWorkflow;
@@ -15,8 +15,8 @@ pub(super) fn label(report: &Report) -> Result<String, DeliveryError> {
     Ok(format!("{OURS}-{}", case_id(report)?))
 }
 
-/// Returns the key of what this report says: `nightshift:k3f9-x2mq-7d1w:1:concluded:true_positive:none:critical`.
-/// Another revision or another result has another key.
+/// Returns the key of a report's result: `nightshift:k3f9-x2mq-7d1w:1:concluded:true_positive:none:critical`. Another
+/// revision or another result has another key.
 pub(super) fn told(report: &Report) -> Result<String, DeliveryError> {
     Ok(format!(
         "{OURS}:{}:{}:{}:{}:{}:{}",

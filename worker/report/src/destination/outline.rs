@@ -1,10 +1,10 @@
-//! A report as plain lines, for vendors whose fields are plain text. Lines are neither wrapped nor marked up, and a
-//! command stays whole on its own lines.
+//! Renders a report as plain lines, for vendors whose fields are plain text. Lines are neither wrapped nor marked up,
+//! and a command stays whole on its own lines.
 
 use crate::Language;
 use crate::document::{Block, Section};
 
-/// Indentation of what belongs to the line above.
+/// The indentation of details below a line.
 const INDENT: &str = "  ";
 
 /// Returns the lines of a section without its heading.

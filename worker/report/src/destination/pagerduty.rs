@@ -1,11 +1,10 @@
-//! PagerDuty, Events API v2: a case pages once, is acknowledged when somebody takes it, and resolved when people
-//! close it. It pages again only when it was reopened and triaged again.
+//! Delivers cases to PagerDuty by the Events API v2. A case pages once, is acknowledged when somebody takes it, and
+//! resolved when people close it. It pages again only when it was reopened and triaged again.
 //!
 //! The `dedup_key` is the case, so the same event twice is one alert. The key holds only while the alert is open: an
-//! event after a resolve opens a new incident. Nothing is therefore sent after the resolve, whatever later triages
-//! say. A reopened case is another alert with its own key. The remote id keeps the stage of the case at PagerDuty.
-//! Sources: <https://developer.pagerduty.com/docs/events-api-v2/overview/> and "Send an Alert Event" of the API
-//! reference.
+//! event after a resolve opens a new incident. Nothing is therefore sent after the resolve, whatever later triages say.
+//! A reopened case is another alert with its own key. The remote id keeps the stage of the case at PagerDuty. Sources:
+//! <https://developer.pagerduty.com/docs/events-api-v2/overview/> and "Send an Alert Event" of the API reference.
 
 mod checkup;
 mod config;
@@ -36,7 +35,7 @@ use super::http::{Caller, DestinationError, Repeat, SecretSource};
 
 pub use config::PagerDutyConfig;
 
-/// Pause between two deliveries. An integration accepts some hundred events a minute ("Rate limits"), which a storm
+/// The pause between two deliveries. An integration accepts some hundred events a minute ("Rate limits"), which a storm
 /// must not use up.
 const PACE: Duration = Duration::from_millis(500);
 /// The wait before a lost event is sent again, unless the answer names one.
@@ -288,7 +287,7 @@ impl Destination for PagerDutyDestination {
             self.send(next, showing)
                 .await
                 .map_err(|error| match error {
-                    // The page exists, so what is left is an edit of it.
+                    // The page exists, so any other error concerns an edit of it.
                     DeliveryError::Transient { what, after_secs } => DeliveryError::Partial {
                         what,
                         remote_id: at.to_string(),

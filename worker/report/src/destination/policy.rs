@@ -1,16 +1,16 @@
-//! The policy that decides which reports open tickets and pages. A ticket costs somebody's time, so only attacks and
-//! undecided severe alerts open one. A case that has a ticket is followed in it whatever the result.
+//! Decides which reports open tickets and pages. A ticket costs somebody's time, so only attacks and undecided severe
+//! alerts open one. A case that has a ticket is followed in it whatever the result.
 
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::report::Report;
 
-/// Verdicts that open a ticket by default.
+/// The verdicts that open a ticket by default.
 const VERDICTS: [Verdict; 2] = [Verdict::TruePositive, Verdict::Inconclusive];
 
-/// Which reports open a ticket. By default these are true positives, and inconclusive ones of high severity or above.
-/// Samples, running cases and closed cases never open one; canaries always do.
+/// The reports that open a ticket. By default these are true positives, and inconclusive ones of high severity or
+/// above. Samples, running cases and closed cases never open one; canaries always do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TicketPolicy {
     /// The verdicts that open a ticket.
@@ -28,7 +28,7 @@ impl TicketPolicy {
             && (showing.report.is_canary() || self.is_for(&showing.report))
     }
 
-    /// Returns whether a ticket system is to be told: to open a ticket, to comment on it, or to close it.
+    /// Returns whether a ticket system needs this delivery: to open a ticket, to comment on it, or to close it.
     pub(super) fn wants(&self, showing: &DeliveryPayload) -> bool {
         match showing.remote_id {
             None => self.opens(showing),

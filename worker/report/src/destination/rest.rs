@@ -1,5 +1,5 @@
-//! JSON over HTTP with a user or token, as Jira, ServiceNow and GitHub share it. Each vendor's module says what
-//! answers mean beyond their status.
+//! Calls JSON APIs over HTTP with a user or token, as Jira, ServiceNow and GitHub share it. The module of each vendor
+//! interprets answers beyond their status.
 
 use std::sync::OnceLock;
 
@@ -13,10 +13,10 @@ use url::Url;
 
 use super::http::{Answer, Caller, Repeat, SecretSource};
 
-/// Longest answer that is read, in bytes, such as a page of comments.
+/// The longest answer that is read, in bytes, such as a page of comments.
 pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// How a caller authenticates.
+/// The way in which a caller authenticates.
 pub(super) enum Identity {
     /// User and secret (RFC 7617).
     Basic(String),

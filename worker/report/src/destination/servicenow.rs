@@ -1,9 +1,9 @@
-//! ServiceNow: one incident per case, with work notes for later reports.
+//! Delivers cases to ServiceNow: one incident per case, with work notes for later reports.
 //!
-//! The incident's `correlation_id` is the case and is looked up before an incident is made. The Table API reads its
-//! own writes, so the wait after a lost answer is short. A work note ends in a key of its report, and the notes are
-//! read before one is added. Sources: <https://www.servicenow.com/docs/> "Table API", "Inbound REST API rate
-//! limiting", "Journal fields"; lengths from the dictionary of a new instance.
+//! The incident's `correlation_id` is the case and is looked up before an incident is made. The Table API reads its own
+//! writes, so the wait after a lost answer is short. A work note ends in a key of its report, and the notes are read
+//! before one is added. Sources: <https://www.servicenow.com/docs/> "Table API", "Inbound REST API rate limiting",
+//! "Journal fields"; lengths from the dictionary of a new instance.
 
 mod calls;
 mod checkup;
@@ -35,10 +35,10 @@ use crate::line::Line;
 
 pub use config::{ServiceNowConfig, ServiceNowResolve};
 
-/// How long ServiceNow may still work on a call whose answer was lost. It is longer than any call of ours waits for
-/// its answer.
+/// The time for which ServiceNow may still process a call whose answer was lost. It is longer than the timeout of any
+/// call.
 pub(super) const SETTLE: Duration = Duration::from_secs(60);
-/// Pause between two deliveries of a few calls each.
+/// The pause between two deliveries of a few calls each.
 const PACE: Duration = Duration::from_millis(500);
 
 /// Delivers cases as incidents.

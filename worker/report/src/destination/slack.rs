@@ -1,4 +1,4 @@
-//! Slack: each case is one message, edited as the case goes on, with details in the thread.
+//! Delivers reports to Slack. Each case is one message, edited as the case changes, with details in the thread.
 //!
 //! Every message carries invisible metadata with its case and part. After a lost answer the message is found by that,
 //! and only the missing parts of a thread are added. An incoming webhook can do none of this, so it posts each report

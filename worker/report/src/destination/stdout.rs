@@ -1,4 +1,4 @@
-//! Standard output, or any other writer of text. `run` and `demo` show reports here.
+//! Prints reports to standard output, or any other writer of text. `run` and `demo` use it.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What tickets of all vendors say in our own words: what changed since the last comment, who closed the case, and
-//! where the whole report is. Each vendor's module decides the layout.
+//! Builds the sentences that tickets of all vendors share: what changed since the last comment, who closed the case,
+//! and where the whole report is. Each vendor's module decides the layout.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::document::{Document, Part, Reader, Section, document};
 use crate::line::Line;
 use crate::links::{Links, console};
 
-/// Shortest time between two look-ups in a search that lags.
+/// The shortest time between two look-ups in a search that lags.
 const SHORTEST_LOOK: Duration = Duration::from_secs(5);
 
 /// Makes the document of a ticket. Times are relative to the end of the triage, because a ticket does not age.

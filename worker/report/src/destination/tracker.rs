@@ -1,7 +1,7 @@
-//! Ticket trackers: each case has one ticket, which is looked up before it is made, gets each report once, and is
-//! closed when people close the case.
+//! Implements the common part of ticket trackers: each case has one ticket, which is looked up before it is made, gets
+//! each report once, and is closed when people close the case.
 //!
-//! This module holds what all trackers share. Each vendor's module has its calls and the layout of its tickets.
+//! The module of each vendor has its calls and the layout of its tickets.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::line::Line;
 
 /// The contents of an existing ticket.
 pub(super) struct TicketContents {
-    /// Its texts, with the function that finds a key in one.
+    /// The texts of the ticket, with the function that finds a key in one.
     pub(super) texts: Vec<String>,
     pub(super) keeps: fn(text: &str, key: &str) -> bool,
     pub(super) is_done: bool,
@@ -37,7 +37,7 @@ impl TicketContents {
 pub(super) trait Tracker: Send + Sync {
     /// The vendor's word for a ticket, for use in a sentence.
     const TICKET: &'static str;
-    /// How long an empty look-up proves nothing after an attempt without an answer.
+    /// The time after an attempt without an answer for which an empty look-up proves nothing.
     const SETTLE: Duration;
     /// Returns the language of the tickets.
     fn language(&self) -> Language;

@@ -1,5 +1,5 @@
-//! A small delivery loop for the tests: an unfinished attempt is looked up first, a finished one is recorded, and the
-//! process can be killed before the send or before the record.
+//! Implements a small delivery loop for the tests: an unfinished attempt is looked up first, a finished one is
+//! recorded, and the process can be killed before the send or before the record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use super::fake::{Fake, Fault, World};
 use super::http::SecretSource;
 use crate::fixture;
 
-/// When the process is killed.
+/// The moment at which the process is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kill {
     Never,
-    /// The attempt is recorded and nothing was sent.
+    /// The process is killed after the attempt is recorded and before anything is sent.
     BeforeSend,
-    /// All was sent and nothing was recorded.
+    /// The process is killed after everything is sent and before anything is recorded.
     BeforeMark,
 }
 
@@ -119,7 +119,7 @@ impl Trial {
     }
 }
 
-/// A clock that stands still.
+/// A clock that never advances.
 pub(super) struct FrozenClock;
 
 impl Clock for FrozenClock {
@@ -222,7 +222,7 @@ fn check<W: Tickets>(fake: &Fake<W>, case: &str) {
     assert!(!ticket.is_open, "{case}");
 }
 
-/// F26, F27: whatever is done without an answer, each case has one ticket that gets each report once.
+/// Tests F26 and F27: whatever is done without an answer, each case has one ticket that gets each report once.
 pub(super) async fn lose_replies<W: Tickets>(fake: &Fake<W>, to: &dyn Destination) {
     use Fault::{Busy, Done, Down, Gateway, None, NotDone};
     let faults = [
@@ -279,7 +279,7 @@ pub(super) async fn kill_everywhere<W: Tickets>(fake: &Fake<W>, to: &dyn Destina
     }
 }
 
-/// A case is closed, reopened by its source, and closed again, while answers are lost.
+/// Closes a case, reopens it by its source, and closes it again, while answers are lost.
 pub(super) async fn open_again<W: Tickets>(fake: &Fake<W>, to: &dyn Destination) {
     use Fault::{Busy, Done, Gateway, None, NotDone};
     let faults = [None, Done, NotDone, Gateway, Busy, Done, Done];

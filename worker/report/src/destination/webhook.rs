@@ -1,9 +1,9 @@
-//! Webhooks: each report is POSTed as a CloudEvent, signed according to Standard Webhooks.
+//! Delivers reports to webhooks: each report is POSTed as a CloudEvent, signed according to Standard Webhooks.
 //!
 //! The id of a post consists of the case and its revision, and is the same at each attempt. A receiver that keeps ids
 //! therefore takes a report once. Nothing is looked up at the receiver, and the delivery loop decides about retries.
-//! Sources: <https://www.standardwebhooks.com> (specification 1.0), CloudEvents 1.0.2 and its HTTP binding,
-//! structured mode.
+//! Sources: <https://www.standardwebhooks.com> (specification 1.0), CloudEvents 1.0.2 and its HTTP binding, structured
+//! mode.
 
 mod checkup;
 mod config;
@@ -36,7 +36,7 @@ pub use config::WebhookConfig;
 #[cfg(test)]
 pub(crate) use stub::{Post, Stub, read, say};
 
-/// Media type of a CloudEvent in structured mode.
+/// The media type of a CloudEvent in structured mode.
 const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
 
 /// POSTs reports to an address.

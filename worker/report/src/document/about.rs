@@ -1,4 +1,4 @@
-//! The context line: case, analyst, duration and cost.
+//! Builds the context line: case, analyst, duration and cost.
 
 use nightshift_engine::event::AnalystKind;
 use nightshift_pipeline::report::Report;
@@ -8,7 +8,7 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most models that are listed.
+/// The maximum number of models that are listed.
 const MOST_MODELS: usize = 4;
 
 pub(super) fn section(report: &Report, language: Language) -> Section {

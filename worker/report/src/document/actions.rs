@@ -1,4 +1,4 @@
-//! The suggested actions of the catalogue, at most three of them first. Nightshift never executes them.
+//! Builds the suggested actions of the catalogue, at most three of them first. Nightshift never executes them.
 
 use nightshift_alert::text::command_lines;
 use nightshift_engine::catalogue::Action;
@@ -8,11 +8,11 @@ use super::{Block, Part, Section};
 use crate::Language;
 use crate::line::Line;
 
-/// Most actions in the first list.
+/// The maximum number of actions in the first list.
 const FIRST: usize = 3;
-/// Most actions in the later list.
+/// The maximum number of actions in the later list.
 const LATER: usize = 9;
-/// Longest command that is shown, in characters.
+/// The longest command that is shown, in characters.
 const LONGEST: usize = 2_000;
 
 /// Returns the sections of first and later actions.

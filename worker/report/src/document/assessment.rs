@@ -1,4 +1,4 @@
-//! The assessment: the verdict with its reason, the records, and the rules that overrode the analyst.
+//! Builds the assessment: the verdict with its reason, the records, and the rules that overrode the analyst.
 
 use nightshift_alert::ContentFlag;
 use nightshift_pipeline::report::{GroupedRecord, Report};
@@ -8,7 +8,7 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most records, and most rules.
+/// The maximum number of records, and of rules.
 const MOST: usize = 8;
 
 pub(super) fn section(report: &Report, language: Language) -> Section {

@@ -1,11 +1,11 @@
-//! What changed since the previous report, and why the case was triaged again.
+//! Describes the changes since the previous report, and why the case was triaged again.
 
 use nightshift_pipeline::report::{Assessment, Report, RevisionCause, revision_causes};
 
 use crate::Language;
 use crate::line::{Line, joined};
 
-/// Most reasons that are listed.
+/// The maximum number of reasons that are listed.
 const MOST_REASONS: usize = 5;
 
 /// Returns `Changed since revision 1: severity High → Critical; triaged again because: severity rose as sent, new

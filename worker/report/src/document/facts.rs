@@ -1,4 +1,4 @@
-//! The facts: at most ten short fields that are known.
+//! Builds the facts: at most ten short fields that are known.
 
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 use nightshift_pipeline::report::Report;
@@ -8,9 +8,9 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most techniques that are listed.
+/// The maximum number of techniques that are listed.
 const MOST_TECHNIQUES: usize = 4;
-/// Most characters of a line of details.
+/// The maximum number of characters of a line of details.
 const MOST_DETAIL: usize = 600;
 
 pub(super) fn section(report: &Report, language: Language) -> Section {

@@ -1,4 +1,4 @@
-//! The header and the first section: conclusion, warnings, whether it is still happening, reach.
+//! Builds the header and the first section: conclusion, warnings, whether the activity continues, reach.
 
 use nightshift_alert::IndicatorRole;
 use nightshift_alert::text::{sanitize, truncate};
@@ -10,13 +10,13 @@ use crate::Language;
 use crate::line::{Line, SENTENCE, joined};
 use crate::words;
 
-/// Most characters of the subject when the title must be cut.
+/// The maximum number of characters of the subject when the title must be cut.
 const SUBJECT: usize = 40;
-/// Most characters of a title that are examined.
+/// The maximum number of characters of a title that are examined.
 const TITLE: usize = 1_200;
-/// Most texts to the analyst that are listed.
+/// The maximum number of texts to the analyst that are listed.
 const MOST_SIGNALS: usize = 3;
-/// Most destinations that are listed as not showing the report.
+/// The maximum number of destinations that are listed as not showing the report.
 const MOST_MISSED: usize = 4;
 
 /// Returns the header: `▲ Act now · True positive · Critical [SAMPLE] — Crypto miner on web-01 (production)`. The
@@ -48,7 +48,7 @@ pub(crate) fn early(report: &Report, language: Language) -> Line {
     titled(format!("◌ {word} · {severity}"), report, HEADER)
 }
 
-/// Joins our own words, the marks, and as much of the title as fits.
+/// Joins fixed words, the marks, and as much of the title as fits.
 fn titled(mut own: String, report: &Report, most: usize) -> Line {
     let early = !matches!(report.status, CaseStatus::Concluded | CaseStatus::Failed);
     let marks = report.marks();
@@ -129,7 +129,7 @@ fn at_word(safe: &str, room: usize) -> String {
     }
 }
 
-/// Replaces the brackets of marks in a title, which are the alert's text and not ours.
+/// Replaces the brackets of marks in a title, because they are the alert's text and not marks of Nightshift.
 fn without_marks(title: &str) -> String {
     let mut title = title.to_owned();
     for mark in ["CANARY", "SAMPLE", "PLAYBOOK", "PARTIAL"] {

@@ -1,4 +1,4 @@
-//! The ledger of the alert: each subject with the record that covers it, or with what is missing.
+//! Builds the ledger of the alert: each subject with the record that covers it, or with what is missing.
 
 use nightshift_engine::ledger_row::LedgerRow;
 use nightshift_pipeline::report::Report;
@@ -7,7 +7,7 @@ use super::{Block, Part, Section, more};
 use crate::Language;
 use crate::line::Line;
 
-/// Most subjects.
+/// The maximum number of subjects.
 const MOST: usize = 20;
 
 /// Returns the required subjects, or `None` if no record covers any of them.

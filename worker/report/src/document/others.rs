@@ -1,5 +1,5 @@
-//! Other cases that share an actor, target or far end with this one. Together they may show an attack that no single
-//! case shows.
+//! Lists other cases that share an actor, target or far end with this one. Together they may show an attack that no
+//! single case shows.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_pipeline::report::{OtherCase, Report};
@@ -8,9 +8,9 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most other cases that are listed.
+/// The maximum number of other cases that are listed.
 const MOST_CASES: usize = 5;
-/// Cases opened within so many hours of this one are counted.
+/// The number of hours around this case within which others are counted.
 const NEAR_HOURS: i64 = 12;
 
 /// Returns `2 within 12 h: True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03 (1qsk-2kbc-pwjb);

@@ -1,4 +1,4 @@
-//! The plan as it ran: waves, steps with their results, and what reflections learned and changed.
+//! Builds the plan as it ran: waves, steps with their results, and the insights and changes of reflections.
 
 use nightshift_engine::plan::{PlanUpdate, PlanUpdateRecord};
 use nightshift_pipeline::report::{Report, StepCall, StepEntry};
@@ -8,11 +8,11 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most steps. The engine plans at most 20.
+/// The maximum number of steps. The engine plans at most 20.
 const MOST_STEPS: usize = 40;
-/// Most calls of a step that are listed.
+/// The maximum number of calls of a step that are listed.
 const MOST_CALLS: usize = 8;
-/// Most insights, and most updates.
+/// The maximum number of insights, and of updates.
 const MOST_NOTES: usize = 20;
 
 pub(super) fn section(report: &Report, language: Language) -> Section {

@@ -1,4 +1,4 @@
-//! The reasons for the verdict, what speaks against it or was not checked, and what would decide it.
+//! Builds the reasons for the verdict, the evidence against it, the gaps, and what would decide it.
 
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::finding::FindingStance;
@@ -8,13 +8,13 @@ use super::{Block, Part, Section, assessment, more};
 use crate::Language;
 use crate::line::{Line, joined};
 
-/// Most bullets of reasons, and most of what would decide the case.
+/// The maximum number of bullets of reasons, and of what would decide the case.
 const MOST_REASONS: usize = 5;
-/// Most bullets against the verdict or not checked.
+/// The maximum number of bullets against the verdict or not checked.
 const MOST_AGAINST: usize = 3;
-/// Most unread sources that are listed.
+/// The maximum number of unread sources that are listed.
 const MOST_MISSING: usize = 4;
-/// Most further findings.
+/// The maximum number of further findings.
 const MOST_FURTHER: usize = 20;
 
 const fn other(stance: FindingStance) -> FindingStance {

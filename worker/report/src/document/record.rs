@@ -1,4 +1,4 @@
-//! The record of the case: timeline, evidence with short excerpts of what findings quote, indicators.
+//! Builds the record of the case: timeline, evidence with short excerpts that findings quote, indicators.
 
 use std::cell::LazyCell;
 
@@ -11,15 +11,15 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most lines of the timeline.
+/// The maximum number of lines of the timeline.
 const MOST_LINES: usize = 40;
-/// Most pieces of evidence.
+/// The maximum number of pieces of evidence.
 const MOST_EVIDENCE: usize = 60;
-/// Most excerpts of one piece of evidence.
+/// The maximum number of excerpts of one piece of evidence.
 const MOST_EXCERPTS: usize = 4;
-/// Most arguments that are shown.
+/// The maximum number of arguments that are shown.
 const MOST_ARGUMENTS: usize = 8;
-/// Most indicators.
+/// The maximum number of indicators.
 const MOST_INDICATORS: usize = 30;
 
 pub(super) fn timeline(report: &Report, language: Language) -> Option<Section> {

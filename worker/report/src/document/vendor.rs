@@ -1,4 +1,4 @@
-//! The description and advice of the product that made the finding, marked as the vendor's words.
+//! Builds the description and advice of the product that made the finding, marked as the vendor's words.
 
 use nightshift_pipeline::report::Report;
 
@@ -6,9 +6,9 @@ use super::{Block, Part, Section};
 use crate::Language;
 use crate::line::Line;
 
-/// Most characters of a title.
+/// The maximum number of characters of a title.
 const MOST_TITLE: usize = 512;
-/// Most characters of a paragraph.
+/// The maximum number of characters of a paragraph.
 const MOST_PARAGRAPH: usize = 2_400;
 
 /// Returns title, description and remediation, or `None` if the product gives only a title.

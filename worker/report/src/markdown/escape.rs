@@ -1,4 +1,4 @@
-//! Escaping for markdown: CommonMark 0.31, section 2.4, and GitHub's extensions.
+//! Escapes text for markdown: CommonMark 0.31, section 2.4, and GitHub's extensions.
 
 /// Escapes everything that markdown, HTML or a chat would read as syntax. The input must come from `plain`: one line,
 /// defanged.
@@ -58,8 +58,8 @@ pub(super) fn fence(lines: &[String]) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-/// Returns a prefix in brackets that stays readable: `[E3]`, our marks, and the brackets of defanging, if what
-/// follows cannot make it a link.
+/// Returns a prefix in brackets that stays readable: `[E3]`, marks of Nightshift, and the brackets of defanging, if
+/// what follows cannot make it a link.
 fn harmless_brackets(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('[')?;
     let (inner, after) = inner.split_once(']')?;

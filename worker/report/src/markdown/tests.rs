@@ -1,4 +1,4 @@
-//! Tests of the markdown of whole reports.
+//! Tests the markdown of whole reports.
 
 use insta::assert_snapshot;
 

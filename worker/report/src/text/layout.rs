@@ -1,4 +1,4 @@
-//! The layout of lines on a terminal: wrapping, colour, two columns.
+//! Lays out lines on a terminal: wrapping, colour, two columns.
 
 use nightshift_engine::conclusion::Urgency;
 use textwrap::core::display_width;
@@ -6,10 +6,10 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm, wrap};
 
 use crate::line::Line;
 
-/// Columns between two columns of facts.
+/// The number of columns between two columns of facts.
 const GUTTER: usize = 2;
 
-/// The colour of a line. It says nothing that the words do not.
+/// The colour of a line. It adds nothing to the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     /// No colour.

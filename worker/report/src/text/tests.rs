@@ -1,4 +1,4 @@
-//! Tests of the text of whole reports.
+//! Tests the text of whole reports.
 
 mod bounds;
 mod head;

@@ -1,4 +1,4 @@
-//! The page of a case: verdict bar, report, and further data of the store.
+//! Renders the page of a case: verdict bar, report, and further data of the store.
 
 mod cost;
 mod evidence;
@@ -23,7 +23,7 @@ use plan::Progress;
 use report::{EarlyView, ReportView};
 use trace::Trace;
 
-/// The page.
+/// The contents of the page.
 #[derive(Debug, Serialize)]
 pub(super) struct CasePage {
     id: String,
@@ -35,14 +35,14 @@ pub(super) struct CasePage {
     status: &'static str,
     revision: u32,
     opened: DisplayTime,
-    /// Progress of an unfinished triage.
+    /// The progress of an unfinished triage.
     progress: Option<Progress>,
-    /// Whether the browser reloads the page, which it does only while there is no report to read.
+    /// True if the browser reloads the page, which it does only while there is no report to read.
     reloads: bool,
     report: Option<ReportView>,
-    /// What is known before there is a report.
+    /// The facts that are known before there is a report.
     early: Option<EarlyView>,
-    /// Costs of the questions.
+    /// The costs of the questions.
     costs: Vec<CostRow>,
     people: People,
     trace: Trace,

@@ -7,15 +7,15 @@ use super::config_watcher::ReloadTrigger;
 use crate::config::{DEFAULTS, LoadedConfig};
 use crate::exit::Exit;
 
-/// Contents whose loss is suspicious.
+/// The sections whose loss is suspicious.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConfigSections {
-    /// Whether the file has any setting.
+    /// True if the file has any setting.
     has_content: bool,
     /// The configured store, or `None` for the default.
     store: Option<String>,
     has_destinations: bool,
-    /// Whether any route has destinations.
+    /// True if any route has destinations.
     sends: bool,
     has_tokens: bool,
 }

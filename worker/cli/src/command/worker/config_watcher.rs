@@ -1,8 +1,8 @@
-//! The triggers for reading the configuration again: SIGHUP and changed files.
+//! Watches for reasons to read the configuration again: SIGHUP and changed files.
 //!
-//! Files are polled by content every few seconds. A mounted ConfigMap changes by a symbolic link, which kernel
-//! watchers miss on some file systems. A change counts when two polls in a row agree, so a file that is being written
-//! is not read half.
+//! Files are polled by content every few seconds. A mounted ConfigMap changes by a symbolic link, which kernel watchers
+//! miss on some file systems. A change counts when two polls in a row agree, so a file that is being written is not
+//! read half.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::config::LoadedConfig;
 
-/// Time between two polls of the files.
+/// The time between two polls of the files.
 const EVERY: Duration = Duration::from_secs(3);
-/// Time until a configuration that failed for a temporary reason is tried again.
+/// The time until a configuration that failed for a temporary reason is tried again.
 const AGAIN: Duration = Duration::from_secs(15);
-/// Time until an invalid configuration is read again without a change of a watched file. A secret that it names may
+/// The time until an invalid configuration is read again without a change of a watched file. A secret that it names may
 /// appear later, for example when a Secret is mounted after the ConfigMap.
 const WRONG_AGAIN: Duration = Duration::from_secs(60);
-/// Most files that are watched. Changes of others need SIGHUP.
+/// The maximum number of files that are watched. Changes of others need SIGHUP.
 const MAX_FILES: usize = 2_000;
-/// Greatest depth of nested folders.
+/// The greatest depth of nested folders.
 const MAX_DEPTH: usize = 4;
 
 /// The files of a configuration with a hash of each one's contents.
@@ -61,7 +61,7 @@ impl ConfigFingerprint {
     }
 }
 
-/// Why the configuration is read again.
+/// The reason why the configuration is read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReloadTrigger {
     /// A person sent SIGHUP.
@@ -88,9 +88,9 @@ pub(super) struct ConfigWatcher {
     /// The result of the last poll.
     last: ConfigFingerprint,
     looks: Interval,
-    /// Whether a signal is pending. The caller may drop the wait in between.
+    /// True if a signal is pending. The caller may drop the wait in between.
     is_signalled: bool,
-    /// When a failed configuration is tried again.
+    /// The time at which a failed configuration is tried again.
     again_at: Option<Instant>,
     /// The reason given for that retry.
     again_why: ReloadTrigger,
@@ -338,7 +338,7 @@ mod tests {
             !changes.is_quiet(ReloadTrigger::Retry),
             "nothing is wrong yet"
         );
-        // In order: a signal, a retry, another error, a signal, a changed file.
+        // The rows are, in order, a signal, a retry, another error, a signal, and a changed file.
         for (why, words, is_news) in [
             (ReloadTrigger::Signal, gone, true),
             (ReloadTrigger::Retry, gone, false),

@@ -1,4 +1,4 @@
-//! A generation: the parts of a worker under one configuration.
+//! Builds and runs a generation: the parts of a worker under one configuration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::exit::Exit;
 use crate::logs::log_notice;
 use crate::wiring::{App, CarriedState, Sources, WorkerLoop};
 
-/// How long the old generation may take to end its deliveries before the next one begins.
+/// The time that the old generation has to end its deliveries before the next one begins.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(9);
 
-/// How long requests to the old generation may take: the longest answer plus a margin.
+/// The time that requests to the old generation may take: the longest answer plus a margin.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(11);
 
 /// All parts of a configuration, built and checked. None of them runs yet.
@@ -50,7 +50,7 @@ pub(super) struct Generation {
     awaited: Vec<Arc<SourceReadiness>>,
     /// The state that the next generation continues with.
     pub(super) carried_state: CarriedState,
-    /// How long the pages answer after all else has ended.
+    /// The time for which the pages answer after all else has ended.
     pub(super) linger: Duration,
 }
 
@@ -217,8 +217,8 @@ impl Generation {
         }
     }
 
-    /// Stops the intake of posted alerts after the process was told to stop and the listeners closed. All senders
-    /// have their answers by then.
+    /// Stops the intake of posted alerts after the process was asked to stop and the listeners closed. All senders have
+    /// their answers by then.
     fn end_with(&self, doors: &Listeners, parts: &mut JoinSet<()>, process: &CancellationToken) {
         let (posted, process, ended) = (self.posted.clone(), process.clone(), doors.ended());
         parts.spawn(async move {

@@ -1,5 +1,5 @@
-//! The bodies of issues and comments: the report's markdown, with mentions, references to issues and foreign HTML
-//! comments made inert.
+//! Builds the bodies of issues and comments from the report's markdown. Mentions, references to issues and foreign HTML
+//! comments are made inert.
 
 use nightshift_alert::text::single_line;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -13,12 +13,12 @@ use crate::document::{Section, header};
 use crate::line::Line;
 use crate::markdown::{self, escape};
 
-/// Longest title, in characters ("title is too long (maximum is 256 characters)").
+/// The longest title, in characters ("title is too long (maximum is 256 characters)").
 pub(super) const TITLE: usize = 256;
-/// Longest body and comment ("body is too long (maximum is 65536 characters)"). The code counts bytes, of which there
-/// are at least as many.
+/// The longest body and comment ("body is too long (maximum is 65536 characters)"). The code counts bytes, of which
+/// there are at least as many.
 pub(super) const BODY: usize = 65_536;
-/// Longest name of a label, in characters ("name is too long (maximum is 50 characters)").
+/// The longest name of a label, in characters ("name is too long (maximum is 50 characters)").
 pub(super) const LABEL: usize = 50;
 /// The label of all issues of Nightshift.
 pub(super) const OURS: &str = "ai-triage";

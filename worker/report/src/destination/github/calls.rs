@@ -1,4 +1,4 @@
-//! The calls of GitHub's API and the meaning of its answers.
+//! Calls GitHub's API and interprets its answers.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::port::DeliveryError;
@@ -11,9 +11,9 @@ use super::super::tracker::TicketContents;
 use super::body;
 use super::config::split;
 
-/// Comments per page. This is GitHub's maximum.
+/// The number of comments per page. This is GitHub's maximum.
 const COMMENTS: usize = 100;
-/// Most pages of comments that are read.
+/// The maximum number of pages of comments that are read.
 const MOST_PAGES: usize = 50;
 /// The wait at a secondary limit that names no time ("wait for at least one minute").
 const SECONDARY_SECS: u64 = 60;
@@ -152,7 +152,7 @@ fn parts(repo: &str) -> Result<(&str, &str), DeliveryError> {
     })
 }
 
-/// One issue of a repository.
+/// An issue of a repository.
 pub(super) struct GitHubIssue<'a> {
     rest: &'a RestClient,
     path: [&'a str; 5],

@@ -1,7 +1,6 @@
-//! The probe of a repository: whether issues and labels can be made there, and who can read them. It uses "Get a
-//! repository" and "List repository issues" of the REST API. `permissions` are those of the token's user, and a
-//! fine-grained token with Metadata alone can read the repository as well. Only a real issue shows what the token may
-//! write.
+//! Probes a repository: whether issues and labels can be made there, and who can read them. It uses "Get a repository"
+//! and "List repository issues" of the REST API. `permissions` are those of the token's user, and a fine-grained token
+//! with Metadata alone can read the repository as well. Only a real issue shows what the token may write.
 
 use nightshift_engine::doctor::HealthReport;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The configuration of a GitHub destination.
+//! Defines the configuration of a GitHub destination.
 
 use url::Url;
 
@@ -18,13 +18,13 @@ pub struct GitHubConfig {
     pub url: String,
     /// Network access to the API.
     pub access: HttpOptions,
-    /// `owner/name`. The repository should be private, because reports name weaknesses.
+    /// The repository as `owner/name`. It should be private, because reports name weaknesses.
     pub repo: String,
     /// Further labels of each issue.
     pub labels: Vec<String>,
     /// The policy that decides which reports become issues.
     pub policy: TicketPolicy,
-    /// Language of labels and sentences of Nightshift.
+    /// The language of labels and sentences of Nightshift.
     pub language: Language,
     /// The links that reports contain.
     pub links: Links,

@@ -1,5 +1,5 @@
-//! Tests against a local repository: each issue is made once whatever is lost, each comment is added once, and limits
-//! are waited out.
+//! Tests a local repository: each issue is made once whatever is lost, each comment is added once, and limits are
+//! waited out.
 
 mod looks;
 
@@ -125,7 +125,7 @@ async fn an_issue_is_closed_for_the_reason_that_people_give() {
     assert!(fake.with(|repo| repo.issues[0].title.starts_with("▲ Act now")));
 }
 
-/// The configuration names another repository, where that number belongs to an unrelated issue.
+/// Configures another repository, in which that number belongs to an unrelated issue.
 #[tokio::test]
 async fn foreign_issue_is_left_alone_and_the_case_gets_its_own() {
     let (fake, to) = repo().await;

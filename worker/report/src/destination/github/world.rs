@@ -1,4 +1,4 @@
-//! A fake GitHub repository for the tests. It refuses what GitHub refuses, and drops labels that the token may not
+//! Runs a fake GitHub repository for the tests. It refuses what GitHub refuses, and drops labels that the token may not
 //! set.
 
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl Repo {
             number,
             title,
             body: text,
-            // "Labels are silently dropped otherwise."
+            // GitHub documents that "labels are silently dropped otherwise."
             labels: labels.filter(|_| self.may_label).collect(),
             comments: Vec::new(),
             state: None,
@@ -190,7 +190,7 @@ impl World for Repo {
         match self.limit {
             Limit::None => {}
             Limit::Primary => {
-                // Ninety seconds after the clock of the tests.
+                // The limit ends ninety seconds after the clock of the tests.
                 let headers = vec![
                     ("x-ratelimit-remaining", "0".to_owned()),
                     ("x-ratelimit-reset", "1795144530".to_owned()),

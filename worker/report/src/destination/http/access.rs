@@ -1,5 +1,5 @@
-//! Network access to the machine of a destination. The address is used as configured, and plain http to another
-//! machine must be allowed explicitly. Paths and queries are never shown, because they are often secret.
+//! Implements network access to the machine of a destination. The address is used as configured, and plain http to
+//! another machine must be allowed explicitly. Paths and queries are never shown, because they are often secret.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use url::Url;
 
 use super::DestinationError;
 
-/// Time to connect, TLS included.
+/// The time to connect, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time for a whole call, the answer included. Standard Webhooks allows a receiver at most this.
+/// The time for a whole call, the answer included. Standard Webhooks allows a receiver at most this.
 const WHOLE: Duration = Duration::from_secs(30);
 
 /// The keys that all network destinations share.
 #[derive(Clone, Default)]
 pub struct HttpOptions {
-    /// Whether plain http to other machines is allowed.
+    /// True if plain http to other machines is allowed.
     pub allow_private: bool,
-    /// PEM file of certificate authorities that are trusted beside those of the system.
+    /// A PEM file of certificate authorities that are trusted beside those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Proxy URL. The default is the proxy of the environment; `none` disables it.
+    /// The proxy URL. The default is the proxy of the environment; `none` disables it.
     pub proxy: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! The meaning of an answer: delivered, retry later, refused for good, or unknown. The text of a receiver is
-//! untrusted: it is read up to a bound, redacted, and shown on one line.
+//! Classifies answers: delivered, retry later, refused for good, or unknown. The text of a receiver is untrusted: it is
+//! read up to a bound, redacted, and shown on one line.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::{redact, single_line, strip_hidden, truncate};
@@ -11,11 +11,12 @@ use serde::de::DeserializeOwned;
 
 use super::Repeat;
 
-/// Bytes of a refusal that are read.
+/// The number of bytes of a refusal that are read.
 const MOST_BYTES: usize = 4096;
-/// Characters of an answer that are shown.
+/// The number of characters of an answer that are shown.
 const MOST_CHARS: usize = 200;
-/// Longest wait that a receiver can ask for, in seconds. A report must not wait for days at the word of a receiver.
+/// The longest wait that a receiver can ask for, in seconds. A report must not wait for days because a receiver says
+/// so.
 const LONGEST_WAIT_SECS: u64 = 3600;
 
 /// The head of an answer, with its unread body.
@@ -79,7 +80,7 @@ impl Answer {
     }
 
     /// Converts an answer without success into an error that includes `hint`. `words` extracts the vendor's message
-    /// from the beginning of the body; if it returns `None`, the body is shown as it is.
+    /// from the beginning of the body; if it returns `None`, the body itself is shown.
     pub(crate) async fn refused(
         self,
         hint: &str,

@@ -1,4 +1,4 @@
-//! The error of a destination that cannot be used as configured.
+//! Defines the error of a destination that cannot be used as configured.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum DestinationError {
     BadValue {
         name: String,
         key: &'static str,
-        /// What is wrong, and what would fit.
+        /// The problem, and a description of valid values.
         problem: String,
     },
     /// The CA file cannot be read.

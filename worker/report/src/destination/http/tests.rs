@@ -1,4 +1,4 @@
-//! Tests of the allowed addresses, and of lost or refused calls when duplicates would be visible.
+//! Tests the allowed addresses, and lost or refused calls when duplicates would be visible.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;

@@ -1,12 +1,12 @@
-//! The nodes of the Atlassian Document Format that Nightshift uses, and a document that stays within its limit.
+//! Builds documents in the Atlassian Document Format that stay within its limit.
 //!
-//! Text goes only into text nodes, where nothing is syntax. The only marks are strong and, for our own addresses,
-//! link. Sources: <https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/> and the JSON schema
-//! of `@atlaskit/adf-schema`.
+//! Text goes only into text nodes, where nothing is syntax. The only marks are strong and, for addresses of Nightshift,
+//! link. Sources: <https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/> and the JSON schema of
+//! `@atlaskit/adf-schema`.
 
 use serde_json::{Value, json};
 
-/// Characters of a document around its content.
+/// The number of characters of a document around its content.
 const FRAME: usize = 64;
 
 /// A document being written. After the first part that does not fit, nothing more is added, so only the end is ever
@@ -102,7 +102,7 @@ pub(super) fn strong(text: &str) -> Option<Value> {
     marked(text, &json!({ "type": "strong" }))
 }
 
-/// Makes a link to an address of our own.
+/// Makes a link to an address of Nightshift.
 pub(super) fn link(text: &str, address: &str) -> Option<Value> {
     marked(
         text,

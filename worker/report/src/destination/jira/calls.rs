@@ -1,4 +1,4 @@
-//! The calls of Jira's API and the meaning of its answers.
+//! Calls Jira's API and interprets its answers.
 
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::port::DeliveryError;
@@ -9,9 +9,9 @@ use super::super::rest::{Call, RestClient, Vendor, list, text};
 use super::super::tracker::TicketContents;
 use super::page::{PROPERTY, verdict_label};
 
-/// Comments per page.
+/// The number of comments per page.
 const COMMENTS: u64 = 50;
-/// Most pages of comments. An issue has at most 5,000 comments ("Issue limits").
+/// The maximum number of pages. An issue has at most 5,000 comments ("Issue limits").
 const MOST_PAGES: u64 = 100;
 
 /// The properties of Jira's API.

@@ -1,19 +1,19 @@
-//! The probe of Jira: the user of the token, the user's permissions in the project, and the issue type. It uses "Get
-//! current user", "Get my permissions" and "Get create metadata issue types for a project" of the REST API.
+//! Probes Jira: the user of the token, the user's permissions in the project, and the issue type. It uses "Get current
+//! user", "Get my permissions" and "Get create metadata issue types for a project" of the REST API.
 
 use nightshift_engine::doctor::HealthReport;
 
 use super::super::rest::{Call, list, text};
 use super::JiraDestination;
 
-/// Permissions for making an issue and commenting on it.
+/// The permissions for making an issue and commenting on it.
 const NEEDED: [&str; 4] = [
     "BROWSE_PROJECTS",
     "CREATE_ISSUES",
     "EDIT_ISSUES",
     "ADD_COMMENTS",
 ];
-/// Permission for moving an issue to done.
+/// The permission for moving an issue to done.
 const MOVES: &str = "TRANSITION_ISSUES";
 
 impl JiraDestination {

@@ -1,4 +1,4 @@
-//! The configuration of a Jira destination.
+//! Defines the configuration of a Jira destination.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::super::http::{DestinationError, HttpOptions};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
-/// Most characters of a project key. Jira's default limit is 10, and it can be raised to 255.
+/// The maximum number of characters of a project key. Jira's default limit is 10, and it can be raised to 255.
 const MOST_KEY_CHARS: usize = 255;
 
 /// A project of a Jira Cloud site.
@@ -18,30 +18,31 @@ const MOST_KEY_CHARS: usize = 255;
 pub struct JiraConfig {
     /// The name in configuration and metrics.
     pub name: String,
-    /// The site, `https://example.atlassian.net`, or, for tokens with scopes, `https://api.atlassian.com/ex/jira/<cloud id>`.
+    /// The site, `https://example.atlassian.net`, or, for tokens with scopes,
+    /// `https://api.atlassian.com/ex/jira/<cloud id>`.
     pub url: String,
     /// Network access to the site.
     pub access: HttpOptions,
-    /// User of the token. Without a user the token is an OAuth token, sent as bearer.
+    /// The user of the token. Without a user the token is an OAuth token, sent as bearer.
     pub email: Option<String>,
-    /// Key of the project, such as `SEC`.
+    /// The key of the project, such as `SEC`.
     pub project: String,
-    /// Name of the issue type.
+    /// The name of the issue type.
     pub issue_type: String,
-    /// Names of the priorities by assessed severity. Without a name Jira sets the priority.
+    /// The names of the priorities by assessed severity. Without a name Jira sets the priority.
     pub priorities: BTreeMap<Severity, String>,
     /// Further labels of each issue.
     pub labels: Vec<String>,
-    /// Further fields that the project requires, in the form of the API. They do not replace our fields.
+    /// Further fields that the project requires, in the form of the API. They do not replace the fields of Nightshift.
     pub fields: Map<String, Value>,
-    /// Name of the transition, or of its status, when people close a case. Without it the issue is not moved.
+    /// The name of the transition, or of its status, when people close a case. Without it the issue is not moved.
     pub done_transition: Option<String>,
-    /// Name of the transition, or of its status, when a case is open again and a new report is delivered to a closed
-    /// issue. Without it the issue is not moved.
+    /// The name of the transition, or of its status, when a case is open again and a new report is delivered to a
+    /// closed issue. Without it the issue is not moved.
     pub reopen_transition: Option<String>,
     /// The policy that decides which reports become issues.
     pub policy: TicketPolicy,
-    /// Language of labels and sentences of Nightshift.
+    /// The language of labels and sentences of Nightshift.
     pub language: Language,
     /// The links that reports contain.
     pub links: Links,

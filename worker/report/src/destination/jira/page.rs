@@ -1,4 +1,4 @@
-//! The contents of issues and comments, made from the report.
+//! Builds the contents of issues and comments from the report.
 
 use nightshift_alert::text::single_line;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -12,12 +12,12 @@ use super::config::JiraConfig;
 use crate::document::{Block, Section, header};
 use crate::line::Line;
 
-/// Longest summary, in characters ("The summary is invalid because it … 255 characters or less").
+/// The longest summary, in characters ("The summary is invalid because it … 255 characters or less").
 pub(super) const SUMMARY: usize = 255;
-/// Longest description and comment: Jira's limit on text fields, `jira.text.field.character.limit`, 32,767. Jira does
-/// not document whether it counts the text or the JSON, so the longer JSON is counted here.
+/// The longest description and comment: Jira's limit on text fields, `jira.text.field.character.limit`, 32,767. Jira
+/// does not document whether it counts the text or the JSON, so the longer JSON is counted here.
 pub(super) const DOCUMENT: usize = 32_767;
-/// Longest label, in characters ("Labels" of the issue field limits).
+/// The longest label, in characters ("Labels" of the issue field limits).
 pub(super) const LABEL: usize = 255;
 /// The label of all issues of Nightshift.
 pub(super) const OURS: &str = "ai-triage";
@@ -82,7 +82,7 @@ pub(super) fn closing(line: &Line, key: &str) -> Value {
 }
 
 /// Returns the labels of an issue: the common label, the verdict, the account, and the label of the case. No other
-/// label of ours has the prefix of the last one.
+/// label of Nightshift has the prefix of the last one.
 fn labels(report: &Report, config: &JiraConfig) -> Result<Vec<String>, DeliveryError> {
     let mut labels = vec![
         mark::label(report)?,

@@ -1,5 +1,5 @@
-//! The part of Atlassian's JSON schema for documents that Nightshift uses: which node may contain which, with which
-//! attributes and marks. A test of the whole program compares it with the schema itself.
+//! Defines the part of Atlassian's JSON schema for documents that Nightshift uses: which node may contain which, with
+//! which attributes and marks. A test of the whole program compares it with the schema itself.
 
 use serde_json::{Map, Value};
 

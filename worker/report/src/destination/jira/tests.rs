@@ -1,5 +1,5 @@
-//! Tests against a local site: each issue is made once whatever is lost, each comment is added once, and refusals
-//! have the right meaning.
+//! Tests a local site: each issue is made once whatever is lost, each comment is added once, and refusals have the
+//! right meaning.
 
 mod looks;
 mod with_adf_schema;
@@ -17,7 +17,7 @@ use super::world::Site;
 use super::*;
 use crate::Language;
 
-/// Lag of the search in seconds. Atlassian says seconds to minutes.
+/// The lag of the search in seconds. Atlassian says seconds to minutes.
 const LAG: u64 = 120;
 
 fn config(url: &str) -> JiraConfig {

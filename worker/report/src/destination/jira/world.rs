@@ -1,4 +1,4 @@
-//! A fake Jira Cloud site for the tests. It refuses what Jira refuses, keeps what is sent, and its search lags.
+//! Runs a fake Jira Cloud site for the tests. It refuses what Jira refuses, keeps what is sent, and its search lags.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::super::trial::{Ticket, Tickets};
 use super::page::{DOCUMENT, LABEL, SUMMARY};
 use super::schema;
 
-/// `maria@example.com:hush`.
+/// The credentials `maria@example.com:hush`.
 const AUTHORISATION: &str = "Basic bWFyaWFAZXhhbXBsZS5jb206aHVzaA==";
 
 pub(crate) struct FakeJiraIssue {
@@ -26,7 +26,7 @@ pub(crate) struct Site {
     pub(crate) priorities: Vec<&'static str>,
     pub(crate) may_browse: bool,
     pub(crate) may_transition: bool,
-    /// Number of searches made.
+    /// The number of searches made.
     pub(crate) searches: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The probe of PagerDuty. The Events API has nothing to read, so the probe checks only the form of the key and that
-//! the server answers.
+//! Probes PagerDuty. The Events API has nothing to read, so the probe checks only the form of the key and that the
+//! server answers.
 
 use nightshift_engine::doctor::HealthReport;
 use secrecy::ExposeSecret as _;
@@ -7,7 +7,7 @@ use secrecy::ExposeSecret as _;
 use super::super::checkup::reach;
 use super::PagerDutyDestination;
 
-/// Characters of an integration key.
+/// The number of characters of an integration key.
 const KEY_CHARS: usize = 32;
 
 impl PagerDutyDestination {

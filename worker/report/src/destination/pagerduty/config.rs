@@ -1,4 +1,4 @@
-//! The configuration of a PagerDuty destination.
+//! Defines the configuration of a PagerDuty destination.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +19,15 @@ pub(super) const SEVERITIES: [&str; 4] = ["critical", "error", "warning", "info"
 pub struct PagerDutyConfig {
     /// The name in configuration and metrics.
     pub name: String,
-    /// `https://events.pagerduty.com`, or `https://events.eu.pagerduty.com`.
+    /// The endpoint: `https://events.pagerduty.com`, or `https://events.eu.pagerduty.com`.
     pub url: String,
     /// Network access to the API.
     pub access: HttpOptions,
-    /// Severities of events by assessed severity: `critical`, `error`, `warning` or `info`.
+    /// The severities of events by assessed severity: `critical`, `error`, `warning` or `info`.
     pub severities: BTreeMap<Severity, String>,
     /// The policy that decides which reports page.
     pub policy: TicketPolicy,
-    /// Language of labels and sentences of Nightshift.
+    /// The language of labels and sentences of Nightshift.
     pub language: Language,
     /// The links that reports contain.
     pub links: Links,

@@ -1,4 +1,4 @@
-//! The event that pages, made from the report as plain text.
+//! Builds the event that pages from the report, as plain text.
 
 use nightshift_alert::text::{sanitize, single_line};
 use nightshift_pipeline::port::DeliveryError;
@@ -9,15 +9,15 @@ use super::super::{case_id, outline, ticket};
 use super::config::PagerDutyConfig;
 use crate::document::{Section, header};
 
-/// Longest `summary`, in characters.
+/// The longest `summary`, in characters.
 pub(super) const SUMMARY: usize = 1_024;
-/// Largest event, in bytes ("Events that are too large … 512 KB").
+/// The largest event, in bytes ("Events that are too large … 512 KB").
 pub(super) const EVENT_BYTES: usize = 512 * 1024;
 /// The part of an event for details, in UTF-16 units. Nobody reads more on a phone.
 const DETAILS: usize = 24_000;
 /// A unit is at most six bytes of JSON. Half of an event is left for the fields around the details.
 const _: () = assert!(DETAILS * 6 < EVENT_BYTES / 2);
-/// Longest name of a component, group or class.
+/// The longest name of a component, group or class.
 const NAME: usize = 120;
 
 /// Builds the event that pages, without its routing key.

@@ -1,5 +1,4 @@
-//! Tests against a local service: a case pages once, follows what people do, and pages again only after its source
-//! reopened it.
+//! Tests a local service: a case pages once, follows what people do, and pages again only after its source reopened it.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::case_workflow::CaseActionKind;

@@ -1,5 +1,5 @@
-//! A fake PagerDuty service for the tests. It accepts events as the Events API v2 does, and keeps one alert per key
-//! while that is open.
+//! Runs a fake PagerDuty service for the tests. It accepts events as the Events API v2 does, and keeps one alert per
+//! key while that is open.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::super::fake::{FakeRequest, FakeResponse, World};
 use super::config::SEVERITIES;
 use super::event::{EVENT_BYTES, SUMMARY};
 
-/// Longest `dedup_key`, in characters.
+/// The longest `dedup_key`, in characters.
 const DEDUP_KEY: usize = 255;
 
 /// The state of one key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Alert {
-    /// Number of incidents opened.
+    /// The number of opened incidents.
     pub(crate) incidents: u32,
     pub(crate) state: &'static str,
     /// All events in order of arrival.
@@ -67,7 +67,7 @@ impl Service {
                     alert.state = "triggered";
                 }
             }
-            // An alert that is not open stays as it is, and the event is accepted all the same.
+            // An alert that is not open does not change, and the event is accepted all the same.
             "acknowledge" if alert.state == "triggered" => alert.state = "acknowledged",
             "resolve" if alert.incidents > 0 => alert.state = "resolved",
             "acknowledge" | "resolve" => {}

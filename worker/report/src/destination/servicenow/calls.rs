@@ -1,4 +1,4 @@
-//! The calls of the Table API and the meaning of its answers.
+//! Calls the Table API and interprets its answers.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::port::DeliveryError;

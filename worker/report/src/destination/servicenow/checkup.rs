@@ -1,4 +1,4 @@
-//! The probe of ServiceNow: whether the table can be read with the column that finds incidents again.
+//! Probes ServiceNow: whether the table can be read with the column that finds incidents again.
 
 use nightshift_engine::doctor::HealthReport;
 

@@ -1,4 +1,4 @@
-//! The configuration of a ServiceNow destination.
+//! Defines the configuration of a ServiceNow destination.
 
 use std::collections::BTreeMap;
 
@@ -30,20 +30,20 @@ pub struct ServiceNowConfig {
     pub url: String,
     /// Network access to the instance.
     pub access: HttpOptions,
-    /// User of the password. Without a user the secret is an OAuth token, sent as bearer.
+    /// The user of the password. Without a user the secret is an OAuth token, sent as bearer.
     pub user: Option<String>,
     /// The table: `incident`, or one that extends it, such as `sn_si_incident`.
     pub table: String,
-    /// Impact and urgency by assessed severity, from 1 (high) to 3 (low). The instance derives the priority from
+    /// The impact and urgency by assessed severity, from 1 (high) to 3 (low). The instance derives the priority from
     /// them.
     pub urgencies: BTreeMap<Severity, (u8, u8)>,
-    /// Further fields, such as `assignment_group` or `caller_id`. They do not replace our fields.
+    /// Further fields, such as `assignment_group` or `caller_id`. They do not replace the fields of Nightshift.
     pub fields: BTreeMap<String, String>,
     /// The fields of an incident whose case people closed. Without them only a note is added.
     pub resolve: Option<ServiceNowResolve>,
     /// The policy that decides which reports become incidents.
     pub policy: TicketPolicy,
-    /// Language of labels and sentences of Nightshift.
+    /// The language of labels and sentences of Nightshift.
     pub language: Language,
     /// The links that reports contain.
     pub links: Links,

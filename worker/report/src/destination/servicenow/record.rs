@@ -1,5 +1,5 @@
-//! The contents of incidents and work notes. All of it is plain text. Only journal fields know markup: they render
-//! HTML between `[code]` marks, which are removed here.
+//! Builds the contents of incidents and work notes. All of it is plain text. Only journal fields know markup: they
+//! render HTML between `[code]` marks, which are removed here.
 
 use nightshift_alert::text::single_line;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -12,12 +12,12 @@ use super::config::{ServiceNowConfig, ServiceNowResolve};
 use crate::document::{Section, header};
 use crate::line::Line;
 
-/// Longest `short_description` (dictionary of `task`). ServiceNow silently cuts longer text.
+/// The longest `short_description` (dictionary of `task`). ServiceNow silently cuts longer text.
 pub(super) const SHORT: usize = 160;
-/// Longest `description` (dictionary of `task`), and our limit for a work note, whose own limit depends on the
+/// The longest `description` (dictionary of `task`), and our limit for a work note, whose own limit depends on the
 /// instance.
 pub(super) const LONG: usize = 4_000;
-/// Longest `correlation_id` and `correlation_display` (dictionary of `task`).
+/// The longest `correlation_id` and `correlation_display` (dictionary of `task`).
 pub(super) const CORRELATION: usize = 100;
 
 /// Builds the request that makes an incident (`POST /api/now/table/incident`).

@@ -1,5 +1,5 @@
-//! Tests against a local instance: each incident is made once whatever is lost, each note is added once, and text is
-//! plain and bounded.
+//! Tests a local instance: each incident is made once whatever is lost, each note is added once, and text is plain and
+//! bounded.
 
 mod looks;
 

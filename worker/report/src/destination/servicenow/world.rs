@@ -1,4 +1,4 @@
-//! A fake ServiceNow instance for the tests. Its Table API silently drops and cuts what it does not accept.
+//! Runs a fake ServiceNow instance for the tests. Its Table API silently drops and cuts what it does not accept.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::super::fake::{FakeRequest, FakeResponse, World};
 use super::super::trial::{Ticket, Tickets};
 use super::record::{CORRELATION, LONG, SHORT};
 
-/// `maria@example.com:hush`.
+/// The credentials `maria@example.com:hush`.
 const AUTHORISATION: &str = "Basic bWFyaWFAZXhhbXBsZS5jb206aHVzaA==";
 
 pub(crate) struct Incident {

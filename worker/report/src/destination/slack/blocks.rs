@@ -1,5 +1,5 @@
-//! The message of a case as blocks, in the order of report.md, "In fifteen seconds". Parts without room go to the
-//! thread, and the message says so.
+//! Builds the message of a case as blocks, in the order of report.md, "In fifteen seconds". Parts without room go to
+//! the thread, and the message says so.
 
 use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -23,7 +23,7 @@ pub(super) struct Message {
     /// Escaped text for notifications and screen readers.
     pub(super) text: String,
     pub(super) blocks: Vec<Value>,
-    /// Whether something did not fit.
+    /// True if something did not fit.
     pub(super) is_cut: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The bot of a channel. It posts or edits the message of a case, adds missing parts to its thread, and finds its own
-//! messages.
+//! Implements the bot of a channel. It posts or edits the message of a case, adds missing parts to its thread, and
+//! finds its own messages.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use super::client::{self, Api, CallError};
 use super::place::{self, DIGEST, MessageRef, PARENT, REPORT};
 use super::thread::ThreadReply;
 
-/// Pause between two messages of a channel, about one a second (<https://docs.slack.dev/apis/web-api/rate-limits>).
+/// The pause between two messages of a channel, about one a second (<https://docs.slack.dev/apis/web-api/rate-limits>).
 pub(super) const PACE: Duration = Duration::from_secs(1);
-/// No further message of a thread is begun after this time. Even with one hanging call, a delivery then stays shorter
-/// than the channel's lease (45 s). The next attempt adds the rest.
+/// The time after which no further message of a thread is begun. Even with one hanging call, a delivery then stays
+/// shorter than the channel's lease (45 s). The next attempt adds the rest.
 const BUSY: TimeDelta = TimeDelta::seconds(12);
-/// How far back the look-up searches for the replacement of a removed message.
+/// The age up to which the look-up searches for the replacement of a removed message.
 const REPLACED: TimeDelta = TimeDelta::days(1);
 
 /// The wait between two messages.

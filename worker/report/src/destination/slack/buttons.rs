@@ -1,5 +1,5 @@
-//! The buttons of a message. Addresses come only from [`Links`] and [`console`]. The other buttons request actions,
-//! and the receiver of the press decides whether the person may do them.
+//! Builds the buttons of a message. Addresses come only from [`Links`] and [`console`]. The other buttons request
+//! actions, and the receiver of the press decides whether the person may do them.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::case_workflow::WorkflowStatus;

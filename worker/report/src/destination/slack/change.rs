@@ -1,4 +1,4 @@
-//! What changed and what people did: the parts for a reader who sees a message again.
+//! Describes changes and actions of people, for a reader who sees a message again.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
@@ -8,7 +8,7 @@ use crate::Language;
 use crate::document::{differences, reasons};
 use crate::line::{Line, joined};
 
-/// Most actions of people that are listed. The latest ones are.
+/// The maximum number of actions of people that are listed. Earlier ones are skipped.
 const MOST_ACTS: usize = 4;
 
 /// Returns what changed and why, such as `verdict Inconclusive → True positive; severity High → Critical; revision 1

@@ -1,4 +1,4 @@
-//! The probe of Slack: the user and scopes of the token, and whether the channel can be read.
+//! Probes Slack: the user and scopes of the token, and whether the channel can be read.
 //! <https://docs.slack.dev/reference/methods/auth.test>; the header `x-oauth-scopes` lists the scopes.
 
 use nightshift_engine::doctor::HealthReport;

@@ -1,6 +1,6 @@
-//! Slack's Web API: calls, and the meaning of its answers. HTTP 200 with `ok: false` is an error, and some errors are
-//! permanent. <https://docs.slack.dev/apis/web-api/>, errors of each method under
-//! <https://docs.slack.dev/reference/methods>.
+//! Calls Slack's Web API and interprets its answers. HTTP 200 with `ok: false` is an error, and some errors are
+//! permanent. <https://docs.slack.dev/apis/web-api/> documents the API, and <https://docs.slack.dev/reference/methods>
+//! the errors of each method.
 
 use nightshift_engine::doctor::HealthReport;
 use nightshift_pipeline::port::DeliveryError;
@@ -14,12 +14,12 @@ use url::Url;
 use super::super::checkup::hear;
 use super::super::http::{Caller, Repeat, SecretSource, clean};
 
-/// Bytes of an answer that are read, enough for a page of messages with their blocks.
+/// The number of bytes of an answer that are read, enough for a page of messages with their blocks.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
-/// Media type that Slack wants for JSON.
+/// The media type that Slack wants for JSON.
 const JSON: &str = "application/json; charset=utf-8";
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Debug)]
 pub(super) enum CallError {
     /// The message does not exist or can no longer be edited.
@@ -54,13 +54,13 @@ pub(super) struct SlackResponse {
     error: String,
     #[serde(default)]
     needed: String,
-    /// Id of the channel of the posted message.
+    /// The id of the channel of the posted message.
     #[serde(default)]
     pub(super) channel: String,
-    /// Timestamp, and therefore id, of the posted message.
+    /// The timestamp, and therefore id, of the posted message.
     #[serde(default)]
     pub(super) ts: String,
-    /// Messages of a channel or thread.
+    /// The messages of a channel or thread.
     #[serde(default)]
     pub(super) messages: Vec<ChannelMessage>,
     /// The user of the token.

@@ -1,11 +1,11 @@
-//! The configuration of a Slack destination.
+//! Defines the configuration of a Slack destination.
 
 use url::Url;
 
 use super::super::http::{DestinationError, HttpOptions, SecretSource};
 use crate::{Language, Links};
 
-/// Slack's Web API, <https://docs.slack.dev/apis/web-api/>.
+/// The address of Slack's Web API, <https://docs.slack.dev/apis/web-api/>.
 pub const SLACK_API: &str = "https://slack.com/api";
 
 /// The way in which reports reach Slack.
@@ -13,11 +13,11 @@ pub const SLACK_API: &str = "https://slack.com/api";
 pub enum SlackTransport {
     /// An app that posts, edits, threads, and looks up what it posted. Each report is shown once.
     Bot {
-        /// Id of the channel, such as `C0123ABCD`. The app must be a member.
+        /// The id of the channel, such as `C0123ABCD`. The app must be a member.
         channel: String,
         /// The bot token, `xoxb-…`. It is read at each call.
         token: SecretSource,
-        /// Address of the Web API: [`SLACK_API`], or a compatible server.
+        /// The address of the Web API: [`SLACK_API`], or a compatible server.
         api_url: String,
     },
     /// An incoming webhook without edits, threads and buttons. A report whose answer was lost is posted again (at
@@ -35,13 +35,13 @@ pub struct SlackConfig {
     pub name: String,
     /// The way in which reports reach Slack.
     pub transport: SlackTransport,
-    /// Whether messages have buttons. They need a receiver (`POST /slack/interactions`).
+    /// True if messages have buttons. They need a receiver (`POST /slack/interactions`).
     pub interactive: bool,
-    /// Language of labels.
+    /// The language of labels.
     pub language: Language,
     /// The links that reports contain.
     pub links: Links,
-    /// Network access: proxy, certificate authorities, plain http.
+    /// The network access: proxy, certificate authorities, plain http.
     pub access: HttpOptions,
 }
 

@@ -1,4 +1,4 @@
-//! The daily digest as one message.
+//! Builds the daily digest as one message.
 
 use nightshift_pipeline::digest::{Digest, DigestMute, FeedDay, OpenCase};
 use serde_json::json;
@@ -10,9 +10,9 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most characters of a line.
+/// The maximum number of characters of a line.
 const LINE: usize = 300;
-/// Most feeds, sources and destinations that are listed.
+/// The maximum number of feeds, sources and destinations that are listed.
 const MOST: usize = 10;
 
 /// Builds the message of a day.

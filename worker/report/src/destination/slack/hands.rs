@@ -1,4 +1,4 @@
-//! A clock for the tests that advances by waiting. Nothing sleeps.
+//! Provides a clock for the tests that advances by waiting. Nothing sleeps.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! An incoming webhook of Slack, for organisations that grant no bot token.
+//! Posts to an incoming webhook of Slack, for organisations that grant no bot token.
 //! <https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks>
 //!
 //! The answer is only "ok", so a post can be neither edited nor found. A report whose answer was lost is posted again

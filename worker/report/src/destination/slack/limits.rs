@@ -1,30 +1,30 @@
-//! Slack's limits and the part of them that is used. Lengths are counted in UTF-16 units, which are never fewer than
-//! characters, however Slack counts.
+//! Defines Slack's limits and the part of them that is used. Lengths are counted in UTF-16 units, which are never fewer
+//! than characters, however Slack counts.
 
-/// Characters of a `header` block. Slack's limit is 150
+/// The characters of a `header` block. Slack's limit is 150
 /// (<https://docs.slack.dev/reference/block-kit/blocks/header-block>).
 pub(super) const HEADER: usize = 150;
-/// Characters of the text of one block. The limit of a section is 3,000
+/// The characters of the text of one block. The limit of a section is 3,000
 /// (<https://docs.slack.dev/reference/block-kit/blocks/section-block>); none is documented for rich text.
 pub(super) const BLOCK: usize = 2_900;
-/// Characters of all blocks of a message: the total that Slack documents for its markdown block
+/// The characters of all blocks of a message: the total that Slack documents for its markdown block
 /// (<https://docs.slack.dev/reference/block-kit/blocks/markdown-block>). Slack refuses more as `msg_blocks_too_long`.
 pub(super) const MESSAGE: usize = 12_000;
-/// Blocks of a message. Slack's limit is 50 (<https://docs.slack.dev/reference/block-kit/blocks>).
+/// The blocks of a message. Slack's limit is 50 (<https://docs.slack.dev/reference/block-kit/blocks>).
 pub(super) const BLOCKS: usize = 45;
-/// Fields of a section. Slack's limit is 10 fields of 2,000 characters each.
+/// The fields of a section. Slack's limit is 10 fields of 2,000 characters each.
 pub(super) const FIELDS: usize = 10;
-/// Characters of a field, its label included.
+/// The characters of a field, its label included.
 pub(super) const FIELD: usize = 160;
-/// Characters of the text for notifications and screen readers. Slack recommends at most 4,000
+/// The characters of the text for notifications and screen readers. Slack recommends at most 4,000
 /// (<https://docs.slack.dev/reference/methods/chat.postMessage>, "Truncating content").
 pub(super) const FALLBACK: usize = 600;
-/// Messages of a thread for one revision. The page of the case shows the rest.
+/// The messages of a thread for one revision. The page of the case shows the rest.
 pub(super) const THREAD_PARTS: usize = 8;
-/// Characters of one sentence in the message. The thread has the whole sentence.
+/// The characters of one sentence in the message. The thread has the whole sentence.
 pub(super) const SENTENCE: usize = 340;
 
-/// Characters of each part of a message. With header and buttons they fit into [`MESSAGE`] together.
+/// The characters of each part of a message. With header and buttons they fit into [`MESSAGE`] together.
 pub(super) mod room {
     pub(in super::super) const CHANGED: usize = 600;
     pub(in super::super) const HEAD: usize = 2_100;

@@ -1,4 +1,4 @@
-//! The identity of a Slack message that shows a case, and the look-up of it by invisible metadata.
+//! Identifies the Slack message that shows a case, and finds it by invisible metadata.
 //! <https://docs.slack.dev/messaging/message-metadata>
 
 use std::collections::HashSet;
@@ -10,21 +10,22 @@ use serde_json::{Value, json};
 
 use super::client::{Api, ChannelMessage};
 
-/// Type of the metadata of a report's messages.
+/// The type of the metadata of a report's messages.
 pub(super) const REPORT: &str = "triage_report";
-/// Type of the metadata of a digest.
+/// The type of the metadata of a digest.
 pub(super) const DIGEST: &str = "triage_digest";
 /// The part of a case that is the message itself, not its thread.
 pub(super) const PARENT: &str = "report";
-/// How long Slack may still work on a call whose answer was lost. A look-up before that proves nothing.
+/// The time for which Slack may still process a call whose answer was lost. A look-up before that proves nothing.
 pub(super) const SETTLE: Duration = Duration::from_secs(15);
-/// Margin on both sides of a look-up, for a difference of the clocks and the duration of a call.
+/// The margin on both sides of a look-up, for a difference of the clocks and the duration of a call.
 const MARGIN_SECS: i64 = 600;
-/// Messages per page. One of ours can have 53 KB with all non-ASCII text escaped, and a page of these must fit into
-/// the bound of an answer. Slack recommends at most 200 (<https://docs.slack.dev/apis/web-api/pagination>).
+/// The number of messages per page. One message can have 53 KB with all non-ASCII text escaped, and a page of these
+/// must fit into the bound of an answer. Slack recommends at most 200
+/// (<https://docs.slack.dev/apis/web-api/pagination>).
 const PAGE: usize = 100;
-/// Most pages that are read. If a channel has more than these within minutes, nothing is found and nothing is sent.
-/// Slack allows 50 pages a minute (tier 3, <https://docs.slack.dev/apis/web-api/rate-limits>).
+/// The maximum number of pages that are read. If a channel has more than these within minutes, nothing is found and
+/// nothing is sent. Slack allows 50 pages a minute (tier 3, <https://docs.slack.dev/apis/web-api/rate-limits>).
 const MOST_PAGES: usize = 50;
 
 /// The identity of a message.

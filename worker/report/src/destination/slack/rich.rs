@@ -1,5 +1,5 @@
-//! Builders of Block Kit blocks: documents as rich text and plain text, in which Slack parses no mentions, links or
-//! emoji. <https://docs.slack.dev/reference/block-kit/blocks/rich-text-block>
+//! Builds Block Kit blocks: documents as rich text and plain text, in which Slack parses no mentions, links or emoji.
+//! <https://docs.slack.dev/reference/block-kit/blocks/rich-text-block>
 //!
 //! Nothing here is `mrkdwn`, so foreign text has no syntax to break out of.
 
@@ -90,7 +90,7 @@ pub(super) enum Shape {
 pub(super) struct Piece {
     pub(super) shape: Shape,
     pub(super) spans: Vec<Value>,
-    /// Length in UTF-16 units, with the line break.
+    /// The length in UTF-16 units, with the line break.
     pub(super) chars: usize,
 }
 
@@ -126,7 +126,7 @@ impl Piece {
         }
     }
 
-    /// Makes a line of our own words.
+    /// Makes a line of fixed words.
     pub(super) fn say(text: &str) -> Self {
         Self::new(Shape::Line, "", text, BLOCK).0
     }
@@ -183,7 +183,7 @@ pub(super) fn pieces(block: &Block, language: Language, most: usize) -> (Vec<Pie
     }
 }
 
-/// Units of a message that are reserved for a last line.
+/// The units of a message that are reserved for a last line.
 const RESERVE: usize = 100;
 
 /// The blocks of one message. Callers check for room before they add anything.
@@ -282,7 +282,7 @@ mod tests {
     fn a_list_is_cut_between_its_entries() {
         let text = "3 within 12 h: a (1qsk); b (2qsk); c (3qsk)";
         assert_eq!(fit_list(text, 43), text);
-        // A text that is one unit too long is cut as any longer one.
+        // A text that is one unit too long is cut like any longer one.
         for most in [42, 41, 40] {
             assert_eq!(fit_list(text, most), "3 within 12 h: a (1qsk); b (2qsk); …");
         }

@@ -1,6 +1,7 @@
-//! A local Slack that is as strict as the documentation. It keeps what it receives and can break off at any moment.
+//! Runs a local Slack that is as strict as the documentation. It keeps what it receives and can break off at any
+//! moment.
 //!
-//! It uses the clock of the test. The end-to-end tests use it too.
+//! The stub uses the clock of the test. The end-to-end tests use the stub too.
 
 // The path is explicit because the end-to-end tests include this file as well.
 #[path = "stub/limits.rs"]

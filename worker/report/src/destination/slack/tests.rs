@@ -1,4 +1,4 @@
-//! Tests against a local Slack: the layout of messages, that each is posted once, and that foreign text is inert.
+//! Tests a local Slack: the layout of messages, that each is posted once, and that foreign text is inert.
 
 mod errors;
 mod follow;

@@ -1,5 +1,5 @@
-//! The thread below the message: what did not fit there, then further findings, timeline, plan with results, evidence
-//! and indicators. Each message of the thread has its own key, so none is added twice.
+//! Builds the thread below the message: what did not fit there, then further findings, timeline, plan with results,
+//! evidence and indicators. Each message of the thread has its own key, so none is added twice.
 
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 
@@ -39,7 +39,7 @@ pub(super) struct ThreadReply {
     /// The key within the case.
     pub(super) part: String,
     pub(super) message: Message,
-    /// Whether the channel also shows the message and is notified.
+    /// True if the channel also shows the message and is notified.
     pub(super) is_broadcast: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The probe of a webhook: whether the receiver answers. Nothing is posted, so only a real report shows whether the
-//! receiver accepts one.
+//! Probes a webhook: whether the receiver answers. Nothing is posted, so only a real report shows whether the receiver
+//! accepts one.
 
 use nightshift_engine::doctor::HealthReport;
 

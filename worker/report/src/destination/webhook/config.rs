@@ -1,4 +1,4 @@
-//! The configuration of a webhook.
+//! Defines the configuration of a webhook.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ pub struct WebhookConfig {
     pub name: String,
     /// The address that reports are posted to, `https://…`.
     pub url: String,
-    /// Whether plain http to other machines is allowed.
+    /// True if plain http to other machines is allowed.
     pub allow_private: bool,
-    /// PEM file of certificate authorities that are trusted beside those of the system.
+    /// A PEM file of certificate authorities that are trusted beside those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Proxy URL. The default is the proxy of the environment; `none` disables it.
+    /// The proxy URL. The default is the proxy of the environment; `none` disables it.
     pub proxy: Option<String>,
-    /// Fraction of all cases that are traced, from 0 to 1. It decides the sampled flag that receivers get.
+    /// The fraction of all cases that are traced, from 0 to 1. It decides the sampled flag that receivers get.
     pub traced: f64,
 }
 

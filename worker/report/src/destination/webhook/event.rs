@@ -1,4 +1,4 @@
-//! The body of a post: a CloudEvent whose data is the report as `--format json` prints it.
+//! Builds the body of a post: a CloudEvent whose data is the report as `--format json` prints it.
 //!
 //! Nothing in the envelope comes from an alert, a tool or an analyst. The data may contain foreign values, which are
 //! not defanged.

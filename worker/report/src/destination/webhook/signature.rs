@@ -1,4 +1,4 @@
-//! Signatures according to Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`.
+//! Signs posts according to Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD as ALPHABET;
@@ -9,7 +9,7 @@ use sha2::Sha256;
 
 /// The prefix of a symmetric secret.
 const PREFIX: &str = "whsec_";
-/// Allowed length of a key in bytes, from the specification.
+/// The allowed length of a key in bytes, from the specification.
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 /// Base64 with or without padding, which people lose when they copy.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

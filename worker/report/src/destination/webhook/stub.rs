@@ -1,4 +1,4 @@
-//! A local receiver that answers as told and keeps each request byte for byte.
+//! Runs a local receiver that gives the answers of a test and keeps each request byte for byte.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Tests against a local receiver: the contents of posts, and the meaning of answers.
+//! Tests a local receiver: the contents of posts, and the meaning of answers.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -81,7 +81,7 @@ async fn a_post_is_a_signed_cloud_event() {
         "application/cloudevents+json; charset=utf-8"
     );
     assert_eq!(post.header("webhook-id"), "k3f9-x2mq-7d1w.r1");
-    // One second after 2026-11-20T03:14:00Z.
+    // The post is one second after 2026-11-20T03:14:00Z.
     assert_eq!(post.header("webhook-timestamp"), "1795144441");
     let key = STANDARD
         .decode(SECRET.trim_start_matches("whsec_"))
@@ -94,7 +94,7 @@ async fn a_post_is_a_signed_cloud_event() {
     let event: Value = serde_json::from_str(&post.body).unwrap();
     assert_eq!(event["id"], post.header("webhook-id"));
     assert_eq!(event["subject"], "k3f9-x2mq-7d1w");
-    // The time of the report, not of the post.
+    // The event has the time of the report, not of the post.
     assert_eq!(event["time"], "2026-11-20T03:14:00Z");
     assert_eq!(event["data"], serde_json::to_value(&report).unwrap());
 }

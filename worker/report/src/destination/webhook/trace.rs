@@ -1,6 +1,6 @@
-//! The trace context of a report, sent as W3C headers and as the CloudEvents extension
-//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/extensions/distributed-tracing.md>). Like the rest
-//! of an event, it is the same at each attempt.
+//! Builds the trace context of a report, sent as W3C headers and as the CloudEvents extension
+//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/extensions/distributed-tracing.md>). Like the rest of
+//! an event, it is the same at each attempt.
 
 use nightshift_alert::{CaseTrace, TraceContext};
 use nightshift_pipeline::report::Report;

@@ -1,4 +1,4 @@
-//! Tests of the bounds of each part, and of the references to the rest.
+//! Tests the bounds of each part, and the references to the rest.
 
 use insta::assert_snapshot;
 use nightshift_engine::finding::FindingStance;

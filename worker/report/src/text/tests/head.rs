@@ -1,4 +1,4 @@
-//! Tests of the first section: what changed, the analyst, and warnings.
+//! Tests the first section: what changed, the analyst, and warnings.
 
 use insta::assert_snapshot;
 use nightshift_alert::IndicatorKind;
@@ -35,7 +35,7 @@ fn further_revision_starts_with_what_changed_and_why() {
     assert_snapshot!(head(&report), @" Since revision 1 verdict, severity and urgency stay as they were");
 }
 
-/// An unknown reason from a newer version is not shown verbatim.
+/// Sets an unknown reason of a newer version, which is not shown verbatim.
 fn again_of_a_newer_version(report: &mut nightshift_pipeline::report::Report) {
     report.again.as_mut().unwrap().why = Some("moon_phase".into());
 }

@@ -1,4 +1,4 @@
-//! The cost of a triage by question and model, summed up over the events of the case.
+//! Renders the cost of a triage by question and model, summed up over the events of the case.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::safe_text::{SafeText, duration_text};
 
-/// Most rows. There are six questions and few models.
+/// The maximum number of rows. There are six questions and few models.
 const MOST: usize = 24;
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -78,7 +78,7 @@ pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
         .collect();
     rows.truncate(MOST);
     if rest.model_calls > 0 {
-        // The cost of calls by a lost worker, which is charged as reserved.
+        // This is the cost of calls by a lost worker, which is charged as reserved.
         rows.push(row(
             "Lost before it was noted",
             SafeText::default(),

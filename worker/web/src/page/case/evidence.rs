@@ -1,5 +1,5 @@
-//! Evidence as readable JSON: every string is safe text, and depth, rows and bytes are bounded. Each piece links back
-//! to the findings that quote it. Programs get the whole evidence from `/api/v1`.
+//! Renders evidence as readable JSON: every string is safe text, and depth, rows and bytes are bounded. Each piece
+//! links back to the findings that quote it. Programs get the whole evidence from `/api/v1`.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::report::{EvidenceEntry, Report};
@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 
 use crate::safe_text::{DisplayTime, SafeText};
 
-/// Most pieces of evidence.
+/// The maximum number of pieces of evidence.
 const MOST: usize = 100;
-/// Most bytes of all bodies of a page, and of one body.
+/// The maximum number of bytes of all bodies of a page, and of one body.
 const BYTES: usize = 512 * 1024;
 const BODY_BYTES: usize = 64 * 1024;
-/// Most values of one body.
+/// The maximum number of values of one body.
 const NODES: usize = 2_000;
-/// Bytes counted for a value beside its text: quotes, comma, indentation.
+/// The bytes counted for a value beside its text: quotes, comma, indentation.
 const VALUE_BYTES: usize = 16;
-/// Deepest level.
+/// The deepest level.
 const DEPTH: usize = 24;
-/// Most characters of a string or key.
+/// The maximum number of characters of a string or key.
 const STRING: usize = 2_000;
 const KEY: usize = 120;
 
@@ -33,10 +33,10 @@ pub(super) struct EvidenceView {
     truncated: bool,
     error: Option<SafeText>,
     is_alert: bool,
-    /// Numbers of the findings that quote this evidence.
+    /// The numbers of the findings that quote this evidence.
     findings: Vec<usize>,
     body: Option<SafeText>,
-    /// Whether some of the evidence is left out.
+    /// True if some of the evidence is left out.
     shortened: bool,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn arguments(arguments: &Map<String, Value>) -> Vec<Argument> {
 struct Budget {
     nodes: usize,
     bytes: usize,
-    /// Whether something was left out.
+    /// True if something was left out.
     spent: bool,
 }
 

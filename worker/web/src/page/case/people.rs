@@ -1,4 +1,4 @@
-//! The case workflow: actions of people, the latest first, and the current status.
+//! Renders the case workflow: actions of people, the latest first, and the current status.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::conclusion::Verdict;
@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::page::list::workflow_label;
 use crate::safe_text::{DisplayTime, SafeText};
 
-/// Most actions that are shown.
+/// The maximum number of actions that are shown.
 const MOST: usize = 100;
-/// Most characters of a note.
+/// The maximum number of characters of a note.
 const NOTE: usize = 1_000;
 
 #[derive(Debug, Serialize)]
@@ -26,9 +26,9 @@ pub(super) struct People {
     /// The person who cancelled the latest triage.
     cancelled_by: Option<SafeText>,
     acts: Vec<ActionRow>,
-    /// Number of earlier actions that are not shown.
+    /// The number of earlier actions that are not shown.
     left: usize,
-    /// Commands to assign, dispute or close the case.
+    /// The commands to assign, dispute or close the case.
     commands: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl People {
     }
 }
 
-/// Returns the commands for the current status. They contain only our own words and the case id.
+/// Returns the commands for the current status. They contain only fixed words and the case id.
 fn commands(row: &CaseRow) -> Vec<String> {
     let id = &row.id;
     let of = |act: &str| format!("nightshift cases {act} {id}");

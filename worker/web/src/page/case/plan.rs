@@ -1,4 +1,4 @@
-//! The plan as far as it has run.
+//! Renders the plan as far as it has run.
 
 use nightshift_engine::conclude::ProseFilter;
 use nightshift_engine::evidence::EvidenceId;
@@ -12,7 +12,7 @@ use super::evidence::{Argument, arguments};
 use super::{Cite, cites};
 use crate::safe_text::SafeText;
 
-/// Most steps, calls of a step, and notes.
+/// The maximum number of steps.
 const MOST_STEPS: usize = 40;
 const MOST_CALLS: usize = 20;
 const MOST_NOTES: usize = 20;

@@ -1,5 +1,5 @@
-//! The findings with their quotes: reasons for the verdict, evidence against it, gaps, and what would decide the
-//! case.
+//! Renders the findings with their quotes: reasons for the verdict, evidence against it, gaps, and what would decide
+//! the case.
 
 use nightshift_engine::conclusion::Verdict;
 use nightshift_engine::evidence::EvidenceId;
@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::{Cite, cites};
 use crate::safe_text::SafeText;
 
-/// Most reasons in the first part.
+/// The maximum number of reasons in the first part.
 const FIRST: usize = 5;
-/// Most findings of one kind.
+/// The maximum number of findings of one kind.
 const MOST: usize = 30;
-/// Most gaps, and most entries of what would decide the case.
+/// The maximum number of gaps, and of entries of what would decide the case.
 const MOST_GAPS: usize = 12;
 
 #[derive(Debug, Serialize)]
@@ -27,9 +27,9 @@ pub(super) struct Reasons {
     unverified: Vec<FindingView>,
     gaps: Vec<SafeText>,
     would_decide: Vec<SafeText>,
-    /// Text shown when nothing is known that would decide the case.
+    /// The text shown when nothing is known that would decide the case.
     not_known: Option<&'static str>,
-    /// Text shown when there is neither a finding against the verdict nor a gap.
+    /// The text shown when there is neither a finding against the verdict nor a gap.
     nothing_against: &'static str,
     read: usize,
     wanted: usize,
@@ -38,7 +38,7 @@ pub(super) struct Reasons {
 
 #[derive(Debug, Serialize)]
 struct FindingView {
-    /// Number on the page, to which evidence links back.
+    /// The number on the page, to which evidence links back.
     number: usize,
     claim: SafeText,
     problem: Option<SafeText>,

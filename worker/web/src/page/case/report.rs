@@ -1,4 +1,4 @@
-//! The report on the page of a case, with the order and the words of the message.
+//! Renders the report on the page of a case, with the order and the words of the message.
 
 mod changed;
 mod early;
@@ -23,10 +23,10 @@ use facts::{Fact, VendorWords, about, details, facts};
 use head::Head;
 use record::Record;
 
-/// Most actions in the first part, and most in all.
+/// The maximum number of actions in the first part.
 const FIRST: usize = 3;
 const MOST_ACTIONS: usize = 12;
-/// Longest command that is shown, in characters.
+/// The longest command that is shown, in characters.
 const LONGEST_COMMAND: usize = 2_000;
 
 #[derive(Debug, Serialize)]
@@ -47,7 +47,7 @@ pub(super) struct ReportView {
     record: Record,
     about: Vec<Fact>,
     key: SafeText,
-    /// URL of the finding in its vendor's console.
+    /// The URL of the finding in its vendor's console.
     console: Option<String>,
     version: SafeText,
 }

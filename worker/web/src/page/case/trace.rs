@@ -1,4 +1,4 @@
-//! Further data of the store: sightings, members of a storm, deliveries, revisions.
+//! Renders further data of the store: sightings, members of a storm, deliveries, revisions.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::case::{CaseView, DeliveryRow};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::DeliveryLinks;
 use crate::safe_text::{DisplayTime, SafeText};
 
-/// Most revisions that are linked.
+/// The maximum number of revisions that are linked.
 const MOST_REVISIONS: u32 = 30;
 
 #[derive(Debug, Serialize)]

@@ -1,4 +1,4 @@
-//! Tests of the layout of issues and comments, and that text of an attacker is inert in them.
+//! Tests the layout of issues and comments, and that text of an attacker is inert in them.
 
 use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
@@ -384,7 +384,7 @@ fn live(body: &str, report: &Report) {
     }
 }
 
-/// A06: no `@name`, `#1` or `GH-1` remains where GitHub would read one.
+/// Checks attack A06: no `@name`, `#1` or `GH-1` remains where GitHub would read one.
 fn calls_nobody(text: &str) {
     let letters: Vec<char> = text.chars().collect();
     for pair in letters.windows(2) {

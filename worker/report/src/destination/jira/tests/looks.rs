@@ -1,4 +1,4 @@
-//! Tests of the layout of issues and comments, and that text of an attacker is inert in them.
+//! Tests the layout of issues and comments, and that text of an attacker is inert in them.
 
 use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
@@ -308,7 +308,7 @@ fn check(report: &Report, language: Language) -> usize {
     longest
 }
 
-/// A05: code comes from the catalogue, and every link is ours.
+/// Checks attack A05: code comes from the catalogue, and every link belongs to Nightshift.
 fn commands_only(node: &Value, report: &Report) {
     if node["type"] == "codeBlock" {
         let text = node["content"][0]["text"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the layout of incidents and work notes, and that text of an attacker is inert in them.
+//! Tests the layout of incidents and work notes, and that text of an attacker is inert in them.
 
 use nightshift_pipeline::report::Report;
 use proptest::prelude::*;

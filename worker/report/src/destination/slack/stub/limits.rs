@@ -1,4 +1,4 @@
-//! What Slack refuses according to <https://docs.slack.dev/reference/block-kit> and the pages of the methods.
+//! Refuses what Slack refuses according to <https://docs.slack.dev/reference/block-kit> and the pages of the methods.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 type CheckResult = Result<(), String>;
 
-/// Arguments of `chat.postMessage` and `chat.update` that the stub knows.
+/// The arguments of `chat.postMessage` and `chat.update` that the stub knows.
 const ARGUMENTS: [&str; 12] = [
     "channel",
     "text",

@@ -1,4 +1,4 @@
-//! Tests of Slack's refusals: temporary, permanent, and the advice that people get.
+//! Tests Slack's refusals: temporary, permanent, and the advice that people get.
 
 use super::super::place::SETTLE;
 use super::*;
@@ -52,7 +52,7 @@ async fn f28_busy_channel_is_waited_for_and_archived_loses_nothing() {
     let showings = (20..23)
         .map(|number| case(number, fixture::benign()))
         .collect();
-    // The delivery loop hands these to the next destination of their route.
+    // The delivery loop hands these over to the next destination of their route.
     assert_eq!(drive(&clock, &to, showings).await.len(), 3);
 }
 
@@ -107,7 +107,7 @@ async fn a_thread_that_broke_off_is_filled_up_and_not_begun_again() {
     assert!(!slack.below().is_empty());
 }
 
-/// A delivery is bounded, because another process may take over the channel.
+/// Tests that a delivery is bounded, because another process may take over the channel.
 #[tokio::test]
 async fn a_thread_that_takes_too_long_is_gone_on_with_by_the_next_try() {
     let (hands, slack, to) = soc().await;
@@ -154,7 +154,7 @@ async fn what_somebody_removed_is_posted_anew_and_once() {
     assert_ne!(again.remote_id, sent.remote_id);
 }
 
-/// A new channel is configured. It gets the cases that the previous one no longer accepts.
+/// Configures a new channel, which gets the cases that the previous one no longer accepts.
 #[tokio::test]
 async fn case_of_a_deleted_channel_is_posted_in_the_configured_one() {
     let (_, slack, to) = soc().await;

@@ -1,4 +1,4 @@
-//! Tests of a case over time: early message, report, actions of people, sightings, another verdict.
+//! Tests a case over time: early message, report, actions of people, sightings, another verdict.
 
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
@@ -41,7 +41,7 @@ async fn what_is_wanted_when() {
     // A report is not edited back into an early message.
     assert!(!with(High, Running, &at, ended.clone(), false));
     assert!(!with(High, Cancelled, &at, ended.clone(), false));
-    // Reports are always sent, counts only when there is a message to edit.
+    // Reports are always sent. Counts are sent only when there is a message to edit.
     assert!(with(Medium, Concluded, &None, None, false));
     assert!(with(Medium, Failed, &None, None, false));
     assert!(with(Medium, Concluded, &at, ended.clone(), true));
@@ -210,7 +210,7 @@ async fn a_canary_is_posted_without_a_thread_and_taken_away() {
     fixture::spend(&mut showing, sent.remote_id);
     assert!(to.wants(&showing));
     clock.wait(PACE);
-    // Delivered twice, because the first answer may have been lost.
+    // The message is delivered twice, because the first answer may have been lost.
     for _ in 0..2 {
         to.deliver(&showing).await.unwrap();
         assert_eq!(slack.channel().len(), 0);

@@ -1,12 +1,12 @@
-//! Tests that any string of a report may be hostile: attacks.md rows A4, A5, A6, A15, A21, A22. The local Slack
-//! accepts only plain text and times, so whatever it accepts has no link, mention or emoji.
+//! Tests that any string of a report may be hostile: attacks.md rows A4, A5, A6, A15, A21, A22. The local Slack accepts
+//! only plain text and times, so whatever it accepts has no link, mention or emoji.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::hostile::{replace, strings};
 
-/// Text that would mention somebody or lead somewhere.
+/// Texts that would mention somebody or lead somewhere.
 const LIVE: [&str; 9] = [
     "<!",
     "<@",
@@ -45,7 +45,7 @@ fn texts(value: &Value, is_command: bool, commands: &mut Vec<String>, others: &m
     }
 }
 
-/// Checks all messages of a report against Slack's rules and our own.
+/// Checks all messages of a report against the rules of Slack and of Nightshift.
 fn check(report: &Report, language: Language) {
     let clock = ManualClock::new();
     let config = SlackConfig {
@@ -119,7 +119,7 @@ fn a04_a05_a06_a22_worst_report_is_text_and_fits() {
 #[test]
 fn the_longest_report_fits_in_both_languages() {
     let mut report = fixture::hostile();
-    // Characters of two UTF-16 units each, with commands of the greatest length.
+    // Each character has two UTF-16 units, and the commands have the greatest length.
     let wide = "🜂".repeat(4_000);
     let mut value = serde_json::to_value(&report).unwrap();
     replace(&mut value, &mut std::iter::repeat(wide));

@@ -1,4 +1,4 @@
-//! Tests of the messages as readers see them.
+//! Tests the messages as readers see them.
 
 use chrono::NaiveDate;
 use insta::assert_snapshot;
@@ -449,7 +449,7 @@ fn what_is_not_counted_to_its_end_is_told_so() {
     }
 }
 
-/// In a file of its own, because `tests/it/slack_types.rs` checks it against the official types too.
+/// Compares a message with a file, which `tests/it/slack_types.rs` also checks against the official types.
 #[test]
 fn the_same_as_slack_has_it() {
     let mut worse = fixture::true_positive();

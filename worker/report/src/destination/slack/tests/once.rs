@@ -72,7 +72,7 @@ async fn f26_the_answer_of_each_of_500_posts_is_lost_once() {
     assert_eq!(below, once);
 }
 
-/// The process dies during the call of this number, which is done or not, and another process continues.
+/// Kills the process during each call, which is done or not, and continues with another process.
 #[tokio::test]
 async fn a_kill_at_every_boundary_leaves_one_post_and_each_part_once() {
     let (clock, slack, to) = soc().await;
@@ -137,7 +137,7 @@ async fn message_is_found_on_any_page_and_no_other_case_is_mistaken() {
     assert_eq!(find(450).await, None);
 }
 
-/// A page of these messages must fit into the bound of an answer.
+/// Tests that a page of these messages fits into the bound of an answer.
 #[tokio::test]
 async fn a_message_is_found_behind_500_as_large_as_they_get() {
     let (clock, slack, to) = soc().await;
@@ -160,7 +160,7 @@ async fn a_message_is_found_behind_500_as_large_as_they_get() {
 async fn thousand_reports_are_shown_in_order_at_the_channel_pace() {
     let (clock, slack, to) = soc().await;
     let begun = clock.now();
-    // In the order of the store, the most severe first.
+    // The reports are in the order of the store, the most severe first.
     let showings = (0..1000).map(|number| case(number, early())).collect();
     drive(&clock, &to, showings).await;
     let shown: Vec<String> = slack.channel().iter().map(|one| one.key("case")).collect();

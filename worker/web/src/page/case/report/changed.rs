@@ -1,11 +1,11 @@
-//! Changes since the previous report, and why the case was triaged again.
+//! Renders the changes since the previous report, and why the case was triaged again.
 
 use nightshift_pipeline::language::Language;
 use nightshift_pipeline::report::{Report, RevisionCause, revision_causes};
 
 use crate::safe_text::SafeText;
 
-/// Most reasons that are listed.
+/// The maximum number of reasons that are listed.
 const MOST_REASONS: usize = 5;
 
 /// Returns the changes, or `None` for the first report of a case: `Changed since revision 1: severity High →

@@ -1,4 +1,4 @@
-//! A case without a report: facts of the alert, so that people can begin to work.
+//! Renders a case without a report: facts of the alert, so that people can begin to work.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::case::CaseView;

@@ -1,4 +1,4 @@
-//! Short facts about the alert and the report.
+//! Renders short facts about the alert and the report.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole, Severity};
@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use crate::safe_text::{SafeText, duration_text};
 
-/// Kinds of far ends of a target.
+/// The kinds of far ends of a target.
 const FAR_END: [IndicatorKind; 2] = [IndicatorKind::Domain, IndicatorKind::Ip];
 
-/// Most characters of a line of details or a title.
+/// The maximum number of characters of a line of details or a title.
 const MOST_DETAIL: usize = 600;
-/// Most characters of a description or advice of the vendor.
+/// The maximum number of characters of a description or advice of the vendor.
 const MOST_WORDS: usize = 8_192;
 
 #[derive(Debug, Serialize)]

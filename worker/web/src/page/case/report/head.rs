@@ -1,4 +1,4 @@
-//! The head of a report: verdict, summary, warnings, whether the activity goes on, and its reach.
+//! Renders the head of a report: verdict, summary, warnings, whether the activity continues, and its reach.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::evidence::EvidenceId;
@@ -36,7 +36,7 @@ pub(super) struct Head {
     others_left: Option<String>,
 }
 
-/// Most other cases that are listed.
+/// The maximum number of other cases that are listed.
 const MOST_CASES: usize = 5;
 
 /// An important warning.
@@ -53,7 +53,7 @@ struct RelatedCase {
     words: Option<SafeText>,
 }
 
-/// Whether the activity goes on.
+/// The observations after the alert that say whether the activity continues.
 #[derive(Debug, Serialize)]
 struct LaterActivityView {
     last: Option<DisplayTime>,

@@ -1,4 +1,4 @@
-//! The record: timeline, indicators, exonerations and evidence.
+//! Renders the record: timeline, indicators, exonerations and evidence.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::evidence::EvidenceId;
@@ -9,7 +9,7 @@ use crate::page::case::evidence::{EvidenceView, entries};
 use crate::page::case::{Cite, cites};
 use crate::safe_text::{DisplayTime, SafeText};
 
-/// Default maximum of lines in a list.
+/// The default maximum number of lines in a list.
 const MOST: usize = 60;
 
 #[derive(Debug, Serialize)]
