@@ -561,6 +561,8 @@ async fn no_byte_of_what_grew_old_is_left(fixture: Fixture) {
         while store.expire(kind, at(86_400), 7).await.unwrap() > 0 {}
     }
     store.sweep().await.unwrap();
+    // On SQLite, parts of moved rows remain until the file is rewritten, at the end of a purge.
+    assert_eq!(purge(&fixture, &before(0)).await, 0);
     assert!(!fixture.contains(MARKER).await);
 }
 

@@ -122,7 +122,7 @@ impl StoreMaintenance for SqliteStore {
             (None, None) => return Ok(0),
         }?;
         if purged == 0 {
-            self.empty_log().await?;
+            self.erase_removed(true).await?;
         }
         Ok(purged)
     }
@@ -148,18 +148,26 @@ impl StoreMaintenance for SqliteStore {
             return Ok(swept);
         }
         folded?;
-        self.empty_log().await.map(|()| 0)
+        self.erase_removed(false).await.map(|()| 0)
     }
 }
 
 impl SqliteStore {
-    /// Checkpoints and truncates the WAL file, so that neither file contains removed data any more. This cannot run in
-    /// a transaction, so it uses its own connection. If another process reads at that moment, a later round does it.
-    async fn empty_log(&self) -> Result<(), StoreError> {
+    /// Checkpoints and truncates the WAL file, which contains removed rows. This cannot run in a transaction, so it uses
+    /// its own connection. If another process reads at that moment, a later round does it.
+    ///
+    /// With `rewrite`, the database file is rewritten first. `secure_delete` overwrites rows where they are, but SQLite
+    /// moves rows between and within pages, and leaves parts of them in the unused space of a page.
+    async fn erase_removed(&self, rewrite: bool) -> Result<(), StoreError> {
         let path = Arc::clone(&self.path);
         let emptied = tokio::task::spawn_blocking(move || {
             let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
+            if rewrite && let Err(error) = connection.execute_batch("VACUUM") {
+                tracing::warn!(
+                    %error, "cannot rewrite the database; parts of removed rows may remain in its file"
+                );
+            }
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
         });
         let is_busy: bool = match emptied.await {
