@@ -43,6 +43,7 @@ mod newer;
 mod outbox;
 mod owed;
 mod people;
+mod purge;
 mod reading;
 mod recheck;
 mod refused;

@@ -14,12 +14,12 @@ const WINDOW: Duration = Duration::from_secs(30);
 pub(crate) struct FullDisk(Arc<Mutex<Option<Instant>>>);
 
 impl FullDisk {
-    /// Records such a failure.
+    /// Records that a write failed now because the disk is full.
     pub(crate) fn note(&self) {
         *self.0.lock() = Some(Instant::now());
     }
 
-    /// Returns whether a write failed so within the last half minute.
+    /// Returns whether a write failed for this reason within the last half minute.
     pub(crate) fn is_recent(&self) -> bool {
         self.is_recent_at(Instant::now())
     }
