@@ -24,7 +24,7 @@ pub(crate) struct FeedConfig {
     #[serde(default)]
     list: Option<String>,
     /// JSON pointers of the fields: `id`, `type`, `title`, `severity`, `time`, `actor_ip`, … After `envelope:` they
-    /// lead into the envelope of the finding (docs/sources.md).
+    /// lead into the envelope of the finding (docs/findings.md).
     fields: BTreeMap<String, String>,
     /// The product that makes the findings, if it is not the feed itself.
     #[serde(default)]

@@ -151,7 +151,7 @@ mod tests {
 
     /// Returns the rows of the table below a heading of the page.
     fn table(heading: &str) -> Vec<&'static str> {
-        let page = include_str!("../../../../../docs/sources.md");
+        let page = include_str!("../../../../../docs/findings.md");
         let (_, rest) = page.split_once(&format!("\n{heading}\n")).unwrap();
         let section = rest.split("\n#").next().unwrap();
         section

@@ -72,7 +72,7 @@ fn feeds(config: &Config, checkup: &mut HealthReport) {
             "configuration.severity_scale",
             format!("no scale is known for the severities of [[feed]] {}", names.join(", ")),
             "a number is taken to be one of 0 to 100, and an unknown word counts as medium",
-            "say `severity = { scale = \"0-10\" }` or another one (docs/sources.md), `scale = \"words\"` where they are words",
+            "say `severity = { scale = \"0-10\" }` or another one (docs/findings.md), `scale = \"words\"` where they are words",
         );
     }
 }
