@@ -226,7 +226,7 @@ fn pubsub_pushes_for_maximum_time_and_docs_name_it() {
     let waits = std::iter::successors(Some(least), |wait| Some((wait * 2).min(most)));
     let between = usize::try_from(attempts).unwrap() - 1;
     let secs: u64 = waits.take(between).sum();
-    let told = text("docs/sources.md");
+    let told = text("docs/http.md");
     for what in [
         format!("{},{:03} seconds", secs / 1000, secs % 1000),
         format!("{} hours", secs / 3600),

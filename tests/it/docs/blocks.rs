@@ -102,7 +102,7 @@ const NOT_RUN: [(&str, &str, &str); 25] = [
     ("docs/runbook.md", "curl -s", "it needs a cluster"),
     ("docs/sources.md", "rabbitmqctl", "it needs RabbitMQ"),
     (
-        "docs/sources.md",
+        "docs/http.md",
         "curl -fsS",
         "it needs a worker with a certificate; tests/it/worker/posted.rs posts",
     ),
@@ -112,7 +112,7 @@ const NOT_RUN: [(&str, &str, &str); 25] = [
         "it needs an account at AWS",
     ),
     (
-        "docs/sources.md",
+        "docs/http.md",
         "gcloud pubsub",
         "it needs an account at Google Cloud",
     ),
