@@ -10,7 +10,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::{Regex, RegexSet};
 
-use super::secrets::{SECRET_KEY, SECRETS, SecretPattern};
+use super::secrets::{PATTERNS, SecretPattern};
 use super::{entropy, escapes};
 use crate::key::sha256;
 
@@ -22,17 +22,18 @@ const MAX_URL_BYTES: usize = 1024;
 
 /// Triggers of the kinds that a text may hold.
 static TRIGGERS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
-    let triggers = SECRETS
+    let triggers = PATTERNS
+        .kinds
         .iter()
-        .map(|(_, trigger, _)| format!("(?i-u:{trigger})"));
+        .map(|secret| format!("(?i-u:{})", secret.trigger));
     RegexSet::new(triggers).ok()
 });
 
 /// The patterns, each compiled when a text first needs it; most never are.
 static COMPILED_PATTERNS: LazyLock<Vec<OnceLock<Option<Regex>>>> =
-    LazyLock::new(|| SECRETS.iter().map(|_| OnceLock::new()).collect());
+    LazyLock::new(|| PATTERNS.kinds.iter().map(|_| OnceLock::new()).collect());
 
-static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SECRET_KEY).ok());
+static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&PATTERNS.secret_key).ok());
 
 /// Returns the pattern with ASCII classes and boundaries. Secrets are ASCII, and Unicode classes cost ten times as
 /// much.
@@ -120,8 +121,8 @@ pub(super) fn find_known_secrets(text: &str) -> Vec<SecretMatch> {
         let Some(cell) = COMPILED_PATTERNS.get(order) else {
             continue;
         };
-        let pattern = |kind: &SecretPattern| Regex::new(&to_ascii_pattern(kind.2)).ok();
-        let pattern = cell.get_or_init(|| SECRETS.get(order).and_then(pattern));
+        let pattern = |secret: &SecretPattern| Regex::new(&to_ascii_pattern(&secret.pattern)).ok();
+        let pattern = cell.get_or_init(|| PATTERNS.kinds.get(order).and_then(pattern));
         let Some(pattern) = pattern else { continue };
         find_kind(text, pattern, order, &mut found);
         // In the original text a value continues after an escape; in the blanked text a word begins there.
@@ -161,7 +162,10 @@ fn find_kind(text: &str, pattern: &Regex, order: usize, found: &mut Vec<SecretMa
             whole: whole.range(),
             secret: secret.range(),
             order,
-            kind: SECRETS.get(order).map_or(RANDOM, |(kind, ..)| *kind),
+            kind: PATTERNS
+                .kinds
+                .get(order)
+                .map_or(RANDOM, |secret| &secret.kind),
         });
     }
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use self::kinds::{hex_noise, noise, secrets};
 use super::*;
+use crate::text::secrets::SecretPatterns;
 use serde_json::Value;
 
 use crate::text::sample::samples;
@@ -15,22 +16,27 @@ use crate::{Indicator, IndicatorKind, IndicatorRole};
 #[test]
 fn patterns_compile() {
     assert!(TRIGGERS.is_some() && KEY.is_some());
-    for (kind, _, pattern) in SECRETS.iter() {
-        assert!(Regex::new(&to_ascii_pattern(pattern)).is_ok(), "{kind}");
+    let patterns = SecretPatterns::parse(include_str!("../secrets.toml")).unwrap();
+    for secret in &patterns.kinds {
+        assert!(
+            Regex::new(&to_ascii_pattern(&secret.pattern)).is_ok(),
+            "{secret:?}"
+        );
     }
 }
 
 #[test]
 fn a21_every_kind_of_secret_passes_the_cheap_look() {
     let triggers = TRIGGERS.as_ref().unwrap();
-    let missed: Vec<(&str, String)> = SECRETS
+    let missed: Vec<(&str, String)> = PATTERNS
+        .kinds
         .iter()
         .enumerate()
-        .filter_map(|(index, (kind, _, pattern))| {
-            let missed = samples(&to_ascii_pattern(pattern))
+        .filter_map(|(index, secret)| {
+            let missed = samples(&to_ascii_pattern(&secret.pattern))
                 .into_iter()
                 .find(|text| !triggers.matches(text).matched(index));
-            missed.map(|text| (*kind, text))
+            missed.map(|text| (secret.kind.as_str(), text))
         })
         .collect();
     assert!(missed.is_empty(), "{missed:#?}");
@@ -38,7 +44,10 @@ fn a21_every_kind_of_secret_passes_the_cheap_look() {
 
 #[test]
 fn a21_every_name_of_a_secret_passes_the_cheap_look() {
-    let names = SECRET_KEY.replace("^(?:.*[._-])?", "").replace('$', "");
+    let names = PATTERNS
+        .secret_key
+        .replace("^(?:.*[._-])?", "")
+        .replace('$', "");
     for name in samples(&names) {
         assert!(ends_like_secret(&name), "{name:?}");
     }
@@ -48,8 +57,11 @@ fn a21_every_name_of_a_secret_passes_the_cheap_look() {
 fn a21_more_than_fifty_kinds_of_secrets_go() {
     let kinds: std::collections::BTreeSet<&str> = secrets().iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.len() >= 50, "{}", kinds.len());
-    for (kind, _, _) in SECRETS.iter() {
-        assert!(kinds.contains(kind), "{kind} has no example");
+    for secret in &PATTERNS.kinds {
+        assert!(
+            kinds.contains(secret.kind.as_str()),
+            "{secret:?} has no example"
+        );
     }
     for (kind, secret) in secrets() {
         let text = format!("before {secret} after");
