@@ -62,9 +62,11 @@ impl IngestLoop {
                             under_way.push(self.intake.ingest(self.source.as_ref(), messages));
                         }
                         Ok(None) => has_ended = true,
-                        // The source itself waits before it tries again.
-                        Err(error) => tracing::warn!(error = format_error_chain(&error), "cannot receive messages; the source \
-                         retries"),
+                        // The source itself waits before it tries again, and logs each cause once.
+                        Err(error) => tracing::debug!(
+                            error = format_error_chain(&error),
+                            "cannot receive messages"
+                        ),
                     }
                     if !has_ended {
                         receiving.set(self.receive());
