@@ -24,7 +24,7 @@ use crate::canonical_name::{self, CanonicalName, may_be_one_account};
 use crate::pattern::Pattern;
 use crate::register::RowFields;
 use crate::row_kind::{RowKind, is_bare_name};
-use crate::timestamp::DayBoundary;
+use crate::timestamp::{DayBoundary, TimeRange};
 
 /// The shared columns.
 pub(crate) const COLUMNS: &[&str] = &[
@@ -272,6 +272,12 @@ impl Approval {
         let of_one_account =
             is_open(&own) || is_open(&others) || own.iter().any(|it| others.contains(it));
         self.approval_status == ApprovalStatus::Ended && of_one_account
+    }
+
+    /// Returns whether the row holds at any time of the range.
+    pub(crate) fn overlaps(&self, range: TimeRange) -> bool {
+        self.valid_from.is_none_or(|from| from <= range.until)
+            && self.valid_until.is_none_or(|until| range.from <= until)
     }
 
     /// Returns the accounts of the account column and of qualified names.

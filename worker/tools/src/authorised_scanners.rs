@@ -1,25 +1,19 @@
 //! Implements the tool `authorised_scanners`: penetration testers, vulnerability scanners and uptime checks that may
 //! scan.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::exoneration::Exoneration;
-use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::approval::{self, Approval, ApprovalSchema, MatchStrength, SlackMins};
+use crate::approval::{self, Approval, ApprovalSchema, SlackMins};
 use crate::approval_status::StatusVocabulary;
-use crate::arguments::{self, Arguments, Subject};
+use crate::arguments::Subject;
 use crate::content::ContentSource;
 use crate::pattern::Pattern;
-use crate::register::{
-    Register, RegisterColumns, RegisterRecord, RegisterReport, RowFields, Table,
-};
-use crate::tool::{Tool, spec};
+use crate::register::{RegisterColumns, RegisterGroup, RegisterRecord, RowFields};
+use crate::register_lookup::{LookupRecord, LookupSpec, MatchedBy, RegisterLookup};
 
 /// Kinds that can be looked up, the strictest first.
 const SUPPORTED_KINDS: [IndicatorKind; 6] = [
@@ -30,8 +24,6 @@ const SUPPORTED_KINDS: [IndicatorKind; 6] = [
     IndicatorKind::Principal,
     IndicatorKind::Instance,
 ];
-
-const KIND: &str = "authorised_scanners";
 
 /// Configuration of `authorised_scanners`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +49,7 @@ const APPROVAL_SCHEMA: ApprovalSchema = ApprovalSchema {
 };
 
 #[derive(Debug, Serialize)]
-struct Scanner {
+pub(crate) struct Scanner {
     id: String,
     owner: Option<String>,
     purpose: Option<String>,
@@ -92,18 +84,41 @@ impl RegisterRecord for Scanner {
     }
 }
 
-impl Scanner {
-    fn row(&self, alert: &Alert) -> Value {
-        let mut row = self.approval.row();
-        if let Value::Object(own) = json!(self) {
-            row.extend(own);
-        }
-        let is_valid = self.approval.covers_window(alert.times.window());
-        row.insert("valid_at_event".to_owned(), Value::Bool(is_valid));
-        Value::Object(row)
+impl LookupRecord for Scanner {
+    const LOOKUP: LookupSpec = LookupSpec {
+        kind: "authorised_scanners",
+        description: "Whether an address, domain, principal, access key or instance belongs to a scanner or tester that the \
+            organisation authorised, for which findings and how long; `valid_at_event` says whether that covers the alert's \
+            events. Use it for every acting address of a scan, brute force or discovery finding. `found: 0` means that \
+            nobody authorised it.",
+        argument: (
+            "indicator",
+            "the ip, domain, principal, access key or instance that scanned",
+        ),
+        supported_kinds: &SUPPORTED_KINDS,
+        rows: "scanners",
+        has_time_range: false,
+    };
+
+    fn approval(&self) -> &Approval {
+        &self.approval
     }
 
-    fn exonerations(&self, subject: &Subject, entries: &[&Pattern]) -> Vec<Exoneration> {
+    fn computed_columns(
+        &self,
+        _matched_by: MatchedBy,
+        alert: &Alert,
+    ) -> Vec<(&'static str, Value)> {
+        let is_valid = self.approval.covers_window(alert.times.window());
+        vec![("valid_at_event", Value::Bool(is_valid))]
+    }
+
+    fn exonerations(
+        &self,
+        subject: &Subject,
+        entries: &[&Pattern],
+        _alert: &Alert,
+    ) -> Vec<Exoneration> {
         let owner = self.owner.as_deref().unwrap_or("nobody named");
         let purpose = self.purpose.as_deref().unwrap_or("no purpose is told");
         let record = approval::ExonerationDetails {
@@ -118,85 +133,14 @@ impl Scanner {
     }
 }
 
-pub(crate) struct AuthorisedScanners {
-    spec: ToolSpec,
-    register: Arc<Register<Scanner>>,
-    slack: SlackMins,
-}
+/// The tool `authorised_scanners`.
+pub(crate) type AuthorisedScanners = RegisterLookup<Scanner>;
 
 impl AuthorisedScanners {
     pub(crate) fn new(config: AuthorisedScannersConfig) -> Self {
-        let description = "Whether an address, domain, principal, access key or instance belongs to a scanner or tester that the \
-            organisation authorised, for which findings and how long; `valid_at_event` says whether that covers the alert's \
-            events. Use it for every acting address of a scan, brute force or discovery finding. `found: 0` means that \
-            nobody authorised it.";
-        Self {
-            spec: spec(
-                &config.name,
-                KIND,
-                description,
-                vec![arguments::indicator_argument(
-                    "indicator",
-                    "the ip, domain, principal, access key or instance that scanned",
-                    &SUPPORTED_KINDS,
-                )],
-                &[
-                    ("/found", Trust::Register),
-                    ("/scanners", Trust::Register),
-                    ("/searched", Trust::Register),
-                ],
-            ),
-            register: Arc::new(Register::new(config.path)),
-            slack: config.slack_mins,
-        }
+        let slack = Some(config.slack_mins);
+        Self::with_group(&config.name, config.path, slack, &RegisterGroup::default())
     }
-}
-
-#[async_trait]
-impl Tool for AuthorisedScanners {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn call(
-        &self,
-        arguments: Arguments<'_>,
-        context: &CallContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let subject = arguments.required_indicator("indicator", &SUPPORTED_KINDS)?;
-        let alert = Arc::clone(&context.alert);
-        self.register
-            .search(move |name, table| search(&subject, name, table, &alert))
-            .await
-            .map(|output| self.slack.apply(output))
-    }
-
-    fn reports(&self) -> Vec<RegisterReport> {
-        vec![self.register.to_report(&self.spec.name, KIND)]
-    }
-}
-
-fn search(subject: &Subject, name: &str, table: &Table<Scanner>, alert: &Alert) -> ToolOutput {
-    let found: Vec<(&Scanner, (Vec<&Pattern>, MatchStrength))> = table
-        .records
-        .iter()
-        .filter_map(|scanner| Some((scanner, scanner.approval.match_subject(subject)?)))
-        .collect();
-    let rows = found.iter().map(|(scanner, _)| scanner.row(alert));
-    let mut output = ToolOutput::from_body(json!({
-        "indicator": subject.value,
-        "type": subject.kind.as_str(),
-        "found": found.len(),
-        "scanners": rows.collect::<Vec<Value>>(),
-        "searched": table.search_summary(name),
-    }));
-    output.rows = Some(found.len() as u64);
-    output.exonerations = found
-        .iter()
-        .filter(|(_, (_, fit))| *fit == MatchStrength::Exact)
-        .flat_map(|(scanner, (entries, _))| scanner.exonerations(subject, entries))
-        .collect();
-    output
 }
 
 #[cfg(test)]

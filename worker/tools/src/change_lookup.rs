@@ -4,26 +4,19 @@
 //! A change covers its subject and, if the row names an actor, the acts of that actor on the subject. A change with an
 //! actor clears no act of another or an unknown actor.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole};
 use nightshift_engine::exoneration::{Exoneration, ListedValues};
-use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::approval::{self, Approval, ApprovalSchema, MatchStrength, SlackMins};
+use crate::approval::{self, Approval, ApprovalSchema, SlackMins};
 use crate::approval_status::StatusVocabulary;
-use crate::arguments::{self, Arguments, Subject};
+use crate::arguments::Subject;
 use crate::content::ContentSource;
 use crate::pattern::Pattern;
-use crate::register::{
-    Register, RegisterColumns, RegisterRecord, RegisterReport, RowFields, Table,
-};
-use crate::timestamp::TimeRange;
-use crate::tool::{Tool, spec};
+use crate::register::{RegisterColumns, RegisterGroup, RegisterRecord, RowFields};
+use crate::register_lookup::{LookupRecord, LookupSpec, MatchedBy, RegisterLookup, RowMatch};
 
 /// Kinds that can be changed or can make changes, the strictest first.
 const SUPPORTED_KINDS: [IndicatorKind; 15] = [
@@ -46,8 +39,6 @@ const SUPPORTED_KINDS: [IndicatorKind; 15] = [
 
 /// Kinds that name an actor.
 const PRINCIPALS: [IndicatorKind; 2] = [IndicatorKind::Principal, IndicatorKind::Email];
-
-const KIND: &str = "change_lookup";
 
 /// Configuration of `change_lookup`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,7 +72,7 @@ const APPROVAL_SCHEMA: ApprovalSchema = ApprovalSchema {
 };
 
 #[derive(Debug, Serialize)]
-struct Change {
+pub(crate) struct Change {
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     r#type: Option<String>,
@@ -127,60 +118,60 @@ impl RegisterRecord for Change {
     }
 }
 
-/// A row that was found.
-struct ChangeMatch<'a> {
-    change: &'a Change,
-    /// The subject entries that name the value; empty when the value is the actor.
-    entries: Vec<&'a Pattern>,
-    match_strength: MatchStrength,
-}
+impl LookupRecord for Change {
+    const LOOKUP: LookupSpec = LookupSpec {
+        kind: "change_lookup",
+        description: "Changes planned or done on a resource, address or principal around the alert: who, when, what, \
+            approved by whom, which findings were expected, and whether the window covers the alert's events. Use it for the \
+            target, and for the actor. `found: 0` means that no change is recorded in the searched time.",
+        argument: ("indicator", "what may have been changed"),
+        supported_kinds: &SUPPORTED_KINDS,
+        rows: "changes",
+        has_time_range: true,
+    };
 
-impl Change {
-    fn find(&self, subject: &Subject) -> Option<ChangeMatch<'_>> {
-        let of_subject = self.approval.match_subject(subject);
+    fn approval(&self) -> &Approval {
+        &self.approval
+    }
+
+    /// Finds the change by its subject or by its actor, who has no entry among the subjects.
+    fn find(&self, subject: &Subject) -> Option<RowMatch<'_>> {
         let of_actor = || {
             self.find_actor(subject)
-                .map(|_| (Vec::new(), MatchStrength::Exact))
+                .map(|_| RowMatch::exact(Vec::new()))
         };
-        let (entries, fit) = of_subject.or_else(of_actor)?;
-        Some(ChangeMatch {
-            change: self,
-            entries,
-            match_strength: fit,
-        })
+        self.approval.find(subject).or_else(of_actor)
     }
 
-    /// Returns the entry among the actors that names the value.
-    fn find_actor(&self, subject: &Subject) -> Option<&Pattern> {
-        self.actors.iter().find(|entry| {
-            actor_kinds(entry).contains(&subject.kind)
-                && entry.matches(subject)
-                && approval::fits_principal(None, entry, subject)
-        })
+    fn computed_columns(
+        &self,
+        _matched_by: MatchedBy,
+        alert: &Alert,
+    ) -> Vec<(&'static str, Value)> {
+        let covers = self.approval.covers_window(alert.times.window());
+        let in_alert = (!self.actors.is_empty()).then(|| !self.matching_actors(alert).is_empty());
+        vec![
+            ("covers_events", Value::Bool(covers)),
+            ("actor_in_alert", in_alert.into()),
+        ]
     }
 
-    fn overlaps(&self, range: TimeRange) -> bool {
-        let approval = &self.approval;
-        approval.valid_from.is_none_or(|from| from <= range.until)
-            && approval.valid_until.is_none_or(|until| range.from <= until)
-    }
-
-    /// Returns the actors of the alert that the change names, each with the entry that matches.
-    fn matching_actors(&self, alert: &Alert) -> Vec<(Subject, &Pattern)> {
-        alert
-            .with_role(IndicatorRole::Actor)
-            .filter_map(|one| {
-                let subject = Subject::from_alert(one.kind, &one.value, alert);
-                let entry = self.find_actor(&subject)?;
-                Some((subject, entry))
+    fn indicators(&self) -> Vec<Indicator> {
+        let actor = self.actor.as_deref();
+        let actor = actor.filter(|actor| !actor.contains(['*', ';']));
+        let parse = |kind, actor| Indicator::parse(kind, actor, IndicatorRole::Related);
+        actor
+            .and_then(|actor| {
+                parse(IndicatorKind::Ip, actor).or_else(|| parse(IndicatorKind::Principal, actor))
             })
+            .into_iter()
             .collect()
     }
 
     fn exonerations(
         &self,
         subject: &Subject,
-        found: &ChangeMatch<'_>,
+        entries: &[&Pattern],
         alert: &Alert,
     ) -> Vec<Exoneration> {
         let summary = self.summary.as_deref().unwrap_or("no summary");
@@ -198,7 +189,7 @@ impl Change {
                 "change {} on {}: {summary}",
                 self.id, subject.value
             ));
-            exonerations.extend(self.approval.exonerations(subject, &found.entries, &record));
+            exonerations.extend(self.approval.exonerations(subject, entries, &record));
         }
         for (actor, entry) in &acting {
             let statement = format!("change {} on {on} by {}: {summary}", self.id, actor.value);
@@ -211,6 +202,29 @@ impl Change {
             exonerations.extend(of_actor);
         }
         exonerations
+    }
+}
+
+impl Change {
+    /// Returns the entry among the actors that names the value.
+    fn find_actor(&self, subject: &Subject) -> Option<&Pattern> {
+        self.actors.iter().find(|entry| {
+            actor_kinds(entry).contains(&subject.kind)
+                && entry.matches(subject)
+                && approval::fits_principal(None, entry, subject)
+        })
+    }
+
+    /// Returns the actors of the alert that the change names, each with the entry that matches.
+    fn matching_actors(&self, alert: &Alert) -> Vec<(Subject, &Pattern)> {
+        alert
+            .with_role(IndicatorRole::Actor)
+            .filter_map(|one| {
+                let subject = Subject::from_alert(one.kind, &one.value, alert);
+                let entry = self.find_actor(&subject)?;
+                Some((subject, entry))
+            })
+            .collect()
     }
 
     /// Returns whether the value acts in the alert and is the subject of a change by somebody else. Such a change does
@@ -233,18 +247,6 @@ impl Change {
         }
         ListedValues::These(targets)
     }
-
-    fn row(&self, alert: &Alert) -> Value {
-        let mut row = self.approval.row();
-        if let Value::Object(own) = json!(self) {
-            row.extend(own);
-        }
-        let covers = self.approval.covers_window(alert.times.window());
-        row.insert("covers_events".to_owned(), Value::Bool(covers));
-        let in_alert = (!self.actors.is_empty()).then(|| !self.matching_actors(alert).is_empty());
-        row.insert("actor_in_alert".to_owned(), in_alert.into());
-        Value::Object(row)
-    }
 }
 
 /// Returns the kinds of values that an actor entry can name.
@@ -260,117 +262,14 @@ fn actor_kinds(entry: &Pattern) -> &'static [IndicatorKind] {
     }
 }
 
-pub(crate) struct ChangeLookup {
-    spec: ToolSpec,
-    register: Arc<Register<Change>>,
-    slack: SlackMins,
-}
+/// The tool `change_lookup`.
+pub(crate) type ChangeLookup = RegisterLookup<Change>;
 
 impl ChangeLookup {
     pub(crate) fn new(config: ChangeLookupConfig) -> Self {
-        let description = "Changes planned or done on a resource, address or principal around the alert: who, when, what, \
-            approved by whom, which findings were expected, and whether the window covers the alert's events. Use it for the \
-            target, and for the actor. `found: 0` means that no change is recorded in the searched time.";
-        Self {
-            spec: spec(
-                &config.name,
-                KIND,
-                description,
-                vec![
-                    arguments::indicator_argument(
-                        "indicator",
-                        "what may have been changed",
-                        &SUPPORTED_KINDS,
-                    ),
-                    arguments::time_argument(
-                        "since",
-                        "start; a day before the first event if left out",
-                    ),
-                    arguments::time_argument(
-                        "until",
-                        "end; a day after the last event if left out",
-                    ),
-                ],
-                &[
-                    ("/found", Trust::Register),
-                    ("/changes", Trust::Register),
-                    ("/searched", Trust::Register),
-                ],
-            ),
-            register: Arc::new(Register::new(config.path)),
-            slack: config.slack_mins,
-        }
+        let slack = Some(config.slack_mins);
+        Self::with_group(&config.name, config.path, slack, &RegisterGroup::default())
     }
-}
-
-#[async_trait]
-impl Tool for ChangeLookup {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn call(
-        &self,
-        arguments: Arguments<'_>,
-        context: &CallContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let subject = arguments.required_indicator("indicator", &SUPPORTED_KINDS)?;
-        let range = arguments.range(context.now)?;
-        let alert = Arc::clone(&context.alert);
-        self.register
-            .search(move |name, table| search(&subject, range, name, table, &alert))
-            .await
-            .map(|output| self.slack.apply(output))
-    }
-
-    fn reports(&self) -> Vec<RegisterReport> {
-        vec![self.register.to_report(&self.spec.name, KIND)]
-    }
-}
-
-fn search(
-    subject: &Subject,
-    range: TimeRange,
-    name: &str,
-    table: &Table<Change>,
-    alert: &Alert,
-) -> ToolOutput {
-    let found: Vec<ChangeMatch<'_>> = table
-        .records
-        .iter()
-        .filter(|change| change.overlaps(range))
-        .filter_map(|change| change.find(subject))
-        .collect();
-    let changes: Vec<Value> = found.iter().map(|row| row.change.row(alert)).collect();
-    let mut searched = table.search_summary(name);
-    if let Some(searched) = searched.as_object_mut() {
-        searched.insert("from".to_owned(), json!(range.from));
-        searched.insert("until".to_owned(), json!(range.until));
-    }
-    let mut output = ToolOutput::from_body(json!({
-        "indicator": subject.value,
-        "type": subject.kind.as_str(),
-        "found": found.len(),
-        "changes": changes,
-        "searched": searched,
-    }));
-    output.rows = Some(found.len() as u64);
-    output.indicators = found
-        .iter()
-        .filter_map(|row| row.change.actor.as_deref())
-        .filter(|actor| !actor.contains(['*', ';']))
-        .filter_map(|actor| {
-            Indicator::parse(IndicatorKind::Ip, actor, IndicatorRole::Related).or_else(|| {
-                Indicator::parse(IndicatorKind::Principal, actor, IndicatorRole::Related)
-            })
-        })
-        .collect();
-    output.exonerations = found
-        .iter()
-        .filter(|row| row.match_strength == MatchStrength::Exact)
-        .flat_map(|row| row.change.exonerations(subject, row, alert))
-        .collect();
-    output
 }
 
 #[cfg(test)]

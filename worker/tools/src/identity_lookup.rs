@@ -4,34 +4,26 @@
 //! that it has ended, neither row clears it, even across registers: their keeper must say which row is right.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use async_trait::async_trait;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, IndicatorRole};
 use nightshift_engine::exoneration::{Exoneration, ListedValues};
-use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval, ApprovalSchema, MatchStrength};
+use crate::approval::{self, Approval, ApprovalSchema};
 use crate::approval_status::StatusVocabulary;
-use crate::arguments::{self, Arguments, Subject};
+use crate::arguments::Subject;
 use crate::content::ContentSource;
 use crate::pattern::Pattern;
-use crate::register::{
-    Problem, Register, RegisterColumns, RegisterGroup, RegisterRecord, RegisterReport, RowFields,
-    Table,
-};
-use crate::tool::{Tool, spec};
+use crate::register::{Problem, RegisterColumns, RegisterGroup, RegisterRecord, RowFields};
+use crate::register_lookup::{LookupRecord, LookupSpec, MatchedBy, RegisterLookup, RowMatch};
 
 const SUPPORTED_KINDS: [IndicatorKind; 3] = [
     IndicatorKind::AccessKey,
     IndicatorKind::Email,
     IndicatorKind::Principal,
 ];
-
-const KIND: &str = "identity_lookup";
 
 /// Configuration of `identity_lookup`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,14 +61,6 @@ pub(crate) struct Identity {
     more: Map<String, Value>,
     #[serde(skip)]
     approval: Approval,
-}
-
-/// A row that was found.
-struct IdentityMatch<'a> {
-    identity: &'a Identity,
-    /// The entries that name the value, or the principal that owns the key.
-    entries: Vec<&'a Pattern>,
-    match_strength: MatchStrength,
 }
 
 impl RegisterRecord for Identity {
@@ -129,26 +113,85 @@ impl RegisterRecord for Identity {
     }
 }
 
-impl Identity {
-    fn find(&self, subject: &Subject) -> Option<IdentityMatch<'_>> {
-        let (entries, fit) = match (subject.kind, &self.approval.extent.keys) {
+impl LookupRecord for Identity {
+    const LOOKUP: LookupSpec = LookupSpec {
+        kind: "identity_lookup",
+        description: "Who a principal, access key or email address is: person, service, CI or role; owner, department, \
+            MFA, usual countries and networks, status, and which findings its work is expected to set off. \
+            `outside_usual_networks` lists the alert's acting addresses that are not usual for it. `found: 0` means that the \
+            register does not name it.",
+        argument: ("principal", "the principal, access key id or email address"),
+        supported_kinds: &SUPPORTED_KINDS,
+        rows: "identities",
+        has_time_range: false,
+    };
+
+    fn approval(&self) -> &Approval {
+        &self.approval
+    }
+
+    fn find(&self, subject: &Subject) -> Option<RowMatch<'_>> {
+        match (subject.kind, &self.approval.extent.keys) {
+            // The entries name the principal that owns the key.
             (IndicatorKind::AccessKey, ListedValues::These(keys))
                 if keys.contains(&subject.value) =>
             {
-                (
-                    self.approval.patterns.iter().collect(),
-                    MatchStrength::Exact,
-                )
+                Some(RowMatch::exact(self.approval.patterns.iter().collect()))
             }
-            _ => self.approval.match_subject(subject)?,
-        };
-        Some(IdentityMatch {
-            identity: self,
-            entries,
-            match_strength: fit,
-        })
+            _ => self.approval.find(subject),
+        }
     }
 
+    fn computed_columns(
+        &self,
+        _matched_by: MatchedBy,
+        alert: &Alert,
+    ) -> Vec<(&'static str, Value)> {
+        vec![(
+            "outside_usual_networks",
+            json!(self.unusual_addresses(alert)),
+        )]
+    }
+
+    fn indicators(&self) -> Vec<Indicator> {
+        let keys = match &self.approval.extent.keys {
+            ListedValues::These(keys) => keys.as_slice(),
+            ListedValues::Any | ListedValues::None => &[],
+        };
+        let keys = keys.iter().filter_map(|key| {
+            Indicator::parse(IndicatorKind::AccessKey, key, IndicatorRole::Related)
+        });
+        let names = self.approval.subjects.iter().chain(&self.aliases);
+        names
+            .filter(|name| !name.contains('*'))
+            .filter_map(|name| {
+                Indicator::parse(IndicatorKind::Principal, name, IndicatorRole::Related)
+            })
+            .chain(keys)
+            .collect()
+    }
+
+    fn exonerations(
+        &self,
+        subject: &Subject,
+        entries: &[&Pattern],
+        _alert: &Alert,
+    ) -> Vec<Exoneration> {
+        let principal = self.approval.subject();
+        let record = approval::ExonerationDetails {
+            reference: self.id.as_deref().unwrap_or(&principal),
+            statement: self.statement(&principal, &subject.value),
+            detection_wrong: false,
+        };
+        self.approval.exonerations(subject, entries, &record)
+    }
+
+    fn withdraws_others(_matched_by: MatchedBy) -> bool {
+        true
+    }
+}
+
+impl Identity {
     /// Returns addresses that acted in the alert from outside the usual networks.
     fn unusual_addresses<'a>(&self, alert: &'a Alert) -> Vec<&'a str> {
         let networks = &self.approval.networks;
@@ -164,26 +207,6 @@ impl Identity {
                 !ip.is_ok_and(|ip| networks.iter().any(|net| net.contains(&ip)))
             })
             .collect()
-    }
-
-    fn row(&self, alert: &Alert) -> Value {
-        let mut row = self.approval.row();
-        if let Value::Object(own) = json!(self) {
-            row.extend(own);
-        }
-        let unusual = json!(self.unusual_addresses(alert));
-        row.insert("outside_usual_networks".to_owned(), unusual);
-        Value::Object(row)
-    }
-
-    fn exonerations(&self, subject: &Subject, entries: &[&Pattern]) -> Vec<Exoneration> {
-        let principal = self.approval.subject();
-        let record = approval::ExonerationDetails {
-            reference: self.id.as_deref().unwrap_or(&principal),
-            statement: self.statement(&principal, &subject.value),
-            detection_wrong: false,
-        };
-        self.approval.exonerations(subject, entries, &record)
     }
 
     /// Returns a sentence for the report, often its whole conclusion: `ci-drift is a machine identity (ci) of
@@ -203,121 +226,13 @@ impl Identity {
     }
 }
 
-pub(crate) struct IdentityLookup {
-    spec: ToolSpec,
-    register: Arc<Register<Identity>>,
-    group: RegisterGroup<Identity>,
-}
+/// The tool `identity_lookup`.
+pub(crate) type IdentityLookup = RegisterLookup<Identity>;
 
 impl IdentityLookup {
-    pub(crate) fn new(config: IdentityLookupConfig, family: &RegisterGroup<Identity>) -> Self {
-        let description = "Who a principal, access key or email address is: person, service, CI or role; owner, department, \
-            MFA, usual countries and networks, status, and which findings its work is expected to set off. \
-            `outside_usual_networks` lists the alert's acting addresses that are not usual for it. `found: 0` means that the \
-            register does not name it.";
-        Self {
-            spec: spec(
-                &config.name,
-                KIND,
-                description,
-                vec![arguments::indicator_argument(
-                    "principal",
-                    "the principal, access key id or email address",
-                    &SUPPORTED_KINDS,
-                )],
-                &[
-                    ("/found", Trust::Register),
-                    ("/identities", Trust::Register),
-                    ("/searched", Trust::Register),
-                ],
-            ),
-            register: family.add(config.path),
-            group: family.clone(),
-        }
+    pub(crate) fn new(config: IdentityLookupConfig, group: &RegisterGroup<Identity>) -> Self {
+        Self::with_group(&config.name, config.path, None, group)
     }
-}
-
-#[async_trait]
-impl Tool for IdentityLookup {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn call(
-        &self,
-        arguments: Arguments<'_>,
-        context: &CallContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let subject = arguments.required_indicator("principal", &SUPPORTED_KINDS)?;
-        let alert = Arc::clone(&context.alert);
-        self.group
-            .search(&self.register, move |name, table, others| {
-                search(&subject, name, table, others, &alert)
-            })
-            .await
-    }
-
-    fn reports(&self) -> Vec<RegisterReport> {
-        vec![self.register.to_report(&self.spec.name, KIND)]
-    }
-}
-
-fn search(
-    subject: &Subject,
-    name: &str,
-    table: &Table<Identity>,
-    others: &[Arc<Table<Identity>>],
-    alert: &Alert,
-) -> ToolOutput {
-    let found: Vec<IdentityMatch<'_>> = table
-        .records
-        .iter()
-        .filter_map(|identity| identity.find(subject))
-        .collect();
-    let elsewhere = others.iter().flat_map(|table| &table.records);
-    let elsewhere: Vec<IdentityMatch<'_>> = elsewhere.filter_map(|row| row.find(subject)).collect();
-    let is_no_more = |identity: &Identity| {
-        let mut rows = found.iter().chain(&elsewhere);
-        rows.any(|row| row.identity.approval.revokes(&identity.approval))
-    };
-    let rows = found.iter().map(|row| row.identity.row(alert));
-    let mut output = ToolOutput::from_body(json!({
-        "principal": subject.value,
-        "type": subject.kind.as_str(),
-        "found": found.len(),
-        "identities": rows.collect::<Vec<Value>>(),
-        "searched": table.search_summary(name),
-    }));
-    output.rows = Some(found.len() as u64);
-    output.indicators = found
-        .iter()
-        .flat_map(|row| indicators(row.identity))
-        .collect();
-    output.exonerations = found
-        .iter()
-        .filter(|row| row.match_strength == MatchStrength::Exact && !is_no_more(row.identity))
-        .flat_map(|row| row.identity.exonerations(subject, &row.entries))
-        .collect();
-    output
-}
-
-fn indicators(identity: &Identity) -> Vec<Indicator> {
-    let keys = match &identity.approval.extent.keys {
-        ListedValues::These(keys) => keys.as_slice(),
-        ListedValues::Any | ListedValues::None => &[],
-    };
-    let keys = keys
-        .iter()
-        .filter_map(|key| Indicator::parse(IndicatorKind::AccessKey, key, IndicatorRole::Related));
-    identity
-        .approval
-        .subjects
-        .iter()
-        .chain(&identity.aliases)
-        .filter(|name| !name.contains('*'))
-        .filter_map(|name| Indicator::parse(IndicatorKind::Principal, name, IndicatorRole::Related))
-        .chain(keys)
-        .collect()
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod output_guard;
 mod past_cases;
 mod pattern;
 mod register;
+mod register_lookup;
 mod row_kind;
 mod timestamp;
 mod tool;

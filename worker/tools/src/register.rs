@@ -11,7 +11,7 @@ use std::sync::Arc;
 use nightshift_engine::tool::{ToolError, ToolOutput};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::content::{CachedContent, ContentSource};
 use crate::tool::{run_blocking, unavailable};
@@ -86,9 +86,11 @@ pub(crate) struct Table<R> {
 
 impl<R> Table<R> {
     /// Returns the summary of what was searched, for an answer.
-    pub(crate) fn search_summary(&self, name: &str) -> Value {
-        let mut searched = json!({ "register": name, "records": self.records.len() });
-        if let Some(searched) = searched.as_object_mut().filter(|_| self.left_out > 0) {
+    pub(crate) fn search_summary(&self, name: &str) -> Map<String, Value> {
+        let mut searched = Map::new();
+        searched.insert("register".to_owned(), name.into());
+        searched.insert("records".to_owned(), self.records.len().into());
+        if self.left_out > 0 {
             searched.insert("left_out".to_owned(), self.left_out.into());
         }
         searched

@@ -1,9 +1,11 @@
 use nightshift_engine::exoneration::RecordMismatch;
+use nightshift_engine::tool::{ToolError, ToolOutput};
 use nightshift_engine::verdict_policy::check_record;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::testing;
+use crate::tool::Tool as _;
 
 const HEADER: &str = "id,name,type,account,owner,environment,internet_facing,role,data,addresses,purpose,expected_findings,approved_by,valid_from,valid_until,detection_wrong\n";
 

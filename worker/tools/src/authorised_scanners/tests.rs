@@ -1,9 +1,11 @@
 use nightshift_engine::exoneration::RecordMismatch;
+use nightshift_engine::tool::ToolOutput;
 use nightshift_engine::verdict_policy::check_record;
 use serde_json::json;
 
 use super::*;
 use crate::testing;
+use crate::tool::Tool as _;
 
 const ROW: &str = "PT-7,203.0.113.0/24,Red Cell Ltd,spring penetration test,ciso,2026-03-01,2026-03-05,Discovery:*; Recon:*\n";
 

@@ -1,4 +1,5 @@
 use nightshift_engine::exoneration::RecordMismatch;
+use nightshift_engine::tool::{ToolError, ToolOutput};
 use nightshift_engine::verdict_policy::check_record;
 use serde_json::{Value, json};
 

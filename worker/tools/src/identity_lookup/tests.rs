@@ -1,8 +1,10 @@
+use nightshift_engine::tool::ToolOutput;
 use nightshift_engine::verdict_policy::check_record;
 use serde_json::json;
 
 use super::*;
 use crate::testing;
+use crate::tool::Tool as _;
 
 const ROW: &str = "ID-9,prod-payments-worker,arn:aws:sts::444455556666:assumed-role/prod-payments-worker/*,,role,team-payments,payments,,ES;PT,203.0.113.0/24,ASIAEXAMPLEKEY000001,active,Discovery:IAMUser/*,grace,2026-01-01,2026-12-31\n";
 
