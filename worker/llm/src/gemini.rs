@@ -8,83 +8,68 @@ mod request;
 mod response;
 mod stream;
 
-use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatPart, ChatRequest, ChatTraits};
-use async_trait::async_trait;
 use url::Url;
 
 pub(crate) use self::failure::classify_error as error;
+use crate::chat::{ChatAnswer, ChatError, ChatPart, ChatRequest};
 use crate::http::HttpTransport;
+use crate::http_model::{HttpModel, HttpProvider, base_url, parse_url, read_answer};
 use crate::quirks::Quirks;
-use crate::schema::{GEMINI, SchemaCache, SchemaFallback};
+use crate::schema::GEMINI;
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://generativelanguage.googleapis.com";
 /// Prefix of call ids that the provider did not set. Such an id is not sent back.
 const GENERATED_ID_PREFIX: &str = "nightshift_";
 
+/// The provider of `generateContent`.
+pub(crate) struct GenerateContent;
+
 /// A model behind `generateContent`.
-pub(crate) struct Gemini {
-    config: ModelConfig,
-    quirks: Quirks,
-    traits: ChatTraits,
-    transport: HttpTransport,
-    url: Url,
-    schema_fallback: SchemaFallback,
-    schema_cache: SchemaCache,
-}
+pub(crate) type Gemini = HttpModel<GenerateContent>;
 
 impl Gemini {
     pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
         let quirks = Quirks::from_config(config);
-        Ok(Self {
-            transport: HttpTransport::new(config, key, &quirks)?,
-            url: url(config, &quirks)?,
-            traits: quirks.traits(config),
-            schema_fallback: SchemaFallback::new(config, &quirks),
-            schema_cache: SchemaCache::new(GEMINI),
+        let transport = HttpTransport::new(config, key, &quirks)?;
+        let url = url(config, &quirks)?;
+        Ok(Self::with_transport(
+            config,
             quirks,
-            config: config.clone(),
-        })
-    }
-
-    async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
-        let wanted = request.output.as_ref().map(|output| (mode, output));
-        let body = request::GeminiRequest::new(
-            &self.config,
-            &self.quirks,
-            &self.schema_cache,
-            request,
-            wanted,
-        );
-        let mut reply = self.transport.post(request, &self.url, &body).await?;
-        if !reply.status.is_success() {
-            return Err(failure::from_reply(&mut reply).await);
-        }
-        let calls = count_calls(request);
-        if reply.is_event_stream() {
-            let errors = reply.errors.clone();
-            let response = reply
-                .read_events(stream::IDLE_TIMEOUT, stream::read_stream)
-                .await?;
-            return response::answer(response, &errors, calls, wanted);
-        }
-        let bytes = reply.read_body().await?;
-        let response = response::parse(&bytes, &reply.errors)?;
-        response::answer(response, &reply.errors, calls, wanted)
+            transport,
+            url,
+            GEMINI,
+            GenerateContent,
+        ))
     }
 }
 
-#[async_trait]
-impl ChatModel for Gemini {
-    fn traits(&self) -> &ChatTraits {
-        &self.traits
-    }
-
-    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let may_call = self.quirks.may_call(request);
-        self.schema_fallback
-            .run(may_call, |mode| self.ask(request, mode))
-            .await
+impl HttpProvider for GenerateContent {
+    async fn ask(
+        model: &Gemini,
+        request: &ChatRequest,
+        mode: SchemaMode,
+    ) -> Result<ChatAnswer, ChatError> {
+        let wanted = request.output.as_ref().map(|output| (mode, output));
+        let body = request::GeminiRequest::new(
+            &model.config,
+            &model.quirks,
+            &model.schema_cache,
+            request,
+            wanted,
+        );
+        let mut reply = model.transport.post(request, &model.url, &body).await?;
+        if !reply.status.is_success() {
+            return Err(failure::from_reply(&mut reply).await);
+        }
+        let errors = reply.errors.clone();
+        let response = read_answer(
+            reply,
+            stream::IDLE_TIMEOUT,
+            stream::read_stream,
+            response::parse,
+        );
+        response::answer(response.await?, &errors, count_calls(request), wanted)
     }
 }
 
@@ -104,15 +89,8 @@ fn url(config: &ModelConfig, quirks: &Quirks) -> Result<Url, ModelError> {
     } else {
         "generateContent"
     };
-    let base = config
-        .base_url
-        .as_deref()
-        .unwrap_or(ORIGIN)
-        .trim_end_matches('/');
-    let bare = Url::parse(base)
-        .map_err(|error| config.invalid_value("base_url", error.to_string()))?
-        .path()
-        == "/";
+    let base = base_url(config, ORIGIN);
+    let bare = parse_url(config, base)?.path() == "/";
     let version = if bare {
         format!("/{version}")
     } else {
@@ -123,11 +101,8 @@ fn url(config: &ModelConfig, quirks: &Quirks) -> Result<Url, ModelError> {
     } else {
         "models/"
     };
-    Url::parse(&format!(
-        "{base}{version}/{models}{}:{method}",
-        config.model
-    ))
-    .map_err(|error| config.invalid_value("base_url", error.to_string()))
+    let url = format!("{base}{version}/{models}{}:{method}", config.model);
+    parse_url(config, &url)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod estimated_usage;
 mod fallback;
 mod gemini;
 mod http;
+mod http_model;
 mod key;
 mod metering;
 mod openai;

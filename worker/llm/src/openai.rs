@@ -11,79 +11,77 @@ mod stream;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
-use async_trait::async_trait;
 use reqwest::header::{HeaderMap, HeaderValue};
 use url::Url;
 
+use crate::chat::{ChatAnswer, ChatError, ChatRequest};
 use crate::http::{HttpTransport, header_text};
+use crate::http_model::{HttpModel, HttpProvider, base_url, parse_url, read_answer};
 use crate::quirks::Quirks;
-use crate::schema::{GRAMMAR, OPENAI, SchemaCache, SchemaFallback};
+use crate::schema::{GRAMMAR, OPENAI};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://api.openai.com/v1";
 
-/// A model behind chat completions.
-pub(crate) struct OpenAi {
-    config: ModelConfig,
-    quirks: Quirks,
-    traits: ChatTraits,
-    transport: HttpTransport,
-    url: Url,
-    schema_fallback: SchemaFallback,
-    schema_cache: SchemaCache,
+/// The provider of chat completions.
+#[derive(Default)]
+pub(crate) struct ChatCompletions {
     has_warned: AtomicBool,
 }
+
+/// A model behind chat completions.
+pub(crate) type OpenAi = HttpModel<ChatCompletions>;
 
 impl OpenAi {
     pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
         let quirks = Quirks::from_config(config);
-        Ok(Self {
-            transport: build_transport(config, key, &quirks)?,
-            url: url(config)?,
-            traits: quirks.traits(config),
-            schema_fallback: SchemaFallback::new(config, &quirks),
-            schema_cache: SchemaCache::new(if quirks.grammar { GRAMMAR } else { OPENAI }),
-            has_warned: AtomicBool::new(false),
-            quirks,
-            config: config.clone(),
-        })
+        let transport = build_transport(config, key, &quirks)?;
+        let dialect = if quirks.grammar { GRAMMAR } else { OPENAI };
+        let (url, provider) = (url(config)?, ChatCompletions::default());
+        Ok(Self::with_transport(
+            config, quirks, transport, url, dialect, provider,
+        ))
     }
 
     /// Warns once when no tool was called although one was required: the step's result may not rest on a look-up.
     fn check_called(&self, answer: &ChatAnswer) {
         let is_called = answer.structured.is_some() || answer.calls().next().is_some();
-        if !is_called && !self.has_warned.swap(true, Ordering::Relaxed) {
+        if !is_called && !self.provider.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(model.name = %self.traits.name, "the model called no tool where it had to call one; `nightshift doctor` looks whether its server hands tools on");
         }
     }
+}
 
-    async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
+impl HttpProvider for ChatCompletions {
+    async fn ask(
+        model: &OpenAi,
+        request: &ChatRequest,
+        mode: SchemaMode,
+    ) -> Result<ChatAnswer, ChatError> {
         let wanted = request.output.as_ref().map(|output| (mode, output));
         let body = request::OpenAiRequest::new(
-            &self.config,
-            &self.quirks,
-            &self.schema_cache,
+            &model.config,
+            &model.quirks,
+            &model.schema_cache,
             request,
             wanted,
         );
-        let mut reply = self.transport.post(request, &self.url, &body).await?;
+        let mut reply = model.transport.post(request, &model.url, &body).await?;
         if !reply.status.is_success() {
-            return failure::from_reply(&mut reply, &self.quirks).await;
+            return failure::from_reply(&mut reply, &model.quirks).await;
         }
         let errors = reply.errors.clone();
         let retries = gateway_retries(&reply.headers);
-        let completion = if reply.is_event_stream() {
-            reply
-                .read_events(stream::IDLE_TIMEOUT, stream::read_stream)
-                .await?
-        } else {
-            response::parse(&reply.read_body().await?, &errors)?
-        };
-        let mut answer = response::answer(completion, &errors, &self.quirks, wanted)?;
+        let completion = read_answer(
+            reply,
+            stream::IDLE_TIMEOUT,
+            stream::read_stream,
+            response::parse,
+        );
+        let mut answer = response::answer(completion.await?, &errors, &model.quirks, wanted)?;
         answer.requests += retries;
         if matches!(wanted, Some((SchemaMode::Tool, _))) {
-            self.check_called(&answer);
+            model.check_called(&answer);
         }
         Ok(answer)
     }
@@ -116,30 +114,11 @@ fn gateway_retries(headers: &HeaderMap) -> u64 {
     retried.unwrap_or(0).min(MAX_GATEWAY_RETRIES)
 }
 
-#[async_trait]
-impl ChatModel for OpenAi {
-    fn traits(&self) -> &ChatTraits {
-        &self.traits
-    }
-
-    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let may_call = self.quirks.may_call(request);
-        self.schema_fallback
-            .run(may_call, |mode| self.ask(request, mode))
-            .await
-    }
-}
-
 /// Returns the URL for completions. Azure with a dated version names the deployment in the path (SDK,
 /// `lib/azure.py`).
 fn url(config: &ModelConfig) -> Result<Url, ModelError> {
-    let base = config
-        .base_url
-        .as_deref()
-        .unwrap_or(ORIGIN)
-        .trim_end_matches('/');
-    let mut url =
-        Url::parse(base).map_err(|error| config.invalid_value("base_url", error.to_string()))?;
+    let base = base_url(config, ORIGIN);
+    let mut url = parse_url(config, base)?;
     {
         let dated = config.api_version.is_some()
             && !base.ends_with("/v1")
