@@ -38,6 +38,11 @@ fn every_check_is_documented_and_tried() {
     assert_eq!(documented, said);
     let mut tried = checks("tests/it/doctor", "\"(NAME)\"", |text| text);
     tried.extend(checks("worker", "\"(NAME)\"", tests));
+    tried.extend(checks(
+        "worker/store/src/postgres/tests",
+        "\"(NAME)\"",
+        |text| text,
+    ));
     // These names are built from the setting that is off.
     tried.extend(
         ["fsync", "full_page_writes", "synchronous_commit"].map(|one| format!("store.{one}")),

@@ -298,6 +298,11 @@ pub trait Cases: Send + Sync {
         false
     }
 
+    /// Returns why the store must not be relied on although its server answers, in half a sentence without addresses.
+    async fn connection_problem(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the number of waiting and running cases by severity, the highest first.
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
 

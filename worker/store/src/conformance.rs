@@ -43,6 +43,7 @@ mod newer;
 mod outbox;
 mod owed;
 mod people;
+pub(crate) mod pooler;
 mod purge;
 mod reading;
 mod recheck;

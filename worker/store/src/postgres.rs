@@ -30,6 +30,7 @@ mod owed;
 mod past;
 mod people;
 mod places;
+mod pooler;
 mod purge;
 mod read;
 mod recheck;
@@ -64,6 +65,7 @@ use failure::PostgresFailure;
 use listener::Listener;
 #[cfg(test)]
 pub(crate) use migrate::runner_with;
+use pooler::PoolerWatch;
 
 /// The maximum number of connections of a process. One of them listens.
 const MOST_CONNECTIONS: usize = 10;
@@ -110,6 +112,13 @@ pub enum PostgresOpenError {
     /// No connection was established.
     #[error("cannot connect to the database; check [store] url, and that the server is up")]
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A pooler lends each connection for one transaction only.
+    #[error(
+        "cannot work behind this pooler: it lends a connection of the database for one transaction only (as PgBouncer does \
+         with pool_mode = transaction, RDS Proxy, and Supabase on port 6543); {}",
+        pooler::REMEDY
+    )]
+    SharedBackends,
     /// The schema cannot be migrated.
     #[error("cannot migrate the database")]
     Migrate(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -131,7 +140,11 @@ impl PostgresOpenError {
     /// changes.
     pub(crate) const fn is_configuration_error(&self) -> bool {
         match self {
-            Self::Url(_) | Self::SslMode(_) | Self::CaFile { .. } | Self::Password { .. } => true,
+            Self::Url(_)
+            | Self::SslMode(_)
+            | Self::CaFile { .. }
+            | Self::Password { .. }
+            | Self::SharedBackends => true,
             Self::Tls(_)
             | Self::Pool(_)
             | Self::Connect(_)
@@ -148,6 +161,7 @@ pub struct PostgresStore {
     connector: Connector,
     listener: Listener,
     bell: Notifier,
+    pooler: PoolerWatch,
     /// The worker that holds a lease. It is only for people; the epoch decides.
     holder: String,
     lease: Duration,
@@ -178,6 +192,7 @@ impl PostgresStore {
     /// Returns an error if the address is invalid, the server is unreachable, or the schema cannot be migrated.
     pub async fn open(url: &str, mut options: StoreOptions) -> Result<Self, PostgresOpenError> {
         let connector = Connector::new(url, &mut options)?;
+        pooler::refuse_shared_backends(&connector, options.waits.statement).await?;
         let manager = Manager::from_connect(
             connector.config(),
             connector.clone(),
@@ -203,6 +218,7 @@ impl PostgresStore {
             connector,
             listener: Listener::default(),
             bell: Notifier::new(),
+            pooler: PoolerWatch::default(),
             holder: holder_name(),
             lease: options.lease,
             lease_secs: options.lease.as_secs_f64(),

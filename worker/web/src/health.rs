@@ -107,7 +107,8 @@ impl Readiness for SourceReadiness {
     }
 }
 
-/// Readiness of the store: whether it answers a small query, and has room for what is written.
+/// Readiness of the store: whether it answers a small query over connections of its own, and has room for what is
+/// written.
 pub struct StoreReadiness(pub Arc<dyn Cases>);
 
 #[async_trait]
@@ -117,7 +118,11 @@ impl Readiness for StoreReadiness {
     }
 
     async fn ready(&self) -> Result<(), String> {
-        match self.0.waiting().await {
+        let (waiting, problem) = tokio::join!(self.0.waiting(), self.0.connection_problem());
+        if let Some(problem) = problem {
+            return Err(problem.to_owned());
+        }
+        match waiting {
             Ok(_) if self.0.is_disk_full() => Err("its disk is full".to_owned()),
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),

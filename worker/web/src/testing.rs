@@ -61,6 +61,7 @@ pub(crate) struct FakeStore {
     pub(crate) is_away: bool,
     /// True if the disk of the store is full.
     pub(crate) is_full: bool,
+    pub(crate) connection_problem: Option<&'static str>,
     /// True if the store never answers a page.
     pub(crate) is_silent: bool,
     /// True if the store never answers to actions of people.
@@ -290,6 +291,10 @@ impl Cases for FakeStore {
 
     fn is_disk_full(&self) -> bool {
         self.is_full
+    }
+
+    async fn connection_problem(&self) -> Option<&'static str> {
+        self.connection_problem
     }
 
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {

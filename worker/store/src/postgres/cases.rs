@@ -103,6 +103,12 @@ impl Cases for PostgresStore {
         self.database.disk.is_recent()
     }
 
+    async fn connection_problem(&self) -> Option<&'static str> {
+        let is_shared = self.pooler.is_shared(&self.database).await;
+        is_shared
+            .then_some("a pooler lends its connections for one transaction only; see [store] url")
+    }
+
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.retry_read("count waiting cases", |session| async move {
             backlog::waiting(&session).await

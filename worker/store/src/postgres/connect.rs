@@ -8,7 +8,7 @@ use deadpool_postgres::Connect;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -74,6 +74,18 @@ impl Connector {
             config.password(exposed(&password));
         }
         config.connect(self.tls.clone()).await
+    }
+
+    /// Opens a connection that ends with the returned task, and sets no limits on it.
+    pub(super) async fn open_driven(&self) -> Result<(Client, JoinSet<()>), Error> {
+        let (client, connection) = self.open().await?;
+        let mut driving = JoinSet::new();
+        driving.spawn(async {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to the database has ended");
+            }
+        });
+        Ok((client, driving))
     }
 }
 

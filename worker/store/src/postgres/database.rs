@@ -13,6 +13,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::failure::{PostgresFailure, Remedy};
+use super::pooler;
 use crate::full_disk::FullDisk;
 use crate::options::StoreTimeouts;
 
@@ -45,6 +46,15 @@ impl Database {
         let client = session.client()?;
         try_join_all(statements.iter().map(|sql| client.prepare_cached(sql))).await?;
         Ok(session)
+    }
+
+    /// Returns whether two connections of the pool share their backends: see [`pooler`].
+    pub(super) async fn shares_backends(&self) -> Result<bool, PostgresFailure> {
+        let (first, second) = (self.session(&[]).await?, self.session(&[]).await?);
+        let is_shared = pooler::shares_backends(first.client()?, second.client()?).await?;
+        first.done();
+        second.done();
+        Ok(is_shared)
     }
 
     /// Runs one attempt with a timeout, so that a server that does not answer cannot block it.

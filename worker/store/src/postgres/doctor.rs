@@ -7,13 +7,13 @@ use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::error_chain::format_error_chain;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::port::DestinationBacklog;
-use tokio::task::JoinSet;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, Error};
 
 use super::connect::Connector;
-use super::{MOST_CONNECTIONS, PostgresOpenError, migrate, owed};
+use super::{MOST_CONNECTIONS, PostgresOpenError, migrate, owed, pooler};
 use crate::options::StoreOptions;
 use connect_error::report_connect_error;
 use server_settings::{ServerSettings, check_settings};
@@ -107,18 +107,20 @@ pub(crate) async fn probe(
             return Vec::new();
         }
     };
-    let (client, connection) = match connector.open().await {
+    // The task ends with the probe.
+    let (client, _task) = match connector.open_driven().await {
         Ok(opened) => opened,
         Err(error) => {
             report_connect_error(&error, &connector.config(), checkup);
             return Vec::new();
         }
     };
-    // The task ends with the probe.
-    let mut driving = JoinSet::new();
-    driving.spawn(connection);
     let is_private = is_private(&connector.config());
-    if let Err(error) = look(&client, is_private, clock, checkup).await {
+    let looked = async {
+        look(&client, is_private, clock, checkup).await?;
+        look_for_pooler(&client, &connector, checkup).await
+    };
+    if let Err(error) = looked.await {
         checkup.add_error(
             "store.unreachable",
             format!("the server broke off: {}", format_error_chain(&error)),
@@ -128,7 +130,8 @@ pub(crate) async fn probe(
         return Vec::new();
     }
     // An older schema lacks this table or has other columns. The next start migrates it.
-    let rows = client.query(owed::OWED, &[]).await.unwrap_or_default();
+    let rows = client.query_typed(owed::OWED, &[]).await;
+    let rows = rows.unwrap_or_default();
     let owed = rows.iter().map(owed::one);
     owed.collect::<Result<_, _>>().unwrap_or_default()
 }
@@ -140,9 +143,9 @@ async fn look(
     checkup: &mut HealthReport,
 ) -> Result<(), Error> {
     let asked = clock.now();
-    let said = client.query_one(CLOCK, &[]).await?.try_get(0)?;
+    let said = client.query_typed_one(CLOCK, &[]).await?.try_get(0)?;
     checkup.add_clock_skew("the database", said, asked, clock.now());
-    let row = client.query_one(FACTS, &[]).await?;
+    let row = client.query_typed_one(FACTS, &[]).await?;
     let mut closed = names(client, CLOSED).await?;
     let sealed = names(client, SEALED).await?;
     let schema = match migrate::latest(client).await {
@@ -178,9 +181,33 @@ async fn look(
     Ok(())
 }
 
+/// Reports a pooler that lends each connection for one transaction only.
+async fn look_for_pooler(
+    client: &Client,
+    connector: &Connector,
+    checkup: &mut HealthReport,
+) -> Result<(), Error> {
+    // Without a second connection there is nothing to compare. The free connections were counted before.
+    let Ok((second, _task)) = connector.open_driven().await else {
+        return Ok(());
+    };
+    if pooler::shares_backends(client, &second).await? {
+        checkup.add_error(
+            "store.pooler",
+            "a pooler lends each connection for one transaction only",
+            "the worker does not start: its prepared statements, timeouts and notifications would reach connections of others",
+            pooler::REMEDY,
+        );
+    }
+    Ok(())
+}
+
 /// Returns the names that this query finds.
 async fn names(client: &Client, sql: &str) -> Result<Vec<String>, Error> {
-    let rows = client.query(sql, &[&OURS.as_slice()]).await?;
+    let ours = OURS.as_slice();
+    let rows = client
+        .query_typed(sql, &[(&ours, Type::TEXT_ARRAY)])
+        .await?;
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 

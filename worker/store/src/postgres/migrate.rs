@@ -139,7 +139,7 @@ pub(super) fn ours() -> i64 {
 pub(super) async fn latest(
     client: &tokio_postgres::Client,
 ) -> Result<Option<i64>, tokio_postgres::Error> {
-    match client.query_one(LATEST, &[]).await {
+    match client.query_typed_one(LATEST, &[]).await {
         Ok(row) => row.try_get(0),
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
         Err(error) => Err(error),

@@ -10,6 +10,7 @@ mod listed;
 mod looked_at;
 mod migrating;
 mod plans;
+mod pooling;
 mod proxy;
 mod ranked;
 mod sweeping;

@@ -217,6 +217,17 @@ async fn store_without_room_is_not_ready() {
     assert_eq!(answer.text, "store: not ready: its disk is full\n");
 }
 
+#[tokio::test]
+async fn store_behind_a_wrong_pooler_is_not_ready() {
+    let pooled = FakeStore {
+        connection_problem: Some("a pooler is in between"),
+        ..FakeStore::default()
+    };
+    let answer = get(Arc::new(pooled), "/readyz").await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.text, "store: not ready: a pooler is in between\n");
+}
+
 /// A queue that is reachable or not.
 struct FakeSource(AtomicBool);
 

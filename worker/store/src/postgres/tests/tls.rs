@@ -125,11 +125,16 @@ impl Clock for FixedClock {
 
 /// Returns the findings of the doctor about the connection, each with its remedy.
 async fn told(url: &str, options: StoreOptions) -> Vec<String> {
+    told_of(url, options, "store.unreachable").await
+}
+
+/// Returns the findings of one check of the doctor, each with its remedy.
+pub(super) async fn told_of(url: &str, options: StoreOptions, check: &str) -> Vec<String> {
     let mut checkup = HealthReport::default();
     probe(url, options, &FixedClock, &mut checkup).await;
-    let of_connection = checkup.failed_checks.into_iter();
-    let of_connection = of_connection.filter(|one| one.check == "store.unreachable");
-    of_connection
+    let of_check = checkup.failed_checks.into_iter();
+    let of_check = of_check.filter(|one| one.check == check);
+    of_check
         .map(|one| format!("{}; {}", one.what, one.mend))
         .collect()
 }
