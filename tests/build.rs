@@ -21,6 +21,7 @@ fn main() {
             &["NIGHTSHIFT_TEST_POSTGRES", "NIGHTSHIFT_TEST_RABBITMQ"],
             "has_services",
         ),
+        (&["NIGHTSHIFT_TEST_PGBOUNCER"], "has_pooler"),
         (
             &["NIGHTSHIFT_TEST_PROMETHEUS", "NIGHTSHIFT_TEST_PROMTOOL"],
             "has_prometheus",

@@ -132,6 +132,12 @@ pub(crate) struct StoreConfig {
     pub(crate) password: Option<KeyRef>,
     /// PEM file of the authorities with which a PostgreSQL server is checked. If empty, those of the system are used.
     pub(crate) ca_file: PathBuf,
+    /// Whether a pooler lends connections of a PostgreSQL server for one transaction only, such as PgBouncer with
+    /// `pool_mode = transaction`.
+    pub(crate) pooled: bool,
+    /// Address of the PostgreSQL server itself, for notifications past such a pooler. If empty, workers look for work once
+    /// a second.
+    pub(crate) notify_url: String,
 }
 
 impl StoreConfig {

@@ -392,6 +392,8 @@ fn store_options(loaded: &LoadedConfig) -> anyhow::Result<StoreOptions> {
         options.password = database_password(key, loaded.base())?;
     }
     options.ca_file = (!store.ca_file.as_os_str().is_empty()).then(|| store.ca_file.clone());
+    options.pooled = store.pooled;
+    options.notify_url = (!store.notify_url.is_empty()).then(|| store.notify_url.clone());
     Ok(options)
 }
 

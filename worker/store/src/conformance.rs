@@ -1,9 +1,10 @@
 //! Tests all stores with one suite: nothing accepted is lost, a case has one writer, and a report is shown once.
 //!
-//! A test takes a [`Fixture`], an empty store, and runs on SQLite and on PostgreSQL. The tests on PostgreSQL run where
-//! NIGHTSHIFT_TEST_POSTGRES names a server (`tests/services` starts one), and print a note where it does not.
+//! A test takes a [`Fixture`], an empty store, and runs on SQLite, on PostgreSQL, and on PostgreSQL behind a pooler that
+//! lends its connections, one or five, for a transaction only. The tests on PostgreSQL run where NIGHTSHIFT_TEST_POSTGRES
+//! names a server (`tests/services` starts one), and print a note where it does not.
 
-/// Runs tests on both stores. Each test is an `async fn(Fixture)`.
+/// Runs tests on both stores, on PostgreSQL also behind a pooler. Each test is an `async fn(Fixture)`.
 macro_rules! on_both_stores {
     ($($test:ident)+) => {
         mod on_sqlite {
@@ -16,6 +17,22 @@ macro_rules! on_both_stores {
             $(#[tokio::test]
             async fn $test() {
                 if let Some(fixture) = $crate::conformance::Fixture::postgres().await {
+                    super::$test(fixture).await;
+                }
+            })+
+        }
+        mod on_a_pool_of_one {
+            $(#[tokio::test]
+            async fn $test() {
+                if let Some(fixture) = $crate::conformance::Fixture::pooled(1).await {
+                    super::$test(fixture).await;
+                }
+            })+
+        }
+        mod on_a_pool_of_five {
+            $(#[tokio::test]
+            async fn $test() {
+                if let Some(fixture) = $crate::conformance::Fixture::pooled(5).await {
                     super::$test(fixture).await;
                 }
             })+
@@ -71,12 +88,14 @@ use nightshift_pipeline::port::{
 use crate::options::StoreOptions;
 use crate::{PostgresStore, SqliteOptions, SqliteStore, Store};
 pub(crate) use journals::{DNS, MINER, THEFT, arrivals, at, opened, whole_journal};
+use pooler::Pooler;
 use server::TestDatabase;
 
 /// The database of a store under test.
 enum TestBackend {
     Sqlite(tempfile::TempDir),
-    Postgres(TestDatabase),
+    /// A database, and the pooler in front of it.
+    Postgres(Option<Pooler>, TestDatabase),
 }
 
 /// A store under test, with access to its database.
@@ -96,7 +115,15 @@ impl Fixture {
 
     pub(crate) async fn postgres() -> Option<Self> {
         let database = TestDatabase::new().await?;
-        Some(Self::on(TestBackend::Postgres(database)).await)
+        Some(Self::on(TestBackend::Postgres(None, database)).await)
+    }
+
+    /// Opens a store behind a pooler that lends this many connections for a transaction.
+    pub(crate) async fn pooled(size: usize) -> Option<Self> {
+        let database = TestDatabase::new().await?;
+        let settings = format!("pool_mode = transaction\ndefault_pool_size = {size}");
+        let pooler = Pooler::before(database.url(), &settings)?;
+        Some(Self::on(TestBackend::Postgres(Some(pooler), database)).await)
     }
 
     async fn on(ground: TestBackend) -> Self {
@@ -119,7 +146,7 @@ impl Fixture {
             TestBackend::Sqlite(folder) => {
                 sqlite(folder).execute_batch(sql).unwrap();
             }
-            TestBackend::Postgres(database) => {
+            TestBackend::Postgres(_, database) => {
                 let client = database.client().await;
                 client.batch_execute(sql).await.unwrap();
             }
@@ -145,7 +172,7 @@ impl Fixture {
                     .unwrap();
                 rows.collect::<Result<_, _>>().unwrap()
             }
-            TestBackend::Postgres(database) => database.texts(sql).await,
+            TestBackend::Postgres(_, database) => database.texts(sql).await,
         }
     }
 
@@ -160,7 +187,7 @@ impl Fixture {
                     windows.any(|window| window == text.as_bytes())
                 })
             }
-            TestBackend::Postgres(_) => {
+            TestBackend::Postgres(..) => {
                 let sql = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
                 for table in self.texts(sql).await.concat() {
                     let sql = format!(
@@ -232,8 +259,13 @@ async fn open(ground: &TestBackend, options: StoreOptions, another: bool) -> Arc
                 Arc::new(store)
             }
         }
-        TestBackend::Postgres(database) => {
-            Arc::new(PostgresStore::open(database.url(), options).await.unwrap())
+        TestBackend::Postgres(pooler, database) => {
+            let url = pooler.as_ref().map_or(database.url(), Pooler::url);
+            let options = StoreOptions {
+                pooled: pooler.is_some(),
+                ..options
+            };
+            Arc::new(PostgresStore::open(url, options).await.unwrap())
         }
     }
 }

@@ -23,6 +23,11 @@ pub struct StoreOptions {
     /// A PEM file of certificates for a database server. By default, `sslrootcert` of the address or the certificates
     /// of the system are used.
     pub ca_file: Option<PathBuf>,
+    /// True if a pooler lends connections of a database server for one transaction only.
+    pub pooled: bool,
+    /// The address of the database server itself, for notifications past such a pooler. Without it there are none, and
+    /// the store looks once a second.
+    pub notify_url: Option<String>,
     /// The timeouts of the store.
     pub waits: StoreTimeouts,
     /// True if a missing SQLite file is an error. Otherwise the file is created.
@@ -39,6 +44,8 @@ impl StoreOptions {
             blobs: None,
             password: None,
             ca_file: None,
+            pooled: false,
+            notify_url: None,
             waits: StoreTimeouts::default(),
             must_exist: false,
         }

@@ -27,6 +27,7 @@ mod migrate;
 mod mutes;
 mod outbox;
 mod owed;
+mod parameter;
 mod past;
 mod people;
 mod places;
@@ -64,7 +65,7 @@ pub(crate) use doctor::probe;
 use failure::PostgresFailure;
 use listener::Listener;
 #[cfg(test)]
-pub(crate) use migrate::runner_with;
+pub(crate) use migrate::{migrate, runner_with};
 use pooler::PoolerWatch;
 
 /// The maximum number of connections of a process. One of them listens.
@@ -119,6 +120,18 @@ pub enum PostgresOpenError {
         pooler::REMEDY
     )]
     SharedBackends,
+    /// The address for notifications leads to such a pooler.
+    #[error(
+        "[store] notify_url leads to a pooler that lends a connection for one transaction only, where no notification is \
+         heard; write the address of the server itself, or leave it empty"
+    )]
+    SharedNotifications,
+    /// The address has `options`, which a pooler does not keep.
+    #[error(
+        "[store] url has options, which are not kept where [store] pooled is true; set them for the role instead: \
+         ALTER ROLE … SET"
+    )]
+    PooledOptions,
     /// The schema cannot be migrated.
     #[error("cannot migrate the database")]
     Migrate(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -144,7 +157,9 @@ impl PostgresOpenError {
             | Self::SslMode(_)
             | Self::CaFile { .. }
             | Self::Password { .. }
-            | Self::SharedBackends => true,
+            | Self::SharedBackends
+            | Self::SharedNotifications
+            | Self::PooledOptions => true,
             Self::Tls(_)
             | Self::Pool(_)
             | Self::Connect(_)
@@ -158,8 +173,9 @@ impl PostgresOpenError {
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     database: Database,
-    connector: Connector,
     listener: Listener,
+    /// The connector of the listener, if notifications can be heard.
+    listening: Option<Connector>,
     bell: Notifier,
     pooler: PoolerWatch,
     /// The worker that holds a lease. It is only for people; the epoch decides.
@@ -192,10 +208,18 @@ impl PostgresStore {
     /// Returns an error if the address is invalid, the server is unreachable, or the schema cannot be migrated.
     pub async fn open(url: &str, mut options: StoreOptions) -> Result<Self, PostgresOpenError> {
         let connector = Connector::new(url, &mut options)?;
-        pooler::refuse_shared_backends(&connector, options.waits.statement).await?;
+        let direct = options.notify_url.as_deref();
+        let direct = direct.map(|url| connector.to(url)).transpose()?;
+        if !options.pooled {
+            pooler::refuse_shared_backends(&connector, options.waits.statement).await?;
+        }
+        if let Some(direct) = &direct {
+            pooler::refuse_shared_notifications(direct, options.waits.statement).await?;
+        }
+        let listening = direct.or_else(|| (!options.pooled).then(|| connector.clone()));
         let manager = Manager::from_connect(
             connector.config(),
-            connector.clone(),
+            connector,
             ManagerConfig {
                 recycling_method: RecyclingMethod::Fast,
             },
@@ -214,8 +238,11 @@ impl PostgresStore {
                 disk: FullDisk::default(),
                 pool,
                 waits: options.waits,
+                begin_pooled: options.pooled.then(|| {
+                    format!("BEGIN; {}", connect::limits("SET LOCAL", options.waits)).into()
+                }),
             },
-            connector,
+            listening,
             listener: Listener::default(),
             bell: Notifier::new(),
             pooler: PoolerWatch::default(),

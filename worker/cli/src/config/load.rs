@@ -187,6 +187,14 @@ fn check(config: &Config) -> anyhow::Result<()> {
             redact_password(&config.store.url)
         ),
     )?;
+    let direct = &config.store.notify_url;
+    refuse_if(
+        !direct.is_empty() && !matches!(StoreUrl::parse(direct), Some(StoreUrl::Postgres(_))),
+        format!(
+            "[store] notify_url = {:?}: write postgres://USER@HOST/DATABASE, or leave it empty",
+            redact_password(direct)
+        ),
+    )?;
     config.blobs.check().map_err(|problem| anyhow!(problem))?;
     bounds::check(config)?;
     for feed in &config.feeds {

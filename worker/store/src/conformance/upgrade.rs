@@ -22,10 +22,12 @@ impl Fixture {
                 let runner = crate::sqlite::runner_with(next);
                 runner.run(&mut sqlite(folder)).unwrap();
             }
-            TestBackend::Postgres(database) => {
+            TestBackend::Postgres(_, database) => {
                 let runner = crate::postgres::runner_with(next);
-                let mut client = database.client().await;
-                runner.run_async(&mut client).await.unwrap();
+                let client = database.client().await;
+                crate::postgres::migrate(&client, &runner, Duration::ZERO)
+                    .await
+                    .unwrap();
             }
         }
     }

@@ -104,6 +104,9 @@ impl Cases for PostgresStore {
     }
 
     async fn connection_problem(&self) -> Option<&'static str> {
+        if self.database.begin_pooled.is_some() {
+            return None;
+        }
         let is_shared = self.pooler.is_shared(&self.database).await;
         is_shared
             .then_some("a pooler lends its connections for one transaction only; see [store] url")

@@ -197,7 +197,7 @@ impl PostgresStore {
         let first = limit(most);
         let (_, _, freed, rows) = tokio::try_join!(
             biased;
-            session.batch_execute("BEGIN"),
+            session.begin(),
             session.row(SUSPECTS, [&self.holder]),
             session.change(FREE, []),
             self.take(&session, wanted, first),
@@ -260,7 +260,7 @@ impl PostgresStore {
         session: Session,
         claimed: Vec<ClaimedCase>,
     ) -> Result<Vec<ClaimedCase>, PostgresFailure> {
-        match session.batch_execute("COMMIT").await {
+        match session.commit().await {
             Ok(()) => session.done(),
             Err(failure) if failure.remedy() == Remedy::Again && !claimed.is_empty() => {
                 drop(session);
@@ -305,7 +305,7 @@ impl PostgresStore {
         let session = self.database.session(&[FREE, TAKE_ONE]).await?;
         let (_, _, row) = tokio::try_join!(
             biased;
-            session.batch_execute("BEGIN"),
+            session.begin(),
             session.change(FREE, []),
             session.row(TAKE_ONE, [&id.0, &self.holder, &self.lease_secs]),
         )?;
@@ -316,7 +316,7 @@ impl PostgresStore {
         match read(&session, taken).await?.pop() {
             Some(Err((lease, why))) => {
                 leave(&session, &lease, &why).await?;
-                session.batch_execute("COMMIT").await?;
+                session.commit().await?;
                 session.done();
                 Ok(Err(why))
             }

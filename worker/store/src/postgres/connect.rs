@@ -27,33 +27,41 @@ pub(super) struct Connector {
     config: Config,
     tls: MakeRustlsConnect,
     password: Arc<Option<DatabasePassword>>,
-    /// The first statements on each connection.
-    greeting: String,
+    ca_file: Option<PathBuf>,
+    waits: StoreTimeouts,
+    /// The first statements on each connection. Behind a pooler there are none.
+    greeting: Option<String>,
 }
 
 impl Connector {
     /// Creates a connector from the address and the options.
     pub(super) fn new(url: &str, options: &mut StoreOptions) -> Result<Self, PostgresOpenError> {
-        let (url, asked) = split(url)?;
         if let Some(password) = &options.password {
             let unread = |(path, cause)| PostgresOpenError::Password { path, cause };
             password.first().map_err(unread)?;
         }
-        let mut config: Config = url.parse().map_err(PostgresOpenError::Url)?;
         let waits = options.waits;
-        config
-            .ssl_mode(asked.mode)
-            .application_name("nightshift")
-            .connect_timeout(waits.connect)
-            // Keepalives detect a server that is gone without closing the connection.
-            .keepalives_idle(waits.statement)
-            .tcp_user_timeout(waits.statement + waits.lock);
-        let ca_file = options.ca_file.clone().or(asked.root_cert);
+        let (config, tls) = parse(url, options.ca_file.clone(), waits)?;
+        if options.pooled && config.get_options().is_some() {
+            return Err(PostgresOpenError::PooledOptions);
+        }
         Ok(Self {
-            tls: MakeRustlsConnect::new(tls(asked.mode, ca_file.as_deref())?),
             config,
+            tls,
             password: Arc::new(options.password.take()),
-            greeting: greeting(waits),
+            ca_file: options.ca_file.clone(),
+            waits,
+            greeting: (!options.pooled).then(|| limits("SET", waits)),
+        })
+    }
+
+    /// Creates a connector to another address, with the same password and certificates.
+    pub(super) fn to(&self, url: &str) -> Result<Self, PostgresOpenError> {
+        let (config, tls) = parse(url, self.ca_file.clone(), self.waits)?;
+        Ok(Self {
+            config,
+            tls,
+            ..self.clone()
         })
     }
 
@@ -111,7 +119,11 @@ impl Connect for Connector {
                     tracing::debug!(%error, "a connection to the database has ended");
                 }
             });
-            match client.batch_execute(&self.greeting).await {
+            let greeted = match &self.greeting {
+                Some(greeting) => client.batch_execute(greeting).await,
+                None => Ok(()),
+            };
+            match greeted {
                 Ok(()) => Ok((client, task)),
                 Err(error) => {
                     task.abort();
@@ -122,18 +134,38 @@ impl Connect for Connector {
     }
 }
 
-/// Returns the statements that set the limits of a session. They are not sent as startup options, because poolers
-/// refuse those. JIT compilation and parallel workers are off: by the planner's estimates for the longest tables, they
-/// would cost more time than they save.
-fn greeting(waits: StoreTimeouts) -> String {
+/// Returns the statements that set limits: of a session with `SET`, of a transaction with `SET LOCAL`. They are not sent
+/// as startup options, because poolers refuse those. JIT compilation and parallel workers are off: by the planner's
+/// estimates for the longest tables, they would cost more time than they save.
+pub(super) fn limits(set: &str, waits: StoreTimeouts) -> String {
     format!(
-        "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
-         SET timezone = 'UTC'; SET jit = off; SET max_parallel_workers_per_gather = 0",
+        "{set} statement_timeout = {}; {set} lock_timeout = {}; {set} idle_in_transaction_session_timeout = {}; \
+         {set} timezone = 'UTC'; {set} jit = off; {set} max_parallel_workers_per_gather = 0",
         waits.statement.as_millis(),
         waits.lock.as_millis(),
         // This limit ends the transaction of a frozen worker before others give up waiting for its locks.
         waits.lock.as_millis() * 3 / 5
     )
+}
+
+/// Returns the settings of connections to an address.
+fn parse(
+    url: &str,
+    ca_file: Option<PathBuf>,
+    waits: StoreTimeouts,
+) -> Result<(Config, MakeRustlsConnect), PostgresOpenError> {
+    let (url, asked) = split(url)?;
+    let mut config: Config = url.parse().map_err(PostgresOpenError::Url)?;
+    config
+        .ssl_mode(asked.mode)
+        .application_name("nightshift")
+        .connect_timeout(waits.connect)
+        // Keepalives detect a server that is gone without closing the connection.
+        .keepalives_idle(waits.statement)
+        .tcp_user_timeout(waits.statement + waits.lock);
+    let ca_file = ca_file.or(asked.root_cert);
+    let tls = MakeRustlsConnect::new(tls(asked.mode, ca_file.as_deref())?);
+    Ok((config, tls))
 }
 
 /// The TLS settings of an address.

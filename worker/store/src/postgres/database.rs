@@ -1,6 +1,11 @@
 //! Lends connections. Each is used by one request at a time and returned only when the request has ended. A request
 //! that is cut off closes its connection, so no transaction stays open and no later request reads its answer.
+//!
+//! Behind a pooler that lends connections for a transaction only, no state outlives a transaction: statements have no
+//! names, each runs in a transaction, and each transaction sets its own limits.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -10,9 +15,10 @@ use nightshift_pipeline::port::StoreError;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::failure::{PostgresFailure, Remedy};
+use super::parameter::SqlParameter;
 use super::pooler;
 use crate::full_disk::FullDisk;
 use crate::options::StoreTimeouts;
@@ -30,21 +36,27 @@ pub(super) struct Database {
     /// True if a recent write found no room.
     pub(super) disk: FullDisk,
     pub(super) waits: StoreTimeouts,
+    /// The statements that begin a transaction and set its limits, behind a pooler. Otherwise a session has limits.
+    pub(super) begin_pooled: Option<Arc<str>>,
 }
 
 /// A parameter of a statement. Parameters are passed on, so that several statements can be sent before one is answered.
-pub(super) type SqlValue<'a> = &'a (dyn ToSql + Sync);
+pub(super) type SqlValue<'a> = &'a dyn SqlParameter;
 
 impl Database {
     /// Returns a connection of the pool with these statements prepared. Statements that are sent together must be
-    /// prepared, or they would not arrive in order.
+    /// prepared, or they would not arrive in order. Behind a pooler, nothing is prepared, and all arrive in order.
     pub(super) async fn session(&self, statements: &[&str]) -> Result<Session, PostgresFailure> {
         let session = Session {
             client: Some(self.pool.get().await?),
             disk: self.disk.clone(),
+            begin_pooled: self.begin_pooled.clone(),
+            is_in_transaction: AtomicBool::new(false),
         };
-        let client = session.client()?;
-        try_join_all(statements.iter().map(|sql| client.prepare_cached(sql))).await?;
+        if session.begin_pooled.is_none() {
+            let client = session.client()?;
+            try_join_all(statements.iter().map(|sql| client.prepare_cached(sql))).await?;
+        }
         Ok(session)
     }
 
@@ -143,6 +155,9 @@ impl RetryAttempts {
 pub(super) struct Session {
     client: Option<Client>,
     disk: FullDisk,
+    begin_pooled: Option<Arc<str>>,
+    /// True after `BEGIN` was sent, until the transaction ends.
+    is_in_transaction: AtomicBool,
 }
 
 impl Session {
@@ -151,15 +166,22 @@ impl Session {
         drop(self.client.take());
     }
 
-    /// Returns the rows of a statement that is prepared once per connection.
+    /// Returns the rows of a statement.
     pub(super) async fn rows<const N: usize>(
         &self,
         sql: &str,
         values: [SqlValue<'_>; N],
     ) -> Result<Vec<Row>, PostgresFailure> {
         let client = self.client()?;
+        if self.begin_pooled.is_some() {
+            return Box::pin(async move {
+                let values = typed(values);
+                self.pooled(client.query_typed(sql, &values)).await
+            })
+            .await;
+        }
         let statement = client.prepare_cached(sql).await?;
-        self.noted(client.query(&statement, &values).await)
+        self.noted(client.query(&statement, &untyped(values)).await)
     }
 
     /// Returns the row of a statement, if there is one.
@@ -169,8 +191,15 @@ impl Session {
         values: [SqlValue<'_>; N],
     ) -> Result<Option<Row>, PostgresFailure> {
         let client = self.client()?;
+        if self.begin_pooled.is_some() {
+            return Box::pin(async move {
+                let values = typed(values);
+                self.pooled(client.query_typed_opt(sql, &values)).await
+            })
+            .await;
+        }
         let statement = client.prepare_cached(sql).await?;
-        self.noted(client.query_opt(&statement, &values).await)
+        self.noted(client.query_opt(&statement, &untyped(values)).await)
     }
 
     /// Returns the number of rows that a statement changed.
@@ -180,13 +209,58 @@ impl Session {
         values: [SqlValue<'_>; N],
     ) -> Result<u64, PostgresFailure> {
         let client = self.client()?;
+        if self.begin_pooled.is_some() {
+            return Box::pin(async move {
+                let values = typed(values);
+                self.pooled(client.execute_typed(sql, &values)).await
+            })
+            .await;
+        }
         let statement = client.prepare_cached(sql).await?;
-        self.noted(client.execute(&statement, &values).await)
+        self.noted(client.execute(&statement, &untyped(values)).await)
     }
 
-    /// Executes SQL without parameters, such as `BEGIN`.
+    /// Begins a transaction.
+    pub(super) async fn begin(&self) -> Result<(), PostgresFailure> {
+        self.is_in_transaction.store(true, Ordering::Relaxed);
+        let begin = self.begin_pooled.as_deref().unwrap_or("BEGIN");
+        self.batch_execute(begin).await
+    }
+
+    /// Commits the transaction.
+    pub(super) async fn commit(&self) -> Result<(), PostgresFailure> {
+        self.is_in_transaction.store(false, Ordering::Relaxed);
+        self.batch_execute("COMMIT").await
+    }
+
+    /// Rolls the transaction back.
+    pub(super) async fn rollback(&self) -> Result<(), PostgresFailure> {
+        self.is_in_transaction.store(false, Ordering::Relaxed);
+        self.batch_execute("ROLLBACK").await
+    }
+
+    /// Executes SQL without parameters.
     pub(super) async fn batch_execute(&self, sql: &str) -> Result<(), PostgresFailure> {
         self.noted(self.client()?.batch_execute(sql).await)
+    }
+
+    /// Sends a statement in the open transaction, or else in one of its own, which takes no further round trip. Callers
+    /// box the future, so that those of stores without a pooler stay small.
+    async fn pooled<T>(
+        &self,
+        statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, PostgresFailure> {
+        let statement = async { self.noted(statement.await) };
+        if self.is_in_transaction.load(Ordering::Relaxed) {
+            return statement.await;
+        }
+        let ((), answer, ()) = tokio::try_join!(
+            biased;
+            self.begin(),
+            statement,
+            self.commit(),
+        )?;
+        Ok(answer)
     }
 
     /// Records if the answer says that the disk is full.
@@ -202,6 +276,16 @@ impl Session {
     fn client(&self) -> Result<&ClientWrapper, PostgresFailure> {
         self.client.as_deref().ok_or(PostgresFailure::Closed)
     }
+}
+
+/// Returns the parameters of a statement with their types.
+fn typed<const N: usize>(values: [SqlValue<'_>; N]) -> [(&(dyn ToSql + Sync), Type); N] {
+    values.map(|value| (value as &(dyn ToSql + Sync), value.sql_type()))
+}
+
+/// Returns the parameters of a prepared statement, whose types the server told.
+fn untyped<const N: usize>(values: [SqlValue<'_>; N]) -> [&(dyn ToSql + Sync); N] {
+    values.map(|value| value as &(dyn ToSql + Sync))
 }
 
 impl Drop for Session {

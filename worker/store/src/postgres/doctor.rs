@@ -117,8 +117,8 @@ pub(crate) async fn probe(
     };
     let is_private = is_private(&connector.config());
     let looked = async {
-        look(&client, is_private, clock, checkup).await?;
-        look_for_pooler(&client, &connector, checkup).await
+        look(&client, is_private, options.pooled, clock, checkup).await?;
+        look_for_pooler(&client, &connector, &options, checkup).await
     };
     if let Err(error) = looked.await {
         checkup.add_error(
@@ -139,6 +139,7 @@ pub(crate) async fn probe(
 async fn look(
     client: &Client,
     is_private: Option<bool>,
+    is_pooled: bool,
     clock: &dyn Clock,
     checkup: &mut HealthReport,
 ) -> Result<(), Error> {
@@ -177,7 +178,9 @@ async fn look(
         sealed,
         schema,
     };
-    check_settings(&facts, MOST_CONNECTIONS, migrate::ours(), checkup);
+    // Behind a pooler, the connections of the server are those of the pooler.
+    let most = if is_pooled { 0 } else { MOST_CONNECTIONS };
+    check_settings(&facts, most, migrate::ours(), checkup);
     Ok(())
 }
 
@@ -185,13 +188,31 @@ async fn look(
 async fn look_for_pooler(
     client: &Client,
     connector: &Connector,
+    options: &StoreOptions,
     checkup: &mut HealthReport,
 ) -> Result<(), Error> {
+    if let Some(direct) = &options.notify_url {
+        let refused = async {
+            let direct = connector.to(direct)?;
+            pooler::refuse_shared_notifications(&direct, options.waits.statement).await
+        };
+        if let Err(error) = refused.await {
+            checkup.add_error(
+                "store.pooler",
+                format_error_chain(&error),
+                "the worker does not start",
+                "write the address of the server itself into [store] notify_url, or leave it empty",
+            );
+        }
+    }
     // Without a second connection there is nothing to compare. The free connections were counted before.
     let Ok((second, _task)) = connector.open_driven().await else {
         return Ok(());
     };
-    if pooler::shares_backends(client, &second).await? {
+    let is_shared = pooler::shares_backends(client, &second).await?;
+    if is_shared && options.pooled {
+        checkup.add_observation("behind a pooler of transactions");
+    } else if is_shared {
         checkup.add_error(
             "store.pooler",
             "a pooler lends each connection for one transaction only",

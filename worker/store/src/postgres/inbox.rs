@@ -139,7 +139,7 @@ impl PostgresStore {
             PostgresAdmissionData::read(&session, &wanted),
         )?;
         if start.is_accepted {
-            session.batch_execute("ROLLBACK").await?;
+            session.rollback().await?;
             session.done();
             return Ok(());
         }
@@ -181,7 +181,7 @@ impl PostgresStore {
         let letters = i32::try_from(letters).unwrap_or(i32::MAX);
         let (_, _, accepted, added, raw, letters) = tokio::try_join!(
             biased;
-            session.batch_execute("BEGIN"),
+            session.begin(),
             session.rows(LOCK, [&locks]),
             session.row(IS_ACCEPTED, [&name]),
             session.rows(mutes::HOLDING, []),

@@ -267,14 +267,14 @@ impl PostgresStore {
         ];
         let (_, _, _, _, _, _, is_concluded, _) = tokio::try_join!(
             biased;
-            session.batch_execute("BEGIN"),
+            session.begin(),
             write.append(&session, news),
             session.change(ADD_CONCLUSION, concluded),
             session.change(WISH, [id, revision, epoch, name, at, &destinations]),
             session.change(END, ended),
             session.change(REOPEN, [id, &ours]),
             session.row(IS_CONCLUDED, [id, revision, epoch]),
-            session.batch_execute("COMMIT"),
+            session.commit(),
         )?;
         session.done();
         if is_concluded.is_some() {

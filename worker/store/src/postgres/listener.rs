@@ -1,4 +1,5 @@
-//! Listens for notifications of other workers on its own connection, which is reopened when it ends.
+//! Listens for notifications of other workers on its own connection, which is reopened when it ends. A connection that a
+//! pooler lends for a transaction hears nothing: without an address past the pooler, the store only looks once a second.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,7 +41,9 @@ impl Listener {
 #[async_trait]
 impl WorkNotifier for PostgresStore {
     async fn wait_for_work(&self, heard: u64) -> u64 {
-        self.listener.start(&self.connector, &self.bell);
+        if let Some(connector) = &self.listening {
+            self.listener.start(connector, &self.bell);
+        }
         self.bell.wait(heard).await
     }
 }

@@ -111,7 +111,7 @@ impl PostgresStore {
 
     async fn try_again(&self, id: &str, name: Uuid) -> Result<CaseId, PostgresFailure> {
         let session = self.database.session(&[]).await?;
-        session.batch_execute("BEGIN").await?;
+        session.begin().await?;
         let held = LockedCase::find(&session, id, name).await?;
         if !held.is_done {
             if !held.status.is_over() {
@@ -119,7 +119,7 @@ impl PostgresStore {
             }
             session.row(AGAIN, [&held.id.0, &name]).await?;
         }
-        session.batch_execute("COMMIT").await?;
+        session.commit().await?;
         session.done();
         Ok(held.id)
     }
@@ -156,7 +156,7 @@ impl PostgresStore {
         name: Uuid,
     ) -> Result<Cancellation, PostgresFailure> {
         let session = self.database.session(&[]).await?;
-        session.batch_execute("BEGIN").await?;
+        session.begin().await?;
         let held = LockedCase::find(&session, id, name).await?;
         if !held.is_done {
             if held.status.is_over() {
@@ -171,7 +171,7 @@ impl PostgresStore {
             session.change(REOPEN, [&held.id.0, &ours]).await?;
         }
         let now = LockedCase::lock(&session, held.id, name).await?;
-        session.batch_execute("COMMIT").await?;
+        session.commit().await?;
         session.done();
         Ok(Cancellation {
             next: (now.status == CaseStatus::Queued).then_some(now.revision),

@@ -21,8 +21,8 @@ const BACKEND: &str =
 /// The time after which a second connection is assumed to wait for the backend of the first one.
 const NO_ANSWER: Duration = Duration::from_secs(1);
 /// The remedy for a pooler that lends connections for a transaction.
-pub(super) const REMEDY: &str =
-    "write the address of the server itself or of a pool of sessions into [store] url";
+pub(super) const REMEDY: &str = "write the address of the server itself or of a pool of sessions into [store] url, or set \
+     [store] pooled = true";
 /// The number of rounds. A pooler that picks its connections at random may keep them apart in one.
 const ROUNDS: usize = 3;
 /// The time for which an answer to readiness counts.
@@ -63,6 +63,18 @@ pub(super) async fn refuse_shared_backends(
         Ok(Err(error)) => Err(PostgresOpenError::Connect(
             format_error_chain(&error).into(),
         )),
+    }
+}
+
+/// Returns an error if the address for notifications leads to such a pooler. A server that is away is left to the
+/// listener, because the store works without notifications.
+pub(super) async fn refuse_shared_notifications(
+    connector: &Connector,
+    patience: Duration,
+) -> Result<(), PostgresOpenError> {
+    match tokio::time::timeout(patience, probe(connector)).await {
+        Ok(Ok(true)) => Err(PostgresOpenError::SharedNotifications),
+        _ => Ok(()),
     }
 }
 

@@ -84,13 +84,13 @@ impl PostgresStore {
         loop {
             let (some, is_all) = self
                 .retry_read(DOING, |session| async move {
-                    session.batch_execute("BEGIN").await?;
+                    session.begin().await?;
                     let chosen = session.rows(OF_ACCOUNT, [&before, account, &most]).await?;
                     let (ids, cases) = ids_of(&chosen)?;
                     session.rows(HOLD_THESE, [&cases]).await?;
                     let row = session.row(sql, [&SLICE, &ids]).await?;
                     let removed = row.map_or(Ok((0, true)), |row| to_removed(&row))?;
-                    session.batch_execute("COMMIT").await?;
+                    session.commit().await?;
                     Ok(removed)
                 })
                 .await?;
@@ -160,7 +160,7 @@ async fn purge_some(
 ) -> Result<PurgedBatch, PostgresFailure> {
     let first = (DateTime::UNIX_EPOCH, String::new());
     let (at, id) = from.unwrap_or(&first);
-    session.batch_execute("BEGIN").await?;
+    session.begin().await?;
     let held = session.rows(HOLD, [&before, at, id, &most]).await?;
     let held = held
         .iter()
@@ -169,7 +169,7 @@ async fn purge_some(
     let ids: Vec<&str> = held.iter().map(|(_, id)| id.as_str()).collect();
     let row = session.row(sql, [&SLICE, &before, &ids, &most]).await?;
     let (arrivals, is_all) = row.map_or(Ok((0, true)), |row| to_removed(&row))?;
-    session.batch_execute("COMMIT").await?;
+    session.commit().await?;
     Ok(PurgedBatch {
         arrivals,
         is_all,

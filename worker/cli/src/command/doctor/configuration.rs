@@ -233,6 +233,10 @@ fn secrets(loaded: &LoadedConfig, checkup: &mut HealthReport) {
     if redact_password(&config.store.url) != config.store.url && in_file("NIGHTSHIFT__STORE__URL") {
         places.push("[store] url".to_owned());
     }
+    let direct = &config.store.notify_url;
+    if redact_password(direct) != *direct && in_file("NIGHTSHIFT__STORE__NOTIFY_URL") {
+        places.push("[store] notify_url".to_owned());
+    }
     if config.store.password.as_ref().is_some_and(is_written_out)
         && in_file("NIGHTSHIFT__STORE__PASSWORD")
     {

@@ -25,11 +25,11 @@ impl LoadedConfig {
     /// Returns the effective configuration without secrets.
     pub(crate) fn redacted(&self) -> Table {
         let mut table = self.table.clone();
-        if let Some(Value::String(url)) = table
-            .get_mut("store")
-            .and_then(|store| store.get_mut("url"))
-        {
-            *url = redact_password(url);
+        for key in ["url", "notify_url"] {
+            let url = table.get_mut("store").and_then(|store| store.get_mut(key));
+            if let Some(Value::String(url)) = url {
+                *url = redact_password(url);
+            }
         }
         let headers = table
             .get_mut("traces")

@@ -398,7 +398,7 @@ async fn end(session: &Session, last: Option<BatchEnd>) -> Result<(), PostgresFa
         biased;
         session.change(ADD_BATCH, [&last.name, &alerts]),
         session.row(NOTIFY, []),
-        session.batch_execute("COMMIT"),
+        session.commit(),
     )?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::*;
 fn later() -> refinery::Runner {
     let sql = "ALTER TABLE cases ADD COLUMN later text";
     let migration = refinery::Migration::unapplied("V9999__later", sql).unwrap();
-    refinery::Runner::new(&[migration]).set_abort_missing(false)
+    refinery::Runner::new(&[migration])
 }
 
 #[tokio::test]
@@ -22,15 +22,11 @@ async fn a_migration_that_waits_for_a_table_lets_the_workers_have_it() {
     let reading = database.client().await;
     let dump = "BEGIN; SELECT count(*) FROM cases";
     reading.batch_execute(dump).await.unwrap();
-    let mut client = database.client().await;
-    client
-        .batch_execute("SET lock_timeout = '500ms'")
-        .await
-        .unwrap();
+    let client = database.client().await;
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         let patience = Duration::from_secs(600);
-        migrate::migrate(&mut client, &later(), patience).await
+        migrate::migrate(&client, &later(), patience).await
     });
     while number(&database, WAITING).await == 0 {
         assert!(tasks.try_join_next().is_none());
@@ -53,17 +49,25 @@ async fn a_migration_that_gets_no_lock_at_all_says_what_is_open() {
     let reading = database.client().await;
     let dump = "SET application_name = 'pg_dump'; BEGIN; SELECT count(*) FROM cases";
     reading.batch_execute(dump).await.unwrap();
-    let mut client = database.client().await;
-    // The timeout exceeds the age from which a transaction is reported.
-    client
-        .batch_execute("SET lock_timeout = '2500ms'")
-        .await
-        .unwrap();
-    let error = migrate::migrate(&mut client, &later(), Duration::ZERO).await;
+    let client = database.client().await;
+    let error = migrate::migrate(&client, &later(), Duration::ZERO).await;
     let error = error.unwrap_err();
     assert!(
         matches!(error, PostgresOpenError::Locked { .. }),
         "{error:?}"
     );
     assert!(error.to_string().contains("at pg_dump since"), "{error}");
+}
+
+#[tokio::test]
+async fn a_migration_that_was_changed_after_its_use_is_refused() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let client = database.client().await;
+    let changed = refinery::Migration::unapplied("V1__schema", "CREATE TABLE other ()").unwrap();
+    let runner = refinery::Runner::new(&[changed]);
+    let error = migrate::migrate(&client, &runner, Duration::ZERO).await;
+    let error = nightshift_engine::error_chain::format_error_chain(&error.unwrap_err());
+    assert!(error.contains("V1__schema differs from"), "{error}");
 }
