@@ -22,7 +22,7 @@ use nightshift_pipeline::profile::{Profile, Profiles};
 use nightshift_pipeline::report::ReportProducer;
 use nightshift_pipeline::route::Routes;
 use nightshift_pipeline::triage::Triage;
-use nightshift_store::{SqliteOptions, SqliteStore, Store};
+use nightshift_store::{SqlStore, SqliteOptions, Store};
 use nightshift_tools::{ConfiguredToolbox, ToolConfig};
 use serde_json::json;
 use tempfile::TempDir;
@@ -108,7 +108,7 @@ impl TriageBench {
         configs: Vec<ToolConfig>,
         modelled: Option<ModelProfile>,
     ) -> anyhow::Result<Self> {
-        let store = SqliteStore::open(&SqliteOptions {
+        let store = SqlStore::open_sqlite(&SqliteOptions {
             blobs: None,
             path: folder.join("nightshift.db"),
             lease: LEASE,

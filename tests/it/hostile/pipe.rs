@@ -27,7 +27,7 @@ use nightshift_pipeline::profile::{Profile, Profiles};
 use nightshift_pipeline::report::ReportProducer;
 use nightshift_pipeline::route::Routes;
 use nightshift_pipeline::triage::Triage;
-use nightshift_store::{SqliteOptions, SqliteStore};
+use nightshift_store::{SqlStore, SqliteOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::analyst::HostileAnalyst;
@@ -88,7 +88,7 @@ impl Analyst for RecordingAnalyst {
 
 /// A store, and a worker with the compromised analyst.
 pub(super) struct HostileFixture {
-    pub(super) store: SqliteStore,
+    pub(super) store: SqlStore,
     /// Every question, as it was asked.
     pub(super) questions: Arc<Mutex<Vec<String>>>,
     triage: Triage,
@@ -100,7 +100,7 @@ impl HostileFixture {
     /// Creates a pipe with this day budget; 0 means no limit.
     pub(super) fn new(analyst: HostileAnalyst, day_usd: f64) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&SqliteOptions {
+        let store = SqlStore::open_sqlite(&SqliteOptions {
             blobs: None,
             path: folder.path().join("cases.db"),
             lease: Duration::from_secs(600),

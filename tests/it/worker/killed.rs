@@ -15,7 +15,7 @@ use futures_util::StreamExt as _;
 use nightshift_engine::event::EventBody;
 use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::case::CaseStatus;
-use nightshift_store::{PostgresStore, SqliteOptions, SqliteStore, Store, StoreOptions};
+use nightshift_store::{SqlStore, SqliteOptions, Store, StoreOptions};
 
 use fixture::{KillFixture, LEASE};
 use killer::{KillPoint, Killer, WorkerAction};
@@ -95,7 +95,7 @@ fn sqlite() -> (tempfile::TempDir, Arc<dyn Store>) {
 
 fn sqlite_with(lease: Duration) -> (tempfile::TempDir, Arc<dyn Store>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&SqliteOptions {
+    let store = SqlStore::open_sqlite(&SqliteOptions {
         blobs: None,
         path: folder.path().join("cases.db"),
         lease,
@@ -111,7 +111,7 @@ async fn postgresql() -> Arc<dyn Store> {
 async fn postgresql_with(lease: Duration) -> Arc<dyn Store> {
     let url = super::production::database().await;
     let options = StoreOptions::new(lease, AdmissionPolicy::default());
-    Arc::new(PostgresStore::open(&url, options).await.unwrap())
+    Arc::new(SqlStore::open_postgres(&url, options).await.unwrap())
 }
 
 /// Makes the store unavailable for longer than a lease, more often than a case may crash.

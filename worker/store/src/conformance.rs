@@ -86,7 +86,7 @@ use nightshift_pipeline::port::{
 };
 
 use crate::options::StoreOptions;
-use crate::{PostgresStore, SqliteOptions, SqliteStore, Store};
+use crate::{SqlStore, SqliteOptions, SqliteStore, Store};
 pub(crate) use journals::{DNS, MINER, THEFT, arrivals, at, opened, whole_journal};
 use pooler::Pooler;
 use server::TestDatabase;
@@ -254,9 +254,10 @@ async fn open(ground: &TestBackend, options: StoreOptions, another: bool) -> Arc
             })
             .unwrap();
             if another {
-                Arc::new(store.of_process(std::os::unix::process::parent_id()))
+                let parent = std::os::unix::process::parent_id();
+                Arc::new(SqlStore::from(store.of_process(parent)))
             } else {
-                Arc::new(store)
+                Arc::new(SqlStore::from(store))
             }
         }
         TestBackend::Postgres(pooler, database) => {
@@ -265,7 +266,7 @@ async fn open(ground: &TestBackend, options: StoreOptions, another: bool) -> Arc
                 pooled: pooler.is_some(),
                 ..options
             };
-            Arc::new(PostgresStore::open(url, options).await.unwrap())
+            Arc::new(SqlStore::open_postgres(url, options).await.unwrap())
         }
     }
 }

@@ -4,6 +4,7 @@
 mod blobs;
 mod case_actions;
 mod doctor;
+mod failure;
 mod full_disk;
 mod logged_once;
 mod newer_version;
@@ -16,6 +17,7 @@ mod previous_run;
 mod private_files;
 mod scan_cursor;
 mod split;
+mod sql;
 mod sqlite;
 
 #[cfg(test)]
@@ -26,4 +28,5 @@ pub use doctor::probe;
 pub use open::{Store, StoreOpenError, StoreUrl, open, redact_password};
 pub use options::{DatabasePassword, PasswordFile, StoreOptions, StoreTimeouts};
 pub use postgres::{PostgresOpenError as PostgresError, PostgresStore};
+pub use sql::SqlStore;
 pub use sqlite::{SqliteOpenError as SqliteError, SqliteOptions, SqliteStore, wait_until_closed};

@@ -63,7 +63,7 @@ struct Record {
 
 /// The fields that are read of a row of the ledger.
 #[derive(Deserialize)]
-struct Row {
+struct SubjectRow {
     required: bool,
     covered_by: Option<Record>,
 }
@@ -72,7 +72,7 @@ struct Row {
 #[derive(Deserialize)]
 struct Clearing {
     exonerations: Option<Vec<Record>>,
-    ledger: Option<Vec<Row>>,
+    ledger: Option<Vec<SubjectRow>>,
     /// The time of the last judged event.
     last_seen: Option<DateTime<Utc>>,
 }

@@ -14,7 +14,7 @@ use nightshift_pipeline::port::{
 use url::form_urlencoded;
 
 use crate::options::StoreOptions;
-use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStore};
+use crate::{PostgresError, SqlStore, SqliteError, SqliteOptions};
 
 /// The ports that a store implements.
 pub trait Store:
@@ -36,18 +36,6 @@ pub trait Store:
 {
     /// Returns the same store, with its connections, for workers with this lease and this admission policy.
     fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store>;
-}
-
-impl Store for PostgresStore {
-    fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
-        Arc::new(Self::with_settings(self, lease, admission))
-    }
-}
-
-impl Store for SqliteStore {
-    fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
-        Arc::new(Self::with_settings(self, lease, admission))
-    }
 }
 
 /// The error that a store cannot be opened.
@@ -182,12 +170,12 @@ pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, St
                 blobs: options.blobs,
             };
             // Opening waits for other processes that lock the file.
-            let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&options));
+            let opening = tokio::task::spawn_blocking(move || SqlStore::open_sqlite(&options));
             let failed = |error| SqliteError::Thread(std::io::Error::other(error));
             let opened = opening.await.map_err(failed)?;
             Ok(Arc::new(opened?))
         }
-        Some(StoreUrl::Postgres(url)) => Ok(Arc::new(PostgresStore::open(url, options).await?)),
+        Some(StoreUrl::Postgres(url)) => Ok(Arc::new(SqlStore::open_postgres(url, options).await?)),
     }
 }
 

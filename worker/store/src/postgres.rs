@@ -13,7 +13,6 @@ mod cases;
 mod claim;
 mod connect;
 mod database;
-mod dead_letters;
 mod digest;
 mod doctor;
 mod earlier;
@@ -24,7 +23,6 @@ mod journal;
 mod list;
 mod listener;
 mod migrate;
-mod mutes;
 mod outbox;
 mod owed;
 mod parameter;
@@ -36,8 +34,8 @@ mod purge;
 mod read;
 mod recheck;
 mod renewal;
+mod request;
 mod row;
-mod spending;
 mod upkeep;
 
 #[cfg(test)]
@@ -58,15 +56,18 @@ use crate::logged_once::LoggedOnce;
 use crate::notifier::Notifier;
 use crate::options::StoreOptions;
 use crate::scan_cursor::ScanCursor;
+use crate::sql::{Backend, Rest, SqlStore};
 use connect::Connector;
 pub(crate) use connect::root_certificate_file;
-use database::{Database, Session, SqlValue};
+use database::SqlValue;
+pub(crate) use database::{Database, Session};
 pub(crate) use doctor::probe;
 use failure::PostgresFailure;
 use listener::Listener;
 #[cfg(test)]
 pub(crate) use migrate::{migrate, runner_with};
 use pooler::PoolerWatch;
+pub(crate) use request::Repeat;
 
 /// The maximum number of connections of a process. One of them listens.
 const MOST_CONNECTIONS: usize = 10;
@@ -337,6 +338,18 @@ impl PostgresStore {
                 Ok(changed) => return Ok(changed),
                 Err(failure) => tries.backoff(failure).await?,
             }
+        }
+    }
+}
+
+impl From<PostgresStore> for SqlStore {
+    fn from(store: PostgresStore) -> Self {
+        Self {
+            backend: Backend::Postgres(store.database.clone()),
+            admission: Arc::clone(&store.admission),
+            blobs: store.blobs.clone(),
+            told: store.told.clone(),
+            rest: Rest::Postgres(Box::new(store)),
         }
     }
 }

@@ -9,7 +9,6 @@ mod canaries;
 mod case_workflow;
 mod cases;
 mod claim;
-mod dead_letters;
 mod digest;
 mod doctor;
 mod earlier;
@@ -18,7 +17,6 @@ mod host;
 mod inbox;
 mod list;
 mod lock_retry;
-mod mutes;
 mod open;
 mod outbox;
 mod owed;
@@ -30,7 +28,6 @@ mod read;
 mod recheck;
 mod revisions;
 mod row;
-mod spending;
 mod thread;
 mod upkeep;
 
@@ -52,10 +49,11 @@ use crate::logged_once::{self, LoggedOnce};
 use crate::notifier::Notifier;
 use crate::private_files;
 use crate::scan_cursor::ScanCursor;
+use crate::sql::{Backend, Rest, SqlStore};
 pub(crate) use doctor::{check_schema_ahead, probe};
 use host::LeaseHolder;
 use open::OPEN;
-use thread::SqliteThread;
+pub(crate) use thread::{SqliteConnection, SqliteThread};
 
 mod migrations {
     refinery::embed_migrations!("../../migrations/sqlite");
@@ -212,6 +210,18 @@ impl SqliteStore {
     pub(crate) fn of_process(mut self, pid: u32) -> Self {
         self.holder = LeaseHolder::from_pid(pid);
         self
+    }
+}
+
+impl From<SqliteStore> for SqlStore {
+    fn from(store: SqliteStore) -> Self {
+        Self {
+            backend: Backend::Sqlite(store.thread.clone()),
+            admission: Arc::clone(&store.admission),
+            blobs: store.blobs.clone(),
+            told: store.told.clone(),
+            rest: Rest::Sqlite(Box::new(store)),
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use super::parameter::SqlParameter;
 use super::pooler;
 use crate::full_disk::FullDisk;
 use crate::options::StoreTimeouts;
+use crate::sql::Value;
 
 /// The shortest wait between two attempts. It grows up to [`LONGEST_WAIT`].
 const SHORTEST_WAIT: Duration = Duration::from_millis(20);
@@ -31,7 +32,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// The pool of connections with its timeouts.
 #[derive(Debug, Clone)]
-pub(super) struct Database {
+pub(crate) struct Database {
     pub(super) pool: Pool,
     /// True if a recent write found no room.
     pub(super) disk: FullDisk,
@@ -152,7 +153,7 @@ impl RetryAttempts {
 
 /// A connection for one request.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     client: Option<Client>,
     disk: FullDisk,
     begin_pooled: Option<Arc<str>>,
@@ -218,6 +219,36 @@ impl Session {
         }
         let statement = client.prepare_cached(sql).await?;
         self.noted(client.execute(&statement, &untyped(values)).await)
+    }
+
+    /// Returns all rows of a statement of the shared repositories.
+    pub(crate) async fn all(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, PostgresFailure> {
+        let client = self.client()?;
+        if self.begin_pooled.is_some() {
+            let values: Vec<_> = values.iter().map(typed_value).collect();
+            return Box::pin(self.pooled(client.query_typed(sql, &values))).await;
+        }
+        let statement = client.prepare_typed_cached(sql, &types(values)).await?;
+        self.noted(client.query(&statement, &untyped_values(values)).await)
+    }
+
+    /// Returns the number of rows that a statement of the shared repositories changed.
+    pub(crate) async fn execute(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<u64, PostgresFailure> {
+        let client = self.client()?;
+        if self.begin_pooled.is_some() {
+            let values: Vec<_> = values.iter().map(typed_value).collect();
+            return Box::pin(self.pooled(client.execute_typed(sql, &values))).await;
+        }
+        let statement = client.prepare_typed_cached(sql, &types(values)).await?;
+        self.noted(client.execute(&statement, &untyped_values(values)).await)
     }
 
     /// Begins a transaction.
@@ -286,6 +317,19 @@ fn typed<const N: usize>(values: [SqlValue<'_>; N]) -> [(&(dyn ToSql + Sync), Ty
 /// Returns the parameters of a prepared statement, whose types the server told.
 fn untyped<const N: usize>(values: [SqlValue<'_>; N]) -> [&(dyn ToSql + Sync); N] {
     values.map(|value| value as &(dyn ToSql + Sync))
+}
+
+/// Returns a parameter of the shared repositories with its type.
+fn typed_value<'a>(value: &'a Value<'_>) -> (&'a (dyn ToSql + Sync), Type) {
+    (value, value.postgres_type())
+}
+
+fn types(values: &[Value<'_>]) -> Vec<Type> {
+    values.iter().map(Value::postgres_type).collect()
+}
+
+fn untyped_values<'a>(values: &'a [Value<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    values.iter().map(|value| value as _).collect()
 }
 
 impl Drop for Session {

@@ -24,11 +24,12 @@ use nightshift_pipeline::port::{AcceptedAlert, Inbox, StoreError};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::PostgresStore;
 use super::database::{Session, within_at_most};
 use super::failure::{PostgresFailure, Remedy};
-use super::{PostgresStore, mutes};
 use crate::blobs;
 use crate::split::{self, CommitError};
+use crate::sql::{Row, mutes};
 use admission_lookup::{AdmissionLookup, PostgresAdmissionData};
 use batch_part::{BatchMessages, BatchPart, ReservedIds};
 
@@ -184,10 +185,11 @@ impl PostgresStore {
             session.begin(),
             session.rows(LOCK, [&locks]),
             session.row(IS_ACCEPTED, [&name]),
-            session.rows(mutes::HOLDING, []),
+            session.rows(mutes::IN_FORCE.postgres(), []),
             session.rows(NEW_IDS, [&most]),
             session.rows(NEW_LETTERS, [&letters]),
         )?;
+        let added: Vec<Row> = added.into_iter().map(Row::Postgres).collect();
         Ok(TransactionStart {
             is_accepted: accepted.is_some(),
             mutes: mutes::in_force(&self.admission, &added, &self.told)?,

@@ -14,7 +14,7 @@ use super::database::Session;
 use super::failure::PostgresFailure;
 use super::read;
 use super::row::{get_revision, get_status, json, text};
-use super::spending::CHARGE_RUNNING;
+use crate::sql::{Tx, spending};
 
 /// Locks the case, so that nobody claims, concludes or writes it before the commit.
 const HOLD: &str = "SELECT status, revision, last_write_id IS NOT DISTINCT FROM $2 FROM cases WHERE id = $1 \
@@ -162,7 +162,7 @@ impl PostgresStore {
             if held.status.is_over() {
                 return Err(PostgresFailure::AlreadyOver(held.id.0, held.status));
             }
-            session.change(CHARGE_RUNNING, [&held.id.0, &at]).await?;
+            spending::add_running(Tx::Postgres(&session), &held.id, held.revision, at).await?;
             session
                 .row(CANCEL, [&held.id.0, &by, &at, &event, &name])
                 .await?;

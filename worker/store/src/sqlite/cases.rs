@@ -19,8 +19,9 @@ use rusqlite::{Connection, params};
 use super::claim::epoch;
 use super::host::{LeaseHolder, uptime_secs};
 use super::row::{severity, time};
-use super::thread::SqliteFailure;
-use super::{SqliteStore, backlog, case_workflow, list, people, read, revisions, spending};
+use super::thread::{SqliteConnection, SqliteFailure};
+use super::{SqliteStore, backlog, case_workflow, list, people, read, revisions};
+use crate::sql::{Tx, at_once, spending};
 
 const HOLDS: &str = "SELECT 1 FROM cases \
      WHERE id = ?1 AND epoch = ?2 AND revision = ?3 AND lease_holder = ?4 AND status = 'running' AND lease_until >= ?5";
@@ -91,11 +92,12 @@ impl Cases for SqliteStore {
         let written = Arc::new((lease.clone(), self.holder.clone(), events.to_vec()));
         self.while_held("write a journal", || {
             let written = Arc::clone(&written);
-            move |connection: &Connection| {
+            move |shared: &SqliteConnection| {
+                let connection = &*shared.lock();
                 let (lease, holder, events) = written.as_ref();
                 check_lease(connection, lease, holder)?;
                 add_events(connection, lease, events)?;
-                spending::add(connection, &lease.case_id, charge)
+                at_once(spending::add(Tx::Sqlite(shared), &lease.case_id, charge))
             }
         })
         .await
@@ -105,11 +107,16 @@ impl Cases for SqliteStore {
         let written = Arc::new((lease.clone(), self.holder.clone(), closing.clone()));
         self.while_held("conclude a case", || {
             let written = Arc::clone(&written);
-            move |connection: &Connection| {
+            move |shared: &SqliteConnection| {
+                let connection = &*shared.lock();
                 let (lease, holder, closing) = written.as_ref();
                 check_lease(connection, lease, holder)?;
                 add_events(connection, lease, &closing.events)?;
-                spending::add(connection, &lease.case_id, closing.charge)?;
+                at_once(spending::add(
+                    Tx::Sqlite(shared),
+                    &lease.case_id,
+                    closing.charge,
+                ))?;
                 close(connection, lease, closing)
             }
         })
@@ -139,10 +146,11 @@ impl Cases for SqliteStore {
         let (id, who) = (id.to_owned(), who.to_owned());
         let called_off = self
             .thread
-            .run("cancel a case", move |connection| {
+            .transaction("cancel a case", move |connection| {
                 people::cancel(connection, &id, who, at)
             })
-            .await?;
+            .await
+            .map_err(|undone| undone.into_store_error("cancel a case"))?;
         self.bell.notify();
         Ok(called_off)
     }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::host::{LeaseHolder, uptime_secs};
 use super::row::{get_time_or_none, severity};
-use super::thread::{SqliteFailure, store_error};
+use super::thread::SqliteFailure;
 use super::{SqliteStore, read};
 use crate::previous_run::parse_previous_run;
 
@@ -120,7 +120,7 @@ impl SqliteStore {
                 take(connection, &id, &holder, lease_secs)
             })
             .await?
-            .map_err(|why| store_error("claim a case", why))
+            .map_err(|why| why.into_store_error("claim a case"))
     }
 
     /// Implements [`nightshift_pipeline::port::Cases::renew`].

@@ -22,10 +22,12 @@ use sha2::{Digest, Sha256};
 use super::blobs::own;
 use super::revisions::{self, SqliteNextAlert};
 use super::row::{severity, time};
-use super::thread::{SqliteFailure, TransactionError, store_error};
-use super::{SqliteStore, case_workflow, mutes};
+use super::thread::{SqliteFailure, TransactionError};
+use super::{SqliteStore, case_workflow};
 use crate::blobs::{self, BlobKeys};
+use crate::failure::Remedy;
 use crate::split::{self, CommitError};
+use crate::sql::{Tx, at_once, mutes};
 use admission_lookup::SqliteAdmissionData;
 
 const DOING: &str = "accept a batch";
@@ -76,15 +78,18 @@ impl SqliteStore {
         placed: BlobKeys,
     ) -> Result<Vec<AcceptedAlert>, CommitError> {
         let (policy, told) = (Arc::clone(&self.admission), self.told.clone());
-        let accepted = self.thread.attempt(DOING, move |connection| {
-            let mutes = mutes::in_force(connection, &policy, &told)?;
-            accept_all(connection, &batch, placed, &policy, &mutes)
+        let accepted = self.thread.transaction(DOING, move |connection| {
+            let added = at_once(Tx::Sqlite(connection).all(&mutes::IN_FORCE, &[]))?;
+            let mutes = mutes::in_force(&policy, &added, &told)?;
+            accept_all(&connection.lock(), &batch, placed, &policy, &mutes)
         });
         accepted.await.map_err(|undone| match undone {
-            TransactionError::Failed(failure) if failure.is_data_error() => {
-                CommitError::Batch(store_error(DOING, failure))
+            TransactionError::Failed(failure) if failure.remedy() == Remedy::Split => {
+                CommitError::Batch(failure.into_store_error(DOING))
             }
-            TransactionError::Failed(failure) => CommitError::Store(store_error(DOING, failure)),
+            TransactionError::Failed(failure) => {
+                CommitError::Store(failure.into_store_error(DOING))
+            }
             TransactionError::Store(error) => CommitError::Store(error),
         })
     }

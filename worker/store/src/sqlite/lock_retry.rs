@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use nightshift_pipeline::port::StoreError;
-use rusqlite::{Connection, ErrorCode};
 use tokio::time::Instant;
 
 use super::SqliteStore;
-use super::thread::{SqliteFailure, TransactionError, store_error};
+use super::thread::{SqliteConnection, SqliteFailure, TransactionError};
+use crate::failure::Remedy;
 
 /// The shortest wait between two attempts. It grows up to the longest.
 const SHORTEST_WAIT: Duration = Duration::from_millis(20);
@@ -24,7 +24,7 @@ impl SqliteStore {
         work: impl Fn() -> W,
     ) -> Result<(), StoreError>
     where
-        W: FnOnce(&Connection) -> Result<(), SqliteFailure> + Send + 'static,
+        W: FnOnce(&SqliteConnection) -> Result<(), SqliteFailure> + Send + 'static,
     {
         let patience = Duration::try_from_secs_f64(self.lease_secs).unwrap_or_default();
         let mut give_up_at = None;
@@ -35,11 +35,11 @@ impl SqliteStore {
             .without_max_times()
             .build();
         loop {
-            let (error, may_pass) = match self.thread.attempt(doing, work()).await {
+            let (error, may_pass) = match self.thread.transaction(doing, work()).await {
                 Ok(()) => return Ok(()),
                 Err(TransactionError::Failed(failure)) => {
-                    let may_pass = may_pass(&failure);
-                    (store_error(doing, failure), may_pass)
+                    let may_pass = failure.remedy() == Remedy::Later;
+                    (failure.into_store_error(doing), may_pass)
                 }
                 Err(TransactionError::Store(error)) => (error, true),
             };
@@ -54,24 +54,14 @@ impl SqliteStore {
     }
 }
 
-/// Returns whether the failure may be temporary and is not caused by the written data.
-fn may_pass(failure: &SqliteFailure) -> bool {
-    use ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, SystemIoFailure};
-    let SqliteFailure::Sqlite(error) = failure else {
-        return false;
-    };
-    matches!(
-        error.sqlite_error_code(),
-        Some(DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory | SystemIoFailure)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use nightshift_pipeline::admission::AdmissionPolicy;
     use nightshift_pipeline::budget::Charge;
     use nightshift_pipeline::case::Lane;
     use nightshift_pipeline::port::{Cases, Inbox};
+
+    use rusqlite::Connection;
 
     use super::*;
     use crate::conformance::{MINER, arrivals, whole_journal};

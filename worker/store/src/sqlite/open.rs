@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::thread::SqliteConnection;
+
 /// The count of this process.
 pub(super) static OPEN: OpenConnections = OpenConnections::new();
 
@@ -31,7 +33,7 @@ impl OpenConnections {
     pub(super) fn with(&'static self, connection: Connection) -> CountedConnection {
         *self.count() += 1;
         CountedConnection {
-            connection,
+            connection: SqliteConnection::new(connection),
             _one: ConnectionGuard(self),
         }
     }
@@ -51,7 +53,7 @@ impl OpenConnections {
 
 /// A counted connection. Fields are dropped in order, so it is closed before the count decreases.
 pub(super) struct CountedConnection {
-    pub(super) connection: Connection,
+    pub(super) connection: SqliteConnection,
     _one: ConnectionGuard,
 }
 

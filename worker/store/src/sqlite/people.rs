@@ -6,8 +6,9 @@ use nightshift_pipeline::case::{Cancellation, CaseId, CaseRow, CaseStatus, Lease
 use rusqlite::{Connection, params};
 
 use super::row::{get_status, time};
-use super::thread::SqliteFailure;
-use super::{case_workflow, cases, read, revisions, spending};
+use super::thread::{SqliteConnection, SqliteFailure};
+use super::{case_workflow, cases, read, revisions};
+use crate::sql::{Tx, at_once, spending};
 
 const CANCEL: &str = "UPDATE cases SET status = 'cancelled', epoch = epoch + 1, lease_holder = NULL, lease_until = NULL, \
      crashes = 0, needs_model = 0, concluded_at = ?2 WHERE id = ?1 RETURNING epoch";
@@ -28,16 +29,22 @@ pub(super) fn retry(connection: &Connection, id: &str) -> Result<CaseId, SqliteF
 /// Cancels a triage. The epoch grows, so a worker that runs the case loses its lease. The next waiting alert of the
 /// case follows.
 pub(super) fn cancel(
-    connection: &Connection,
+    shared: &SqliteConnection,
     id: &str,
     who: String,
     at: DateTime<Utc>,
 ) -> Result<Cancellation, SqliteFailure> {
+    let connection = &*shared.lock();
     let case = read::find(connection, id)?;
     if case.status.is_over() {
         return Err(SqliteFailure::AlreadyOver(case.id.0, case.status));
     }
-    spending::add_running(connection, &case, at)?;
+    at_once(spending::add_running(
+        Tx::Sqlite(shared),
+        &case.id,
+        case.revision,
+        at,
+    ))?;
     let epoch: i64 = connection
         .prepare_cached(CANCEL)?
         .query_row(params![case.id.0, time(at)], |row| row.get(0))?;

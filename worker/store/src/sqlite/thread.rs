@@ -3,13 +3,13 @@
 
 use std::sync::mpsc;
 
-use nightshift_engine::journal::UnreadableEvent;
-use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::port::StoreError;
+use parking_lot::ReentrantMutex;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::open::OpenConnections;
+pub(super) use crate::failure::Failure as SqliteFailure;
 use crate::full_disk::FullDisk;
 
 /// The maximum number of requests in one transaction.
@@ -17,85 +17,20 @@ const MOST_TOGETHER: usize = 128;
 /// The maximum number of requests that may wait for the thread.
 const MOST_WAITING: usize = 4096;
 
-/// The reason why a request did nothing.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SqliteFailure {
-    /// The lease was lost.
-    #[error("the lease on the case is lost")]
-    LeaseLost,
-    /// The case does not exist.
-    #[error("there is no case {0:?}")]
-    NoSuchCase(String),
-    /// The case has no verdict.
-    #[error("case {0} has no verdict yet")]
-    NoVerdict(String),
-    /// The case is not over yet.
-    #[error("case {0} is not over")]
-    NotOver(String, CaseStatus),
-    /// The case is over already.
-    #[error("case {0} is over already")]
-    AlreadyOver(String, CaseStatus),
-    /// The mute does not exist.
-    #[error("there is no mute {0:?}")]
-    NoSuchMute(String),
-    /// This version cannot read what is stored.
-    #[error("case {0} cannot be read")]
-    Unreadable(String, #[source] serde_json::Error),
-    /// The value cannot be serialised as JSON.
-    #[error("what belongs to {0} cannot be written")]
-    Unwritable(String, #[source] serde_json::Error),
-    /// This version cannot read an event of the journal.
-    #[error("event {seq} of the journal of case {case_id} cannot be read")]
-    Journal {
-        /// The id of the case.
-        case_id: String,
-        /// The number of the event within its revision.
-        seq: i64,
-        /// The cause.
-        #[source]
-        cause: UnreadableEvent,
-    },
-    /// The request was delayed for so long that one of its blobs counts as an orphan.
-    #[error("it took too long: a blob of it counts as an orphan")]
-    BlobGone,
-    /// SQLite returned an error.
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-}
-
-impl SqliteFailure {
-    /// Returns whether the written data caused the failure. The rest may be written without it.
-    pub(super) fn is_data_error(&self) -> bool {
-        use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
-        match self {
-            Self::Unwritable(..) => true,
-            Self::Sqlite(error) => matches!(
-                error.sqlite_error_code(),
-                Some(ConstraintViolation | TooBig | TypeMismatch)
-            ),
-            Self::LeaseLost
-            | Self::NoSuchCase(_)
-            | Self::NoVerdict(_)
-            | Self::NotOver(..)
-            | Self::AlreadyOver(..)
-            | Self::NoSuchMute(_)
-            | Self::BlobGone
-            | Self::Unreadable(..)
-            | Self::Journal { .. } => false,
-        }
-    }
-}
+/// The connection of the thread. Only the thread uses it, so its lock is free or held by the thread itself. The lock
+/// makes the connection one that a future may hold while it waits, which it never does here.
+pub(crate) type SqliteConnection = ReentrantMutex<Connection>;
 
 /// Sends the result to the caller, after the transaction was committed or failed.
 type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
 /// Runs a request and returns its result with its reply. Without a connection the request is not run, and only its
 /// reply is returned.
-type Job = Box<dyn FnOnce(Option<&Connection>) -> (Result<(), String>, Reply) + Send>;
+type Job = Box<dyn FnOnce(Option<&SqliteConnection>) -> (Result<(), String>, Reply) + Send>;
 
 /// A handle of the thread. When the last handle is dropped, the thread ends and closes the connection. The drop does
 /// not wait for that; the end of the program does.
 #[derive(Debug, Clone)]
-pub(super) struct SqliteThread {
+pub(crate) struct SqliteThread {
     jobs: mpsc::SyncSender<Job>,
     /// True if a recent write found no room.
     pub(super) disk: FullDisk,
@@ -137,10 +72,7 @@ impl SqliteThread {
     ) -> Result<T, StoreError> {
         self.attempt(doing, work)
             .await
-            .map_err(|undone| match undone {
-                TransactionError::Failed(failure) => store_error(doing, failure),
-                TransactionError::Store(error) => error,
-            })
+            .map_err(|undone| undone.into_store_error(doing))
     }
 
     /// Runs `work` as [`SqliteThread::run`] does, and returns the reason if nothing was done.
@@ -148,6 +80,16 @@ impl SqliteThread {
         &self,
         doing: &'static str,
         work: impl FnOnce(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
+    ) -> Result<T, TransactionError> {
+        self.transaction(doing, |connection| work(&connection.lock()))
+            .await
+    }
+
+    /// Runs `work` as [`SqliteThread::attempt`] does, with a connection for the shared repositories.
+    pub(crate) async fn transaction<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&SqliteConnection) -> Result<T, SqliteFailure> + Send + 'static,
     ) -> Result<T, TransactionError> {
         let (sender, receiver) = oneshot::channel();
         let undone = move |why: Box<dyn std::error::Error + Send + Sync>| {
@@ -188,11 +130,21 @@ impl SqliteThread {
 }
 
 /// The reason why a transaction did nothing.
-pub(super) enum TransactionError {
+pub(crate) enum TransactionError {
     /// The request failed.
     Failed(SqliteFailure),
     /// The request could not be run, or its transaction could not be committed.
     Store(StoreError),
+}
+
+impl TransactionError {
+    /// Converts the reason into an error of the store's interface.
+    pub(crate) fn into_store_error(self, doing: &'static str) -> StoreError {
+        match self {
+            Self::Failed(failure) => failure.into_store_error(doing),
+            Self::Store(error) => error,
+        }
+    }
 }
 
 fn note_full_disk(disk: &FullDisk, error: &rusqlite::Error) {
@@ -201,7 +153,8 @@ fn note_full_disk(disk: &FullDisk, error: &rusqlite::Error) {
     }
 }
 
-fn transact(connection: &Connection, disk: &FullDisk, jobs: impl Iterator<Item = Job>) {
+fn transact(shared: &SqliteConnection, disk: &FullDisk, jobs: impl Iterator<Item = Job>) {
+    let connection = &*shared.lock();
     if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
         note_full_disk(disk, &error);
         // Without a transaction, each savepoint would commit on its own, although its caller gets an error. The jobs
@@ -214,7 +167,7 @@ fn transact(connection: &Connection, disk: &FullDisk, jobs: impl Iterator<Item =
     let mut replies = Vec::new();
     let mut whole = Ok(());
     for job in jobs {
-        let (ended, reply) = run_one(connection, job);
+        let (ended, reply) = run_one(shared, job);
         replies.push(reply);
         whole = ended;
         if whole.is_err() {
@@ -239,11 +192,12 @@ fn transact(connection: &Connection, disk: &FullDisk, jobs: impl Iterator<Item =
 }
 
 /// Runs a request in its savepoint. An error means that the whole transaction is lost.
-fn run_one(connection: &Connection, job: Job) -> (Result<(), String>, Reply) {
+fn run_one(shared: &SqliteConnection, job: Job) -> (Result<(), String>, Reply) {
+    let connection = &*shared.lock();
     if let Err(error) = connection.execute_batch("SAVEPOINT request") {
         return (Err(error.to_string()), job(None).1);
     }
-    let (done, reply) = job(Some(connection));
+    let (done, reply) = job(Some(shared));
     if connection.is_autocommit() {
         // On a full or failing disk, SQLite rolls back the transaction and not only the statement. A savepoint would
         // then be a transaction of its own and be committed, although its caller gets an error.
@@ -259,41 +213,6 @@ fn run_one(connection: &Connection, job: Job) -> (Result<(), String>, Reply) {
     };
     let ended = connection.execute_batch(end);
     (ended.map_err(|error| error.to_string()), reply)
-}
-
-/// Converts a failure into an error of the store's interface.
-pub(super) fn store_error(doing: &'static str, failure: SqliteFailure) -> StoreError {
-    if failure.is_data_error() {
-        let cause = Box::new(failure);
-        return StoreError::Refused { doing, cause };
-    }
-    match failure {
-        SqliteFailure::LeaseLost => StoreError::LeaseLost,
-        SqliteFailure::NoSuchCase(id) => StoreError::NoSuchCase(id),
-        SqliteFailure::NoVerdict(id) => StoreError::NoVerdict(id),
-        SqliteFailure::NotOver(id, status) => StoreError::NotOver(id, status),
-        SqliteFailure::AlreadyOver(id, status) => StoreError::AlreadyOver(id, status),
-        SqliteFailure::NoSuchMute(name) => StoreError::NoSuchMute(name),
-        SqliteFailure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
-        SqliteFailure::Journal {
-            case_id,
-            seq,
-            cause,
-        } => StoreError::Unreadable(case_id, Box::new(UnreadableAt { seq, cause })),
-        SqliteFailure::Sqlite(cause) => database(doing, Box::new(cause)),
-        SqliteFailure::BlobGone | SqliteFailure::Unwritable(..) => {
-            database(doing, Box::new(failure))
-        }
-    }
-}
-
-/// The position of the first unreadable event of a journal.
-#[derive(Debug, thiserror::Error)]
-#[error("event {seq} of its journal")]
-struct UnreadableAt {
-    seq: i64,
-    #[source]
-    cause: UnreadableEvent,
 }
 
 fn database(doing: &'static str, cause: Box<dyn std::error::Error + Send + Sync>) -> StoreError {

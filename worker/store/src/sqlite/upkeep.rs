@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::purge::{DROP_LETTER, DROP_RAW};
 use super::row::{get_time, time};
-use super::thread::{SqliteFailure, store_error};
+use super::thread::SqliteFailure;
 use super::{BUSY_TIMEOUT_MS, SqliteArrivalCursor, SqliteCaseCursor, SqliteStore, earlier};
 use crate::blobs;
 use crate::scan_cursor::ScanCursor;
@@ -174,7 +174,7 @@ impl SqliteStore {
             Ok(done) => done.map_err(SqliteFailure::from),
             Err(_) => return Ok(()),
         }
-        .map_err(|failure| store_error("empty the log of the database", failure))?;
+        .map_err(|failure| failure.into_store_error("empty the log of the database"))?;
         if is_busy {
             tracing::warn!(
                 "the database is read just now; what was removed stays in its log for a while"

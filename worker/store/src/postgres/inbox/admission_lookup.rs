@@ -77,7 +77,7 @@ pub(super) const STATEMENTS: [&str; 9] = [
     super::IS_ACCEPTED,
     super::NEW_IDS,
     super::NEW_LETTERS,
-    crate::postgres::mutes::HOLDING,
+    crate::sql::mutes::IN_FORCE.postgres(),
     HOLD,
     KNOWN,
     MEMBERS,

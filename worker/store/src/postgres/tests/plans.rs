@@ -172,7 +172,8 @@ async fn what_mutes_hid_is_counted_by_its_index_alone() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let sql = mutes::HITS
+    let sql = crate::sql::mutes::HITS
+        .postgres()
         .replace("$1", "'{m1,m2}'")
         .replace("$2", "10001");
     let plan = plan(&database, &sql).await;

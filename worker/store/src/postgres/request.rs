@@ -1,0 +1,62 @@
+//! Runs the requests of the shared repositories.
+
+use nightshift_pipeline::port::StoreError;
+
+use super::database::Database;
+use super::failure::PostgresFailure;
+use crate::sql::Tx;
+
+/// Whether a transaction runs again if its answer was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    Yes,
+    No,
+}
+
+impl Database {
+    /// Reads, and repeats the read if the connection was lost.
+    pub(crate) async fn read<T>(
+        &self,
+        doing: &'static str,
+        work: impl AsyncFn(Tx<'_>) -> Result<T, PostgresFailure>,
+    ) -> Result<T, StoreError> {
+        let mut tries = self.tries(doing);
+        loop {
+            let one = async {
+                let session = self.session(&[]).await?;
+                let found = work(Tx::Postgres(&session)).await?;
+                session.done();
+                Ok(found)
+            };
+            match self.within(one).await {
+                Ok(found) => return Ok(found),
+                Err(failure) => tries.backoff(failure).await?,
+            }
+        }
+    }
+
+    /// Runs a transaction. It is rolled back if `work` fails, because its connection is closed.
+    pub(crate) async fn write<T>(
+        &self,
+        doing: &'static str,
+        repeat: Repeat,
+        work: impl AsyncFn(Tx<'_>) -> Result<T, PostgresFailure>,
+    ) -> Result<T, StoreError> {
+        let mut tries = self.tries(doing);
+        loop {
+            let one = async {
+                let session = self.session(&[]).await?;
+                session.begin().await?;
+                let done = work(Tx::Postgres(&session)).await?;
+                session.commit().await?;
+                session.done();
+                Ok(done)
+            };
+            match (self.within(one).await, repeat) {
+                (Ok(done), _) => return Ok(done),
+                (Err(failure), Repeat::Yes) => tries.backoff(failure).await?,
+                (Err(failure), Repeat::No) => return Err(failure.into_store_error(doing)),
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Implements the store once over two databases. A repository is a file here with its statements beside it; what
+//! differs between PostgreSQL and SQLite is in [`backend`], [`Tx`], [`Value`], [`Row`], and in statements of two dialects.
+//!
+//! To move a repository here from `postgres` and `sqlite`:
+//!
+//! 1. Write each statement into `sql/REPOSITORY/NAME.sql`, with parameters `$1`, `$2` and a name for each column. Both
+//!    databases know `->`, `->>`, `ON CONFLICT`, `RETURNING`, `FILTER`, `IS [NOT] DISTINCT FROM`, row comparisons, and
+//!    `CAST`. If they still differ, write `NAME.postgres.sql` and `NAME.sqlite.sql` with the same parameters and columns.
+//! 2. Declare the statements as `static` with [`statement!`], and write each function once with a [`Tx`].
+//! 3. Implement the port for [`SqlStore`], remove its block from `delegate`, and delete both old files.
+//! 4. Code that was not moved calls shared functions with `Tx::Postgres(&session)`, or with `Tx::Sqlite(connection)`
+//!    and [`at_once`].
+//!
+//! Rules of both dialects:
+//!
+//! - A severity is a type of PostgreSQL and a number of SQLite. Write it as `CAST(CAST($1 AS text) AS severity)` and read
+//!   it as `CAST(severity AS text) AS severity`. Never cast to `jsonb`, which SQLite takes for a number.
+//! - The type of a parameter in PostgreSQL is that of its [`Value`], which is `int8` for all integers. A statement need
+//!   not use all parameters.
+//! - Lists are one parameter: [`Value::Texts`] is an array in PostgreSQL and JSON for `json_each` in SQLite.
+//! - A list of columns or a condition that statements share is a statement of its own. [`Statement::with`] puts it in.
+
+mod backend;
+pub(crate) mod cases;
+mod dead_letters;
+mod delegate;
+pub(crate) mod mutes;
+mod row;
+pub(crate) mod spending;
+mod statement;
+mod tx;
+mod value;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nightshift_pipeline::admission::AdmissionPolicy;
+
+use crate::blobs::BlobStore;
+use crate::logged_once::LoggedOnce;
+use crate::options::StoreOptions;
+use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStore, Store};
+pub(crate) use backend::Backend;
+pub(crate) use row::Row;
+pub(crate) use statement::{Statement, statement};
+pub(crate) use tx::{Tx, at_once};
+pub(crate) use value::{Value, values};
+
+/// Cases, inbox, outbox and dead letters in one database.
+#[derive(Debug, Clone)]
+pub struct SqlStore {
+    pub(crate) backend: Backend,
+    pub(crate) admission: Arc<AdmissionPolicy>,
+    pub(crate) blobs: Option<BlobStore>,
+    pub(crate) told: LoggedOnce,
+    pub(crate) rest: Rest,
+}
+
+/// The repositories that exist once per database.
+#[derive(Debug, Clone)]
+pub(crate) enum Rest {
+    Postgres(Box<PostgresStore>),
+    Sqlite(Box<SqliteStore>),
+}
+
+impl SqlStore {
+    /// Connects to PostgreSQL and migrates the schema if it is older than this version.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the address is invalid, the server is unreachable, or the schema cannot be migrated.
+    pub async fn open_postgres(url: &str, options: StoreOptions) -> Result<Self, PostgresError> {
+        Ok(PostgresStore::open(url, options).await?.into())
+    }
+
+    /// Opens a SQLite database, creates it if it is missing, and migrates its schema.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be created, opened or migrated.
+    pub fn open_sqlite(options: &SqliteOptions) -> Result<Self, SqliteError> {
+        Ok(SqliteStore::open(options)?.into())
+    }
+}
+
+impl Store for SqlStore {
+    fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
+        Arc::new(match &self.rest {
+            Rest::Postgres(store) => Self::from(store.with_settings(lease, admission)),
+            Rest::Sqlite(store) => Self::from(store.with_settings(lease, admission)),
+        })
+    }
+}

@@ -1,0 +1,2 @@
+SELECT {columns} FROM cases
+WHERE id = ANY($1)

@@ -1,0 +1,3 @@
+SELECT id, conditions, CAST(severity AS text) AS severity, ends_at, reason, made_by, added_at, removed_at
+FROM mutes
+ORDER BY id

@@ -1,0 +1,2 @@
+UPDATE cases SET usd = usd + $2
+WHERE id = $1
