@@ -17,7 +17,6 @@ mod digest;
 mod doctor;
 mod earlier;
 mod failure;
-mod feedback;
 mod inbox;
 mod journal;
 mod list;
@@ -64,6 +63,7 @@ pub(crate) use database::{Database, Session};
 pub(crate) use doctor::probe;
 use failure::PostgresFailure;
 use listener::Listener;
+pub(crate) use listener::NOTIFY;
 #[cfg(test)]
 pub(crate) use migrate::{migrate, runner_with};
 use pooler::PoolerWatch;
@@ -348,6 +348,7 @@ impl From<PostgresStore> for SqlStore {
             backend: Backend::Postgres(store.database.clone()),
             admission: Arc::clone(&store.admission),
             blobs: store.blobs.clone(),
+            bell: store.bell.clone(),
             told: store.told.clone(),
             rest: Rest::Postgres(Box::new(store)),
         }

@@ -6,7 +6,8 @@
 //! 1. Write each statement into `sql/REPOSITORY/NAME.sql`, with parameters `$1`, `$2` and a name for each column. Both
 //!    databases know `->`, `->>`, `ON CONFLICT`, `RETURNING`, `FILTER`, `IS [NOT] DISTINCT FROM`, row comparisons, and
 //!    `CAST`. If they still differ, write `NAME.postgres.sql` and `NAME.sqlite.sql` with the same parameters and columns.
-//! 2. Declare the statements as `static` with [`statement!`], and write each function once with a [`Tx`].
+//! 2. Declare the statements as `static` with [`statement!`], and write each function once with a [`Tx`]. The closure of a
+//!    request owns what it captures; with a captured reference, even a static one, its future is not [`Send`].
 //! 3. Implement the port for [`SqlStore`], remove its block from `delegate`, and delete both old files.
 //! 4. Code that was not moved calls shared functions with `Tx::Postgres(&session)`, or with `Tx::Sqlite(connection)`
 //!    and [`at_once`].
@@ -21,9 +22,11 @@
 //! - A list of columns or a condition that statements share is a statement of its own. [`Statement::with`] puts it in.
 
 mod backend;
+pub(crate) mod case_workflow;
 pub(crate) mod cases;
 mod dead_letters;
 mod delegate;
+pub(crate) mod feedback;
 pub(crate) mod mutes;
 mod row;
 pub(crate) mod spending;
@@ -38,13 +41,20 @@ use nightshift_pipeline::admission::AdmissionPolicy;
 
 use crate::blobs::BlobStore;
 use crate::logged_once::LoggedOnce;
+use crate::notifier::Notifier;
 use crate::options::StoreOptions;
 use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStore, Store};
 pub(crate) use backend::Backend;
 pub(crate) use row::Row;
 pub(crate) use statement::{Statement, statement};
 pub(crate) use tx::{Tx, at_once};
-pub(crate) use value::{Value, values};
+pub(crate) use value::{Value, severity_number, values, without_escaped_nul, without_nul};
+
+/// The time of the store's clock.
+static NOW: Statement = Statement::new(
+    "clock_timestamp()",
+    "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
+);
 
 /// Cases, inbox, outbox and dead letters in one database.
 #[derive(Debug, Clone)]
@@ -52,6 +62,7 @@ pub struct SqlStore {
     pub(crate) backend: Backend,
     pub(crate) admission: Arc<AdmissionPolicy>,
     pub(crate) blobs: Option<BlobStore>,
+    pub(crate) bell: Notifier,
     pub(crate) told: LoggedOnce,
     pub(crate) rest: Rest,
 }

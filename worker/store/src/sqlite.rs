@@ -12,7 +12,6 @@ mod claim;
 mod digest;
 mod doctor;
 mod earlier;
-mod feedback;
 mod host;
 mod inbox;
 mod list;
@@ -219,6 +218,7 @@ impl From<SqliteStore> for SqlStore {
             backend: Backend::Sqlite(store.thread.clone()),
             admission: Arc::clone(&store.admission),
             blobs: store.blobs.clone(),
+            bell: store.bell.clone(),
             told: store.told.clone(),
             rest: Rest::Sqlite(Box::new(store)),
         }

@@ -271,7 +271,7 @@ impl Session {
     }
 
     /// Executes SQL without parameters.
-    pub(super) async fn batch_execute(&self, sql: &str) -> Result<(), PostgresFailure> {
+    pub(crate) async fn batch_execute(&self, sql: &str) -> Result<(), PostgresFailure> {
         self.noted(self.client()?.batch_execute(sql).await)
     }
 

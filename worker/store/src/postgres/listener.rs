@@ -16,7 +16,7 @@ use super::connect::{Connector, DrivenConnection};
 use crate::notifier::Notifier;
 
 /// Sent once for each batch with new work, in its transaction.
-pub(super) const NOTIFY: &str = "SELECT pg_notify('nightshift-work', '')";
+pub(crate) const NOTIFY: &str = "SELECT pg_notify('nightshift-work', '')";
 const LISTEN: &str = "LISTEN \"nightshift-work\"";
 const SHORTEST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);

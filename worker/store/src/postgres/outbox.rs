@@ -21,6 +21,7 @@ use super::database::Session;
 use super::failure::PostgresFailure;
 use super::row::{count, get_revision, get_status, json, limit, number, parse, text};
 use crate::logged_once::log_unreadable_report;
+use crate::sql::Tx;
 
 /// Selects due deliveries. Reports are read only for the selected rows, however many wait. The rank is a subquery and
 /// not a join: the planner cannot know how few rows have `sent < wanted`, and would read all cases. No wait is longer
@@ -310,7 +311,7 @@ async fn due(
         }
     }
     let ids: Vec<&str> = all.iter().map(|due| due.case_id.0.as_str()).collect();
-    let desks = case_workflow::case_actions(session, &ids).await?;
+    let desks = crate::sql::case_workflow::actions(Tx::Postgres(session), ids).await?;
     for (id, acts) in desks {
         for due in all.iter_mut().filter(|due| due.case_id.0 == id) {
             due.payload.workflow = CaseWorkflow::from_actions(acts.clone());

@@ -5,14 +5,13 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
-use nightshift_engine::port::{PastCase, PastCases, PastQuery, PersonDecision};
+use nightshift_engine::port::{PastCase, PastCases, PastQuery};
 use nightshift_pipeline::port::StoreError;
 use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::database::Session;
 use super::failure::PostgresFailure;
-use super::feedback;
 use super::row::{LEFTOVER, get_severity, limit, text, to_verdict};
 
 /// The maximum number of alerts, the newest first, that one value may contribute if no more are requested. A value in
@@ -62,20 +61,6 @@ impl PastCases for PostgresStore {
     async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
         self.retry_read("look for earlier cases", |session| async move {
             similar(&session, query).await
-        })
-        .await
-        .map_err(|error| in_words(&error))
-    }
-
-    async fn last_person_decision(
-        &self,
-        query: &PastQuery,
-    ) -> Result<Option<PersonDecision>, String> {
-        let Some(account) = query.account.as_deref() else {
-            return Ok(None);
-        };
-        self.retry_read("look for what people decided", |session| async move {
-            feedback::decided(&session, account, query).await
         })
         .await
         .map_err(|error| in_words(&error))

@@ -12,9 +12,8 @@ use super::PostgresStore;
 use super::case_workflow::REOPEN;
 use super::database::Session;
 use super::failure::PostgresFailure;
-use super::read;
 use super::row::{get_revision, get_status, json, text};
-use crate::sql::{Tx, spending};
+use crate::sql::{Tx, cases, spending};
 
 /// Locks the case, so that nobody claims, concludes or writes it before the commit.
 const HOLD: &str = "SELECT status, revision, last_write_id IS NOT DISTINCT FROM $2 FROM cases WHERE id = $1 \
@@ -77,7 +76,7 @@ struct LockedCase {
 
 impl LockedCase {
     async fn find(session: &Session, id: &str, name: Uuid) -> Result<Self, PostgresFailure> {
-        let id = read::find(session, id).await?.id;
+        let id = cases::find(Tx::Postgres(session), id).await?.id;
         Self::lock(session, id, name).await
     }
 

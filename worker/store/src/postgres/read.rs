@@ -3,22 +3,20 @@
 use nightshift_alert::Alert;
 use nightshift_engine::event::Event;
 use nightshift_engine::journal::read_event;
-use nightshift_pipeline::case::{CaseId, CaseRow, CaseView, DeliveryRow, Sighting, StormMember};
+use nightshift_pipeline::case::{CaseId, CaseView, DeliveryRow, Sighting, StormMember};
 use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::report::Report;
 use tokio_postgres::Row;
 
 use super::database::Session;
 use super::failure::PostgresFailure;
-use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, parse};
-use super::{case_workflow, feedback};
+use super::row::{self, count, get_revision, get_severity, parse};
+use crate::sql::{Tx, case_workflow, cases, feedback};
 
 /// The maximum number of sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
 /// The maximum number of members of a storm that are read.
 const MOST_MEMBERS: i64 = 100;
-/// The least length of an id prefix that identifies a case.
-const SHORTEST_ID: usize = 4;
 
 const EVENTS: &str =
     "SELECT event::text, seq FROM journal WHERE case_id = $1 AND revision = $2 ORDER BY seq";
@@ -38,7 +36,8 @@ const DELIVERIES: &str = "SELECT destination, wanted_version, sent_version, atte
 
 /// Returns all data of the case with this id or id prefix.
 pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, PostgresFailure> {
-    let found = find(session, id).await?;
+    let tx = Tx::Postgres(session);
+    let found = cases::find(tx, id).await?;
     let id = found.id.0.as_str();
     let revision = row::revision(found.revision);
     let report = session.row(REPORT, [&id]).await?;
@@ -61,28 +60,11 @@ pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Postgr
         report,
         sightings: sightings(session, id).await?,
         members: members(session, id).await?,
-        person_verdicts: feedback::of_case(session, id).await?,
-        workflow: case_workflow::case_workflow(session, id).await?,
+        person_verdicts: feedback::of_case(tx, id).await?,
+        workflow: case_workflow::case_workflow(tx, id).await?,
         deliveries: deliveries(session, id).await?,
         row: found,
     })
-}
-
-/// Returns the only case that the text identifies. Ids are compared byte by byte, and `~` is greater than all their
-/// characters.
-pub(super) async fn find(session: &Session, id: &str) -> Result<CaseRow, PostgresFailure> {
-    let none = || PostgresFailure::NoSuchCase(id.to_owned());
-    if id.chars().count() < SHORTEST_ID || id.contains('\0') {
-        return Err(none());
-    }
-    let sql = format!(
-        "SELECT {CASE_COLUMNS} FROM cases WHERE id >= $1 AND id < $1 || '~' AND left(id, length($1)) = $1 LIMIT 2"
-    );
-    let rows = session.rows(&sql, [&id.to_lowercase()]).await?;
-    match rows.as_slice() {
-        [one] => row::case(one),
-        _ => Err(none()),
-    }
 }
 
 pub(super) async fn alert(

@@ -1,7 +1,5 @@
 //! Converts our types to columns and back.
 
-use std::borrow::Cow;
-
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
 use nightshift_pipeline::case::{CaseId, CaseRow, CaseStatus};
@@ -11,6 +9,8 @@ use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
 use super::failure::PostgresFailure;
+use crate::sql::without_escaped_nul;
+pub(super) use crate::sql::without_nul as text;
 
 /// Matches rows whose verdict is not valid: the last triage failed, and the case is triaged again or that run was
 /// cancelled.
@@ -39,46 +39,11 @@ pub(super) const CASE_COLUMNS: &str = concat!(
          ORDER BY theirs.id DESC LIMIT 1) AS person_verdict"
 );
 
-/// Returns text without NUL, which PostgreSQL does not accept.
-pub(super) fn text(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') {
-        Cow::Owned(text.replace('\0', "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
 /// Serialises a value as JSON without NUL, which `jsonb` does not accept.
 pub(super) fn json<T: Serialize>(id: &str, value: &T) -> Result<String, PostgresFailure> {
     let text = serde_json::to_string(value)
         .map_err(|cause| PostgresFailure::Unwritable(id.to_owned(), cause))?;
-    Ok(without_nul(text))
-}
-
-/// Replaces the escape of NUL, but not an escaped backslash before `u0000`.
-fn without_nul(json: String) -> String {
-    const NUL: &str = "\\u0000";
-    if !json.contains(NUL) {
-        return json;
-    }
-    let mut clean = String::with_capacity(json.len());
-    let mut rest = json.as_str();
-    while let Some((before, after)) = rest.split_once('\\') {
-        clean.push_str(before);
-        let (escape, behind) = match after.strip_prefix("u0000") {
-            Some(behind) => ("\\ufffd", behind),
-            None => {
-                clean.push('\\');
-                let mut chars = after.chars();
-                clean.extend(chars.next());
-                ("", chars.as_str())
-            }
-        };
-        clean.push_str(escape);
-        rest = behind;
-    }
-    clean.push_str(rest);
-    clean
+    Ok(without_escaped_nul(&text).into_owned())
 }
 
 /// Parses a column of JSON.
@@ -192,21 +157,4 @@ pub(super) fn case(row: &Row) -> Result<CaseRow, PostgresFailure> {
         urgency: to_urgency(row.try_get(20)?),
         person_verdict: to_verdict(row.try_get(21)?),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn nul_becomes_a_replacement_character_and_all_else_stays(words in prop::collection::vec("[\\\\\0u0-9a\"\n]{0,8}", 0..6)) {
-            let clean = json("a", &words).unwrap();
-            let back: Vec<String> = serde_json::from_str(&clean).unwrap();
-            let wanted: Vec<_> = words.iter().map(|word| text(word).into_owned()).collect();
-            prop_assert_eq!(back, wanted);
-        }
-    }
 }

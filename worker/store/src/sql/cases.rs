@@ -1,23 +1,55 @@
-//! Reads cases as lists show them.
+//! Finds cases and reads them as lists show them.
 
 use std::sync::LazyLock;
 
+use nightshift_alert::Alert;
 use nightshift_pipeline::case::CaseRow;
 
 use super::{Row, Statement, Tx, statement, values};
 use crate::failure::Failure;
 
+/// The least length of an id prefix that identifies a case.
+const SHORTEST_ID: usize = 4;
+
+/// The expression of the status of a conclusion. SQLite has it in the report.
+pub(crate) static CONCLUSION_STATUS: Statement =
+    Statement::new("conclusions.status", "conclusions.report ->> 'status'");
+
 /// The condition of a case whose verdict is not valid.
-pub(crate) static LEFTOVER: Statement =
-    statement!("cases/leftover.postgres.sql", "cases/leftover.sqlite.sql");
+pub(crate) static LEFTOVER: LazyLock<Statement> = LazyLock::new(|| {
+    statement!("cases/leftover.sql").with("conclusion_status", &CONCLUSION_STATUS)
+});
 
 /// The columns that [`to_case`] reads.
 pub(crate) static COLUMNS: LazyLock<Statement> =
     LazyLock::new(|| statement!("cases/columns.sql").with("leftover", &LEFTOVER));
 
+pub(crate) static FIND: LazyLock<Statement> =
+    LazyLock::new(|| statement!("cases/find.sql").with("columns", &COLUMNS));
 static BY_IDS: LazyLock<Statement> = LazyLock::new(|| {
     statement!("cases/by_ids.postgres.sql", "cases/by_ids.sqlite.sql").with("columns", &COLUMNS)
 });
+static ALERT: Statement = statement!("cases/alert.sql");
+
+/// Returns the only case that the text identifies.
+pub(crate) async fn find(tx: Tx<'_>, id: &str) -> Result<CaseRow, Failure> {
+    let none = || Failure::NoSuchCase(id.to_owned());
+    if id.chars().count() < SHORTEST_ID || id.contains('\0') {
+        return Err(none());
+    }
+    let rows = tx.all(&FIND, values![&id.to_lowercase()]).await?;
+    match rows.as_slice() {
+        [one] => to_case(one),
+        _ => Err(none()),
+    }
+}
+
+/// Returns the alert that a revision triages.
+pub(crate) async fn alert(tx: Tx<'_>, id: &str, revision: u32) -> Result<Alert, Failure> {
+    let row = tx.optional(&ALERT, values![id, revision]).await?;
+    let row = row.ok_or_else(|| Failure::NoSuchCase(id.to_owned()))?;
+    row.json("alert", id)
+}
 
 /// Returns those of these cases that exist.
 pub(crate) async fn by_ids(tx: Tx<'_>, ids: &[String]) -> Result<Vec<CaseRow>, Failure> {

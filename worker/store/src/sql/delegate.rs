@@ -1,12 +1,13 @@
 //! Implements the ports whose repositories still exist once per database.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
-use nightshift_alert::{Severity, TraceContext};
+use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_engine::port::{PastCase, PastCases, PastQuery, PersonDecision};
 use nightshift_pipeline::admission::RevisionReason;
@@ -14,17 +15,15 @@ use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
     Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, OutageWait,
 };
-use nightshift_pipeline::case_workflow::{CaseAction, CaseWorkflow};
 use nightshift_pipeline::digest::Digest;
 use nightshift_pipeline::export::JournalLine;
-use nightshift_pipeline::feedback::{FeedbackRecord, NewPersonVerdict, PersonVerdict};
 use nightshift_pipeline::intake::Arrival;
 use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
 use nightshift_pipeline::mutes::LedgerCount;
 use nightshift_pipeline::port::{
     AcceptedAlert, AlertLedger, AmbiguousSend, Canaries, CaseClosure, Cases, ClaimedCase,
-    DeliveryError, DeliveryReceipt, DestinationBacklog, Digests, DueRecheck, Feedback, Inbox,
-    Outbox, OutboxAdmin, PendingDelivery, Rechecks, StoreError, WorkNotifier,
+    DeliveryError, DeliveryReceipt, DestinationBacklog, Digests, DueRecheck, Inbox, Outbox,
+    OutboxAdmin, PendingDelivery, Rechecks, StoreError, WorkNotifier,
 };
 use nightshift_pipeline::report::FailoverSources;
 
@@ -144,41 +143,6 @@ impl Cases for SqlStore {
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
         delegate!(self, Cases::backlog())
-    }
-}
-
-#[async_trait]
-impl Feedback for SqlStore {
-    async fn add_verdict(
-        &self,
-        id: &str,
-        new: NewPersonVerdict,
-    ) -> Result<PersonVerdict, StoreError> {
-        delegate!(self, Feedback::add_verdict(id, new))
-    }
-
-    async fn record_action(
-        &self,
-        id: &str,
-        act: CaseAction,
-    ) -> Result<(CaseId, CaseWorkflow), StoreError> {
-        delegate!(self, Feedback::record_action(id, act))
-    }
-
-    async fn trace_context(
-        &self,
-        id: &CaseId,
-        revision: u32,
-    ) -> Result<Option<TraceContext>, StoreError> {
-        delegate!(self, Feedback::trace_context(id, revision))
-    }
-
-    async fn verdicts_after(
-        &self,
-        after: i64,
-        most: usize,
-    ) -> Result<Vec<FeedbackRecord>, StoreError> {
-        delegate!(self, Feedback::verdicts_after(after, most))
     }
 }
 
@@ -339,7 +303,11 @@ impl PastCases for SqlStore {
         &self,
         query: &PastQuery,
     ) -> Result<Option<PersonDecision>, String> {
-        delegate!(self, PastCases::last_person_decision(query))
+        let decision = self.last_decision(query).await;
+        decision.map_err(|error| {
+            let cause = error.source().map(ToString::to_string);
+            cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+        })
     }
 }
 

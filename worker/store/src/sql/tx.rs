@@ -7,7 +7,7 @@ use rusqlite::{CachedStatement, Connection};
 
 use super::{Row, Statement, Value};
 use crate::failure::Failure;
-use crate::postgres::Session;
+use crate::postgres::{NOTIFY, Session};
 use crate::sqlite::SqliteConnection;
 
 /// The connection of a request. Where the request is a transaction, statements run in it.
@@ -77,6 +77,14 @@ impl Tx<'_> {
     ) -> Result<Row, Failure> {
         let row = self.optional(statement, values).await?;
         row.ok_or(Failure::NoRow)
+    }
+
+    /// Wakes the workers of other processes after the commit. Those of this process hear the notifier of the store.
+    pub(crate) async fn notify(self) -> Result<(), Failure> {
+        match self {
+            Self::Postgres(session) => session.batch_execute(NOTIFY).await,
+            Self::Sqlite(_) => Ok(()),
+        }
     }
 }
 

@@ -154,7 +154,7 @@ impl rusqlite::ToSql for Value<'_> {
 }
 
 /// Returns the number that SQLite stores for a severity.
-pub(super) const fn severity_number(severity: Severity) -> i64 {
+pub(crate) const fn severity_number(severity: Severity) -> i64 {
     match severity {
         Severity::Informational => 0,
         Severity::Low => 1,
@@ -164,8 +164,8 @@ pub(super) const fn severity_number(severity: Severity) -> i64 {
     }
 }
 
-/// Replaces NUL.
-fn without_nul(text: &str) -> Cow<'_, str> {
+/// Returns text without NUL, which PostgreSQL does not accept.
+pub(crate) fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
     } else {
@@ -174,7 +174,7 @@ fn without_nul(text: &str) -> Cow<'_, str> {
 }
 
 /// Replaces the escape of NUL in JSON, but not an escaped backslash before `u0000`.
-fn without_escaped_nul(json: &str) -> Cow<'_, str> {
+pub(crate) fn without_escaped_nul(json: &str) -> Cow<'_, str> {
     const NUL: &str = "\\u0000";
     if !json.contains(NUL) {
         return Cow::Borrowed(json);
@@ -197,4 +197,21 @@ fn without_escaped_nul(json: &str) -> Cow<'_, str> {
     }
     clean.push_str(rest);
     Cow::Owned(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn nul_becomes_a_replacement_character_and_all_else_stays(words in prop::collection::vec("[\\\\\0u0-9a\"\n]{0,8}", 0..6)) {
+            let json = serde_json::to_string(&words).unwrap();
+            let back: Vec<String> = serde_json::from_str(&without_escaped_nul(&json)).unwrap();
+            let wanted: Vec<_> = words.iter().map(|word| without_nul(word).into_owned()).collect();
+            prop_assert_eq!(back, wanted);
+        }
+    }
 }

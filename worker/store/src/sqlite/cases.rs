@@ -129,10 +129,11 @@ impl Cases for SqliteStore {
         let id = id.to_owned();
         let retried = self
             .thread
-            .run("run a case again", move |connection| {
+            .transaction("run a case again", move |connection| {
                 people::retry(connection, &id)
             })
-            .await?;
+            .await
+            .map_err(|undone| undone.into_store_error("run a case again"))?;
         self.bell.notify();
         Ok(retried)
     }
@@ -167,8 +168,9 @@ impl Cases for SqliteStore {
     async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
         let id = id.to_owned();
         self.thread
-            .run("read a case", move |connection| read::view(connection, &id))
+            .transaction("read a case", move |connection| read::view(connection, &id))
             .await
+            .map_err(|undone| undone.into_store_error("read a case"))
     }
 
     async fn journal(

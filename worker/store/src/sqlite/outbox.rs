@@ -20,6 +20,7 @@ use super::row::{get_status, get_time};
 use super::thread::SqliteFailure;
 use super::{SqliteStore, case_workflow};
 use crate::logged_once::log_unreadable_report;
+use crate::sql::{Tx, at_once};
 
 /// Selects due deliveries. Reports are read only for the selected rows, however many wait. No wait is longer than an
 /// hour ([`MAX_WAIT`](nightshift_pipeline::delivery::MAX_WAIT)); a longer one comes from a clock that was set back
@@ -138,7 +139,8 @@ impl Outbox for SqliteStore {
     ) -> Result<Vec<PendingDelivery>, StoreError> {
         let destination = destination.to_owned();
         self.thread
-            .run("read the outbox", move |connection| {
+            .transaction("read the outbox", move |shared| {
+                let connection = &*shared.lock();
                 let mut statement = connection.prepare_cached(DUE)?;
                 let limit = i64::try_from(most).unwrap_or(i64::MAX);
                 let mut rows = statement.query(params![destination, limit])?;
@@ -158,14 +160,16 @@ impl Outbox for SqliteStore {
                     connection.prepare_cached(UNREADABLE)?.execute(values)?;
                 }
                 for one in &mut due {
-                    one.payload.workflow = CaseWorkflow::from_actions(case_workflow::case_actions(
-                        connection,
+                    let workflow = crate::sql::case_workflow::case_workflow(
+                        Tx::Sqlite(shared),
                         &one.case_id.0,
-                    )?);
+                    );
+                    one.payload.workflow = at_once(workflow)?;
                 }
                 Ok(due)
             })
             .await
+            .map_err(|undone| undone.into_store_error("read the outbox"))
     }
 
     async fn begin_attempt(

@@ -5,13 +5,14 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use nightshift_alert::{IndicatorKind, IndicatorRole};
-use nightshift_engine::port::{PastCase, PastCases, PastQuery, PersonDecision};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::port::{PastCase, PastCases, PastQuery};
 use nightshift_pipeline::port::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::SqliteStore;
 use super::row::{LEFTOVER, get_severity, get_time, time, to_verdict};
 use super::thread::SqliteFailure;
-use super::{SqliteStore, feedback};
 
 /// The maximum number of alerts, the newest first, that one value may contribute if no more are requested. A value in
 /// more alerts is not evidence of anything.
@@ -31,6 +32,8 @@ static CASE: LazyLock<String> = LazyLock::new(|| {
          CASE WHEN status <> 'failed' AND NOT {LEFTOVER} THEN verdict END FROM cases WHERE id = ?1 AND opened_at >= ?2"
     )
 });
+const NEWEST_VERDICT: &str =
+    "SELECT verdict FROM person_verdicts WHERE case_id = ?1 ORDER BY id DESC LIMIT 1";
 const FAILED_TOOLS: &str = "SELECT DISTINCT tool.value FROM conclusions c, \
      json_each(c.report, '$.steps') step, json_each(step.value, '$.tools') tool \
      WHERE c.case_id = ?1 AND json_extract(step.value, '$.status') = 'failed' ORDER BY 1";
@@ -42,22 +45,6 @@ impl PastCases for SqliteStore {
         self.thread
             .run("look for earlier cases", move |connection| {
                 similar(connection, &query)
-            })
-            .await
-            .map_err(|error| in_words(&error))
-    }
-
-    async fn last_person_decision(
-        &self,
-        query: &PastQuery,
-    ) -> Result<Option<PersonDecision>, String> {
-        let Some(account) = query.account.clone() else {
-            return Ok(None);
-        };
-        let query = query.clone();
-        self.thread
-            .run("look for what people decided", move |connection| {
-                feedback::decided(connection, &account, &query)
             })
             .await
             .map_err(|error| in_words(&error))
@@ -107,12 +94,23 @@ fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, 
     // Only the reports of the returned cases are read, because reports are large.
     let mut failed_tools = connection.prepare_cached(FAILED_TOOLS)?;
     for case in &mut cases {
-        case.person_verdict = feedback::newest(connection, &case.case_id)?;
+        case.person_verdict = newest_verdict(connection, &case.case_id)?;
         case.failed_tools = failed_tools
             .query_map([&case.case_id], |row| row.get(0))?
             .collect::<Result<_, _>>()?;
     }
     Ok(cases)
+}
+
+/// Returns the last verdict of a person about a case.
+pub(super) fn newest_verdict(
+    connection: &Connection,
+    id: &str,
+) -> Result<Option<Verdict>, SqliteFailure> {
+    let mut statement = connection.prepare_cached(NEWEST_VERDICT)?;
+    let mut rows = statement.query([id])?;
+    let word: Option<String> = rows.next()?.map(|row| row.get(0)).transpose()?;
+    Ok(to_verdict(word.as_deref()))
 }
 
 fn case(

@@ -7,7 +7,8 @@ use rusqlite::{Connection, params};
 
 use super::row::{get_status, time};
 use super::thread::{SqliteConnection, SqliteFailure};
-use super::{case_workflow, cases, read, revisions};
+use super::{case_workflow, cases, revisions};
+use crate::sql::cases::find;
 use crate::sql::{Tx, at_once, spending};
 
 const CANCEL: &str = "UPDATE cases SET status = 'cancelled', epoch = epoch + 1, lease_holder = NULL, lease_until = NULL, \
@@ -17,12 +18,12 @@ const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = 
 const LATEST: &str = "SELECT status, revision FROM cases WHERE id = ?1";
 
 /// Triages a case that is over once more.
-pub(super) fn retry(connection: &Connection, id: &str) -> Result<CaseId, SqliteFailure> {
-    let case = read::find(connection, id)?;
+pub(super) fn retry(shared: &SqliteConnection, id: &str) -> Result<CaseId, SqliteFailure> {
+    let case = at_once(find(Tx::Sqlite(shared), id))?;
     if !case.status.is_over() {
         return Err(SqliteFailure::NotOver(case.id.0, case.status));
     }
-    revisions::repeat(connection, &case.id, "asked")?;
+    revisions::repeat(&shared.lock(), &case.id, "asked")?;
     Ok(case.id)
 }
 
@@ -35,7 +36,7 @@ pub(super) fn cancel(
     at: DateTime<Utc>,
 ) -> Result<Cancellation, SqliteFailure> {
     let connection = &*shared.lock();
-    let case = read::find(connection, id)?;
+    let case = at_once(find(Tx::Sqlite(shared), id))?;
     if case.status.is_over() {
         return Err(SqliteFailure::AlreadyOver(case.id.0, case.status));
     }

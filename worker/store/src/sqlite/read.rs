@@ -3,22 +3,19 @@
 use nightshift_alert::Alert;
 use nightshift_engine::event::Event;
 use nightshift_engine::journal::read_event;
-use nightshift_pipeline::case::{CaseId, CaseRow, CaseView, DeliveryRow, Sighting, StormMember};
-use nightshift_pipeline::case_workflow::CaseWorkflow;
+use nightshift_pipeline::case::{CaseId, CaseView, DeliveryRow, Sighting, StormMember};
 use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::report::Report;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::row::{CASE_COLUMNS, case, get_severity, get_time};
-use super::thread::SqliteFailure;
-use super::{case_workflow, feedback};
+use super::row::{get_severity, get_time};
+use super::thread::{SqliteConnection, SqliteFailure};
+use crate::sql::{Tx, at_once, case_workflow, cases, feedback};
 
 /// The maximum number of sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
 /// The maximum number of members of a storm that are read.
 const MOST_MEMBERS: i64 = 100;
-/// The least length of an id prefix that identifies a case.
-const SHORTEST_ID: usize = 4;
 
 const EVENTS: &str =
     "SELECT event, seq FROM journal WHERE case_id = ?1 AND revision = ?2 ORDER BY seq";
@@ -35,8 +32,9 @@ const DELIVERIES: &str = "SELECT destination, wanted_version, sent_version, atte
      WHERE case_id = ?1 ORDER BY destination";
 
 /// Returns all data of the case with this id or id prefix.
-pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, SqliteFailure> {
-    let row = find(connection, id)?;
+pub(super) fn view(shared: &SqliteConnection, id: &str) -> Result<CaseView, SqliteFailure> {
+    let (connection, tx) = (&*shared.lock(), Tx::Sqlite(shared));
+    let row = at_once(cases::find(tx, id))?;
     let id = row.id.0.clone();
     let report: Option<String> = connection
         .prepare_cached(REPORT)?
@@ -61,35 +59,11 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Sqlite
         report,
         sightings: sightings(connection, &id)?,
         members: members(connection, &id)?,
-        person_verdicts: feedback::of_case(connection, &id)?,
-        workflow: CaseWorkflow::from_actions(case_workflow::case_actions(connection, &id)?),
+        person_verdicts: at_once(feedback::of_case(tx, &id))?,
+        workflow: at_once(case_workflow::case_workflow(tx, &id))?,
         deliveries: deliveries(connection, &id)?,
         row,
     })
-}
-
-/// Returns the only case that the text identifies.
-pub(super) fn find(connection: &Connection, id: &str) -> Result<CaseRow, SqliteFailure> {
-    let none = || SqliteFailure::NoSuchCase(id.to_owned());
-    if id.chars().count() < SHORTEST_ID {
-        return Err(none());
-    }
-    let mut found: Vec<CaseRow> = connection
-        .prepare_cached(&by_beginning())?
-        .query_map([id.to_lowercase()], case)?
-        .collect::<Result<_, _>>()?;
-    match (found.pop(), found.pop()) {
-        (Some(row), None) => Ok(row),
-        _ => Err(none()),
-    }
-}
-
-/// Returns the query for ids with this prefix.
-pub(super) fn by_beginning() -> String {
-    format!(
-        "SELECT {CASE_COLUMNS} FROM cases \
-         WHERE id >= ?1 AND id < ?1 || '~' AND substr(id, 1, length(?1)) = ?1 LIMIT 2"
-    )
 }
 
 /// Returns the alert that a revision triages.

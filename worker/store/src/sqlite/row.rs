@@ -8,20 +8,11 @@ use nightshift_pipeline::case_workflow::WorkflowStatus;
 use rusqlite::types::Type;
 use rusqlite::{Error, Row};
 
+pub(super) use crate::sql::severity_number as severity;
+
 /// Converts a time to text that sorts by time.
 pub(super) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
-}
-
-/// Converts a severity to a number.
-pub(super) fn severity(severity: Severity) -> i64 {
-    match severity {
-        Severity::Informational => 0,
-        Severity::Low => 1,
-        Severity::Medium => 2,
-        Severity::High => 3,
-        Severity::Critical => 4,
-    }
 }
 
 fn unfit(column: usize, what: String) -> Error {

@@ -231,13 +231,13 @@ async fn what_is_rare_is_found_without_the_rest() {
         let plan = plan(&store, list::sql(&filter)).await;
         assert!(plan.contains(index), "{plan}");
     }
-    let find = read::by_beginning();
+    let find = crate::sql::cases::FIND.sqlite().to_owned();
     let found = plan(&store, find).await;
     assert!(
         found.contains("SEARCH cases USING INDEX sqlite_autoindex_cases_1"),
         "{found}"
     );
-    let decided = plan(&store, feedback::DECIDED.to_owned()).await;
+    let decided = plan(&store, crate::sql::feedback::DECISION.sqlite().to_owned()).await;
     assert!(decided.contains("person_verdicts_similar"), "{decided}");
     let plan = plan(&store, digest::open()).await;
     assert!(plan.contains("cases_waiting_for_people"), "{plan}");

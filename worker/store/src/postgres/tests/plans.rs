@@ -64,13 +64,15 @@ async fn decisions_about_the_same_are_read_newest_first() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let sql = feedback::DECIDED
+    let sql = crate::sql::feedback::DECISION
+        .postgres()
         .replace("$1", "'123456789012'")
         .replace("$2", "'Recon:EC2/Portscan'")
         .replace("$3", "500")
-        .replace("$4::text[]", "'{ip}'::text[]")
-        .replace("$5::text[]", "'{198.51.100.1}'::text[]")
-        .replace("$6::text[]", "'{actor}'::text[]");
+        .replace(
+            "$4",
+            r#"'[{"type": "ip", "value": "198.51.100.1", "role": "actor"}]'"#,
+        );
     let plan = plan(&database, &sql).await;
     assert!(plan.contains("person_verdicts_similar"), "{plan}");
     assert!(!plan.contains("decided_at DESC"), "not sorted: {plan}");

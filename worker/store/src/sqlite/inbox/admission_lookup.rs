@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::newer_version;
 use crate::sqlite::row::{get_status, get_time, get_time_or_none, time, to_verdict};
 use crate::sqlite::thread::SqliteFailure;
-use crate::sqlite::{feedback, read};
+use crate::sqlite::{past, read};
 
 const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, revised_at), verdict, feed_state, updated_at, last_event \
      FROM cases WHERE key = ?1 ORDER BY opened_at DESC, rowid DESC LIMIT 1";
@@ -185,7 +185,7 @@ fn is_disputed(
     id: &str,
     ours: Option<Verdict>,
 ) -> Result<bool, SqliteFailure> {
-    let theirs = feedback::newest(connection, id)?;
+    let theirs = past::newest_verdict(connection, id)?;
     Ok(theirs.is_some() && theirs != ours)
 }
 

@@ -1,0 +1,2 @@
+SELECT alert FROM alerts
+WHERE case_id = $1 AND revision = $2
