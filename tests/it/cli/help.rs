@@ -76,6 +76,9 @@ fn the_help_of_run() {
               
               [default: text]
 
+          --full
+              Print the whole report instead of its short form; JSON is always whole
+
           --profile <NAME>
               Profile for the triage, instead of that of the route
 
@@ -105,7 +108,8 @@ fn the_help_of_run() {
               Print version
 
     Examples:
-      nightshift run finding.json                      progress on stderr, report on stdout
+      nightshift run finding.json                      progress on stderr, report in short on stdout
+      nightshift run finding.json --full               all of it: commands, evidence, plan, timeline
       aws guardduty get-findings … | nightshift run -  straight from the API
       nightshift run finding.json --plan-only          show the plan, run nothing
       ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-6

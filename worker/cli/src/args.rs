@@ -50,7 +50,8 @@ pub(crate) enum Command {
     /// Triage sample alerts through the whole pipeline and print the reports
     #[command(after_help = "Examples:\n  \
         nightshift demo              the reports, then the pages on http://127.0.0.1:8080 until Ctrl-C\n  \
-        nightshift demo --once       the reports and a closing table\n  \
+        nightshift demo --once       the reports in short and a closing table\n  \
+        nightshift demo --once --full   the whole reports, with commands, evidence and plan\n  \
         nightshift demo --once       again: the same alerts are sightings of the cases there are\n  \
         nightshift cases list        what the demo left in ./nightshift-data/\n\n\
         Everything is made up, the registers too. No configuration counts, nothing is sent anywhere, and cases of \
@@ -59,7 +60,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Triage the alerts of a file or of standard input
     #[command(after_help = "Examples:\n  \
-        nightshift run finding.json                      progress on stderr, report on stdout\n  \
+        nightshift run finding.json                      progress on stderr, report in short on stdout\n  \
+        nightshift run finding.json --full               all of it: commands, evidence, plan, timeline\n  \
         aws guardduty get-findings … | nightshift run -  straight from the API\n  \
         nightshift run finding.json --plan-only          show the plan, run nothing\n  \
         ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-6\n  \
@@ -138,6 +140,9 @@ pub(crate) struct DemoArgs {
     /// Exit after the reports
     #[arg(long)]
     pub(crate) once: bool,
+    /// Print whole reports instead of their short form
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Port of the pages on 127.0.0.1; 0 takes a free port
     #[arg(long, default_value_t = 8080, conflicts_with = "once")]
     pub(crate) port: u16,
@@ -154,6 +159,9 @@ pub(crate) struct RunArgs {
     /// Format of the report on standard output
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) format: OutputFormat,
+    /// Print the whole report instead of its short form; JSON is always whole
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Profile for the triage, instead of that of the route
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,

@@ -19,6 +19,7 @@ mod verdict_rules;
 pub use abandoned_case::conclude_abandoned;
 pub(crate) use abandoned_case::workers_lost;
 pub use prose::ProseFilter;
+pub use summary::UNDECIDED;
 pub use verdict_rules::OVERRIDES;
 pub(crate) use verdict_rules::clearance;
 

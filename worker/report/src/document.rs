@@ -6,6 +6,7 @@
 mod about;
 mod actions;
 mod assessment;
+mod brief;
 mod changed;
 mod facts;
 mod head;
@@ -23,6 +24,7 @@ use nightshift_pipeline::report::Report;
 use crate::Language;
 use crate::line::Line;
 
+pub(crate) use brief::Brief;
 pub(crate) use changed::{differences, reasons};
 pub(crate) use head::{early as early_header, header, instead_of, summary};
 

@@ -8,10 +8,15 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
 use textwrap::core::display_width;
 
-use crate::{Language, fixture, render_markdown, render_markdown_in, render_text};
+use crate::{
+    Language, fixture, render_markdown, render_markdown_in, render_short_markdown,
+    render_short_text, render_text,
+};
 
 /// The longest report that any alert can cause, in bytes.
 const LONGEST: usize = 256 * 1024;
+/// The command at the end of a short report.
+const SHOW: &str = "nightshift cases show";
 /// The fields with fixed words, numbers or times, or with the commands of the catalogue.
 const OURS: [&str; 30] = [
     "class",
@@ -66,8 +71,14 @@ fn pasteable(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Returns the whole report, and checks its short form too.
 fn check_text(report: &Report, width: usize) -> String {
-    let shown = render_text(report, &fixture::options(width));
+    let options = fixture::options(width);
+    check_lines(report, width, render_short_text(report, &options, SHOW));
+    check_lines(report, width, render_text(report, &options))
+}
+
+fn check_lines(report: &Report, width: usize, shown: String) -> String {
     let commands = commands(report);
     assert!(
         !shown.chars().any(|c| c.is_control() && c != '\n'),
@@ -90,7 +101,12 @@ fn check_markdown(report: &Report) -> (Vec<String>, Vec<String>) {
 }
 
 fn check_markdown_in(language: Language, report: &Report) -> (Vec<String>, Vec<String>) {
-    let file = render_markdown_in(language, report, fixture::now());
+    let (_, code) = check_file(render_short_markdown(report, fixture::now(), SHOW));
+    assert_eq!(code, Vec::<String>::new());
+    check_file(render_markdown_in(language, report, fixture::now()))
+}
+
+fn check_file(file: String) -> (Vec<String>, Vec<String>) {
     for token in ["<!", "![", "](", "http://", "https://", "@everyone", "<@"] {
         assert!(!file.contains(token), "{token} in {file}");
     }

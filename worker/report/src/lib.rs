@@ -27,6 +27,6 @@ pub use destination::{
 };
 pub use json::render_json;
 pub use links::{Links, console};
-pub use markdown::{render_markdown, render_markdown_in};
+pub use markdown::{render_markdown, render_markdown_in, render_short_markdown};
 pub use nightshift_pipeline::language::Language;
-pub use text::{TextOptions, render_text};
+pub use text::{TextOptions, render_short_text, render_text};

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use nightshift_pipeline::report::Report;
 
 use crate::Language;
-use crate::document::{Block, Reader, Section, document};
+use crate::document::{Block, Brief, Document, Reader, Section, document};
 use escape::fence;
 
 pub(crate) use escape::escape;
@@ -22,13 +22,28 @@ pub fn render_markdown(report: &Report, now: DateTime<Utc>) -> String {
 /// Renders the report as `markdown` does, with labels in this language.
 #[must_use]
 pub fn render_markdown_in(language: Language, report: &Report, now: DateTime<Utc>) -> String {
-    let reader = Reader {
+    let reader = reader(language, now);
+    render(&document(report, reader), language)
+}
+
+/// Renders the report in short. Its last line is the command that shows the whole: `show` and the id of the case.
+#[must_use]
+pub fn render_short_markdown(report: &Report, now: DateTime<Utc>, show: &'static str) -> String {
+    let reader = reader(Language::En, now);
+    let brief = Brief::from_report(report, reader.language);
+    render(&brief.into_document(reader, show), reader.language)
+}
+
+const fn reader(language: Language, now: DateTime<Utc>) -> Reader {
+    Reader {
         now,
         local: None,
         language,
         is_kept: false,
-    };
-    let document = document(report, reader);
+    }
+}
+
+fn render(document: &Document, language: Language) -> String {
     let mut out = format!("# {}\n", escape(document.header.as_str()));
     for section in &document.sections {
         out.push('\n');

@@ -8,7 +8,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_pipeline::report::Report;
 
 use crate::Language;
-use crate::document::{Block, Document, Reader, document};
+use crate::document::{Block, Brief, Document, Reader, document};
 use layout::{Paint, TextPage};
 
 /// The properties of the terminal, and the time of its reader.
@@ -27,14 +27,32 @@ pub struct TextOptions {
 /// Renders the report for a terminal. Only commands may be longer than the width, because they must be copied whole.
 #[must_use]
 pub fn render_text(report: &Report, options: &TextOptions) -> String {
-    let reader = Reader {
-        now: options.now,
-        local: options.local,
-        language: Language::En,
-        is_kept: false,
-    };
+    render(&document(report, options.reader()), options)
+}
+
+/// Renders the report in short, in about 25 lines. Its last line is the command that shows the whole: `show` and the id
+/// of the case.
+#[must_use]
+pub fn render_short_text(report: &Report, options: &TextOptions, show: &'static str) -> String {
+    let reader = options.reader();
+    let brief = Brief::from_report(report, reader.language);
+    render(&brief.into_document(reader, show), options)
+}
+
+impl TextOptions {
+    const fn reader(&self) -> Reader {
+        Reader {
+            now: self.now,
+            local: self.local,
+            language: Language::En,
+            is_kept: false,
+        }
+    }
+}
+
+fn render(document: &Document, options: &TextOptions) -> String {
     let mut page = TextPage::new(options.width.clamp(40, 160), options.colour);
-    write(&document(report, reader), &mut page);
+    write(document, &mut page);
     page.into_text()
 }
 

@@ -48,6 +48,7 @@ pub(super) async fn run(loaded: &LoadedConfig, options: &DemoArgs) -> Result<(),
         stdout(),
         Arc::clone(&app.clock),
         text_options(&app),
+        (!options.full).then(|| isolation::show_command(loaded)),
     ));
     app.use_single_destination(shown);
     let pages = match options.once {

@@ -16,7 +16,10 @@ use nightshift_pipeline::port::AcceptedAlert;
 use nightshift_pipeline::report::Report;
 use nightshift_pipeline::spans::record_accepted as trace_accepted;
 use nightshift_pipeline::triage::Triage;
-use nightshift_report::TextOptions;
+use nightshift_report::{
+    TextOptions, render_json, render_markdown, render_short_markdown, render_short_text,
+    render_text,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::input;
@@ -27,6 +30,8 @@ use crate::progress::{Progress, plan_lines};
 use crate::wiring::{App, Overrides};
 
 const SOURCE: &str = "run";
+/// The command that shows a whole report, without the id of its case.
+pub(super) const SHOW: &str = "nightshift cases show";
 
 pub(super) async fn run(app: &App, options: &RunArgs) -> Result<(), Exit> {
     let bytes = input::read_input(&options.file)?;
@@ -106,7 +111,7 @@ async fn triage(
         if let Some(progress) = &progress {
             progress.finish();
         }
-        print(&render(app, &report, options.format))?;
+        print(&render(app, &report, options))?;
     }
     Box::pin(deliver(app, &ids, &release)).await?;
     if failed {
@@ -235,13 +240,15 @@ async fn report_undelivered(
     Ok(())
 }
 
-/// Renders the report in this format.
-fn render(app: &App, report: &Report, format: OutputFormat) -> String {
+/// Renders the report in the chosen format and length.
+fn render(app: &App, report: &Report, options: &RunArgs) -> String {
     let now = app.clock.now();
-    match format {
-        OutputFormat::Json => nightshift_report::render_json(report),
-        OutputFormat::Markdown => nightshift_report::render_markdown(report, now),
-        OutputFormat::Text => nightshift_report::render_text(report, &text_options(app)),
+    match (options.format, options.full) {
+        (OutputFormat::Json, _) => render_json(report),
+        (OutputFormat::Markdown, true) => render_markdown(report, now),
+        (OutputFormat::Markdown, false) => render_short_markdown(report, now, SHOW),
+        (OutputFormat::Text, true) => render_text(report, &text_options(app)),
+        (OutputFormat::Text, false) => render_short_text(report, &text_options(app), SHOW),
     }
 }
 

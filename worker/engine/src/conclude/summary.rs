@@ -8,6 +8,9 @@ use crate::quote::is_whole;
 use crate::state::CaseState;
 use nightshift_alert::Alert;
 
+/// The words with which the last sentence of an undecided case's summary begins.
+pub const UNDECIDED: [&str; 2] = ["Not decided", "Not triaged: "];
+
 /// Writes what happened, then what decides the case or what is missing. `held_up` says why an alert that records
 /// clear is not cleared.
 pub(super) fn write_summary(

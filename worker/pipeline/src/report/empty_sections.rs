@@ -26,8 +26,8 @@ impl Report {
             )
         } else {
             language.pick(
-                "No action of the catalogue was chosen. Look at why, and at what would decide it.",
-                "カタログの対応は選ばれませんでした。根拠と、判断を決める材料を確認してください。",
+                "No action was chosen: read what would decide it.",
+                "対応は選ばれていません。判断を決める材料を確認してください。",
             )
         }
     }
@@ -54,6 +54,24 @@ impl Report {
             language.pick(
                 "Nothing speaks against it in what was read.",
                 "読めた範囲に反する材料はありません。",
+            )
+        }
+    }
+
+    /// Returns the text for a report without gaps, in short.
+    #[must_use]
+    pub const fn nothing_unchecked(&self, language: Language) -> &'static str {
+        if self.coverage.read == 0 {
+            language.pick(
+                "everything: no source was read",
+                "すべて（情報源を読めていません）",
+            )
+        } else if self.failed.is_some() {
+            language.pick("everything: the run failed", "すべて（実行が失敗しました）")
+        } else {
+            language.pick(
+                "nothing: every source was read",
+                "なし（情報源はすべて読めました）",
             )
         }
     }

@@ -1,4 +1,5 @@
-//! Delivers reports to Slack. Each case is one message, edited as the case changes, with details in the thread.
+//! Delivers reports to Slack. Each case is one message with the report in short, and the whole in its thread. Both are
+//! edited as the case changes.
 //!
 //! Every message carries invisible metadata with its case and part. After a lost answer the message is found by that,
 //! and only the missing parts of a thread are added. An incoming webhook can do none of this, so it posts each report
@@ -14,6 +15,7 @@ mod config;
 mod digest;
 mod hook;
 mod limits;
+mod phone;
 mod place;
 mod rich;
 mod thread;
@@ -42,7 +44,7 @@ use serde_json::{Value, json};
 
 use super::case_id;
 use super::http::{Caller, DestinationError, Repeat};
-use crate::document::Reader;
+use crate::document::{Reader, document};
 use blocks::{Message, Style};
 use bot::{Bot, PACE, Pacer, SleepPacer};
 use client::Api;
@@ -156,10 +158,7 @@ impl SlackDestination {
     pub fn preview(&self, showing: &DeliveryPayload) -> Value {
         let message = self.message(showing);
         let below: Vec<Value> = match &self.connection {
-            SlackConnection::Bot(_) => {
-                let below = self.below(showing, &message, showing.remote_id.is_none());
-                below.iter().map(preview).collect()
-            }
+            SlackConnection::Bot(_) => self.below(showing).iter().map(preview).collect(),
             SlackConnection::Webhook(_) => Vec::new(),
         };
         json!({ "text": message.text, "blocks": message.blocks, "thread": below })
@@ -174,18 +173,19 @@ impl SlackDestination {
         }
     }
 
+    /// Returns the message. Where there can be no thread, it also has what a thread would have.
     fn message(&self, showing: &DeliveryPayload) -> Message {
-        blocks::message(showing, &self.style, self.reader())
+        let reader = self.reader();
+        let mut message = blocks::message(showing, &self.style, reader);
+        if matches!(self.connection, SlackConnection::Webhook(_)) && !showing.is_early() {
+            let document = document(&showing.report, reader);
+            thread::add_details(&mut message, &document, self.style.language);
+        }
+        message
     }
 
-    fn below(
-        &self,
-        showing: &DeliveryPayload,
-        message: &Message,
-        is_bare: bool,
-    ) -> Vec<ThreadReply> {
-        let is_cut = message.is_cut;
-        thread::below(showing, &self.style, self.reader(), is_cut, is_bare)
+    fn below(&self, showing: &DeliveryPayload) -> Vec<ThreadReply> {
+        thread::below(showing, &self.style, self.reader())
     }
 }
 
@@ -281,9 +281,10 @@ impl Destination for SlackDestination {
         let begun = self.clock.now();
         let (place, is_new) = bot.show(showing, &message).await?;
         let remote_id = place.to_id();
-        let is_bare = showing.remote_id.as_ref() != Some(&remote_id);
-        let below = self.below(showing, &message, is_bare);
-        match bot.add_below(&place, showing, below, is_new, begun).await {
+        let below = self.below(showing);
+        let language = self.style.language;
+        let thread = bot.update_thread(&place, showing, below, (is_new, begun), language);
+        match thread.await {
             Ok(()) => Ok(DeliveryReceipt {
                 remote_id: Some(remote_id),
             }),

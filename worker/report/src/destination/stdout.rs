@@ -9,7 +9,7 @@ use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
 use parking_lot::Mutex;
 
-use crate::text::{TextOptions, render_text};
+use crate::text::{TextOptions, render_short_text, render_text};
 
 /// Prints reports as text, with an empty line after each.
 pub struct StdoutDestination {
@@ -17,22 +17,26 @@ pub struct StdoutDestination {
     to: Arc<Mutex<dyn Write + Send>>,
     clock: Arc<dyn Clock>,
     options: TextOptions,
+    show: Option<&'static str>,
 }
 
 impl StdoutDestination {
     /// Creates a destination with this name and writer. The clock replaces the time of `options` at each delivery.
+    /// With `show`, reports are printed in short, and end with this command and the id of the case.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
         to: Arc<Mutex<dyn Write + Send>>,
         clock: Arc<dyn Clock>,
         options: TextOptions,
+        show: Option<&'static str>,
     ) -> Self {
         Self {
             name: name.into(),
             to,
             clock,
             options,
+            show,
         }
     }
 }
@@ -48,7 +52,12 @@ impl Destination for StdoutDestination {
             now: self.clock.now(),
             ..self.options
         };
-        let shown = render_text(&showing.report, &options) + "\n";
+        let report = &showing.report;
+        let shown = match self.show {
+            Some(show) => render_short_text(report, &options, show),
+            None => render_text(report, &options),
+        };
+        let shown = shown + "\n";
         let mut to = self.to.lock();
         to.write_all(shown.as_bytes())
             .and_then(|()| to.flush())
@@ -89,7 +98,7 @@ mod tests {
 
     fn destination(to: Arc<Mutex<dyn Write + Send>>) -> StdoutDestination {
         let clock = Arc::new(FixedClock(fixture::now() + chrono::TimeDelta::hours(5)));
-        StdoutDestination::new("stdout", to, clock, fixture::options(80))
+        StdoutDestination::new("stdout", to, clock, fixture::options(80), None)
     }
 
     #[tokio::test]

@@ -50,6 +50,33 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     }
 }
 
+/// Returns the same in one line: case, author, confidence, analyst, duration and cost.
+pub(super) fn short(report: &Report, language: Language) -> Line {
+    // Without model calls the analyst's name says already that there was no cost.
+    let cost = match report.cost.model_calls {
+        0 => Line::default(),
+        _ => Line::default().made(words::cost(language, &report.cost)),
+    };
+    joined(
+        [
+            Line::from_static(language.pick("case ", "ケース "))
+                .name(&report.case_id)
+                .say(language.pick(" revision ", " 改訂 "))
+                .number(report.revision.into()),
+            Line::from_static(language.pick(
+                "written by a machine; alert text is untrusted",
+                "機械が作成、アラートの文章は信頼できません",
+            )),
+            Line::from_static(language.confidence(report.confidence)),
+            analyst(report, language),
+            prompts(report, language),
+            Line::default().made(words::took(language, report.took_ms)),
+            cost,
+        ],
+        " · ",
+    )
+}
+
 /// Returns `4 steps`, or `2 of 35 steps` when not all of them ran.
 fn steps(report: &Report, language: Language) -> Line {
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);

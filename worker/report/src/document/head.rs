@@ -14,6 +14,8 @@ use crate::words;
 const SUBJECT: usize = 40;
 /// The maximum number of characters of a title that are examined.
 const TITLE: usize = 1_200;
+/// The number of characters of a title below which the account is left out.
+const LEAST_TITLE: usize = 45;
 /// The maximum number of texts to the analyst that are listed.
 const MOST_SIGNALS: usize = 3;
 /// The maximum number of destinations that are listed as not showing the report.
@@ -70,7 +72,13 @@ fn titled(mut own: String, report: &Report, most: usize) -> Line {
         .filter(|account| !report.title.contains(account.as_str()))
         .map(|account| format!(" ({})", sanitize(account, 40)))
         .unwrap_or_default();
-    let room = most.saturating_sub(own.chars().count() + place.chars().count());
+    let left = most.saturating_sub(own.chars().count());
+    // Without room for both, the title says more than the account.
+    let place = match left < LEAST_TITLE + place.chars().count() {
+        true => String::new(),
+        false => place,
+    };
+    let room = left.saturating_sub(place.chars().count());
     let title = without_marks(&short_title(report, room));
     Line::default().made(words::FormattedText(format!(
         "{own}{title}{}",
@@ -114,7 +122,7 @@ fn on(what: &str, named: &str, room: usize) -> String {
 }
 
 /// Shortens safe text to so many characters, between words if it has any.
-fn at_word(safe: &str, room: usize) -> String {
+pub(super) fn at_word(safe: &str, room: usize) -> String {
     let head: String = safe.chars().take(room).collect();
     if head.len() == safe.len() {
         return head;

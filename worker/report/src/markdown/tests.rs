@@ -257,7 +257,7 @@ fn an_inconclusive_one_that_a_rule_overrode() {
 
     ## Recommendations: do this first
 
-    No action of the catalogue was chosen. Look at why, and at what would decide it.
+    No action was chosen: read what would decide it.
 
     ## Facts
 

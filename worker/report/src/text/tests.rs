@@ -2,6 +2,7 @@
 
 mod bounds;
 mod head;
+mod short;
 
 use insta::assert_snapshot;
 
@@ -210,7 +211,7 @@ fn an_inconclusive_one_that_a_rule_overrode_at_100_columns() {
       Other cases: a1b2-c3d4-e5f6
 
     Do this first
-      No action of the catalogue was chosen. Look at why, and at what would decide it.
+      No action was chosen: read what would decide it.
 
     Facts
       Account     production-project-12345              Owner       team-web

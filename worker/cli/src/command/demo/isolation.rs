@@ -11,12 +11,16 @@ use nightshift_pipeline::case::{CaseFilter, CaseRow};
 
 use super::samples;
 use super::source::NAME;
+use crate::command::run::SHOW;
 use crate::config::{LoadedConfig, detected_settings};
 use crate::exit::Exit;
 use crate::wiring::App;
 
 /// The demo's database in a folder that has a configuration.
 const DEMO_STORE_URL: &str = "sqlite:nightshift-data/demo.db";
+/// The command that shows a case of that database.
+const DEMO_SHOW: &str =
+    "NIGHTSHIFT__STORE__URL=sqlite:nightshift-data/demo.db nightshift cases show";
 /// Cases per page.
 const PAGE: usize = 500;
 
@@ -51,13 +55,17 @@ pub(super) fn ignored(loaded: &LoadedConfig) -> Option<String> {
 
 /// Returns the command that lists the demo's cases.
 pub(super) fn how_to_list(loaded: &LoadedConfig) -> String {
-    let store = match loaded.config.store.url.as_str() {
-        DEMO_STORE_URL => format!("NIGHTSHIFT__STORE__URL={DEMO_STORE_URL} "),
-        _ => String::new(),
-    };
-    format!(
-        "`{store}nightshift cases list` lists the cases, `{store}nightshift cases show ID` shows one again"
-    )
+    let show = show_command(loaded);
+    let list = show.replace(" show", " list");
+    format!("`{list}` lists the cases, `{show} ID` shows all of one")
+}
+
+/// Returns the command that shows a case of the demo, without the id of the case.
+pub(super) fn show_command(loaded: &LoadedConfig) -> &'static str {
+    match loaded.config.store.url.as_str() {
+        DEMO_STORE_URL => DEMO_SHOW,
+        _ => SHOW,
+    }
 }
 
 /// Refuses a database with other cases, because the demo would triage and show them by made-up registers.

@@ -354,7 +354,7 @@ fn a_page_on_what_could_not_be_decided() {
         "component": "google.compute.Instance",
         "custom_details": {
           "1. 要約": "The user agent is the one that ci-deploy always sends. Not decided: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert.\nSomebody listed what an account holds, in a way that this account does not do.\n警告: データ内の文章が分析者に話しかけています。その内容で無害とした点はありません。攻撃者の言葉として読んでください。\n継続中か？ 最終観測 2026-11-20 03:02 UTC、3 回; 以後の活動なし、読めたログは 2026-11-20 03:09 UTC まで [E4]\n影響範囲: 環境 production · インターネット公開 · 所有者 team-web · 役割 web server [E2]（不明: データ）\n関連ケース: a1b2-c3d4-e5f6",
-          "2. 推奨: 最初にすること": "カタログの対応は選ばれませんでした。根拠と、判断を決める材料を確認してください。",
+          "2. 推奨: 最初にすること": "対応は選ばれていません。判断を決める材料を確認してください。",
           "3. 概要": "アカウント: production-project-12345\n所有者: team-web\nリージョン: us-central1-a\nリソース: web-server-prod-01 (google.compute.Instance)\n実行主体: ci-deploy\n送信元 IP: 198.51.100[.]7\n種別: Execution: Cryptocurrency Mining Hash Match\n観測: 2026-11-20 02:41 ～ 03:02 UTC、3 回\n攻撃手法: T1496 Resource Hijacking\n重要度: 高（変更なし）",
           "4. 主な所見: 根拠": "- The user agent is the one that ci-deploy always sends. [E4]",
           "5. 不確かな点: 反証・未確認": "- 未確認: The identity register was not configured\n情報源: 5 件中 4 件を読み取り; vpc_flow: access denied: vpc flow",

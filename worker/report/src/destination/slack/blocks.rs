@@ -1,17 +1,19 @@
-//! Builds the message of a case as blocks, in the order of report.md, "In fifteen seconds". Parts without room go to
-//! the thread, and the message says so.
+//! Builds the message of a case as blocks: the short form of its report, in one screen of a phone. The thread has the
+//! whole report.
 
 use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::report::Report;
 use serde_json::{Value, json};
 
-use super::limits::{FALLBACK, FIELD, FIELDS, HEADER, SENTENCE, room};
-use super::rich::{Piece, Shape, Sheet, escape, fit, pieces, plain_text, units};
+use super::limits::{CHANGED, FALLBACK, FIELD, FIELDS, HEADER, PEOPLE, SENTENCE};
+use super::phone::{COLUMNS, Group, LINES, Row, button_lines, lines, share_lines};
+use super::rich::{Piece, Shape, Sheet, escape, fit, plain_text, units};
 use super::{buttons, change};
 use crate::Language;
 use crate::document::{
-    Block, Document, Part, Reader, Section, document, early_header, instead_of, summary,
+    Block, Brief, Document, Part, Reader, Section, document, early_header, header, instead_of,
+    summary,
 };
 use crate::line::Line;
 use crate::links::Links;
@@ -23,8 +25,6 @@ pub(super) struct Message {
     /// Escaped text for notifications and screen readers.
     pub(super) text: String,
     pub(super) blocks: Vec<Value>,
-    /// True if something did not fit.
-    pub(super) is_cut: bool,
 }
 
 /// The settings of a destination's messages.
@@ -35,55 +35,141 @@ pub(super) struct Style {
     pub(super) is_interactive: bool,
 }
 
-/// Builds the message of a case in any status.
+/// Builds the message of a case in any status. A report is shown in short; the thread has the whole.
 pub(super) fn message(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Message {
     if showing.is_early() {
         return early(showing, style, reader);
     }
-    let document = document(&showing.report, reader);
-    let header = fit(document.header.as_str(), HEADER).into_owned();
+    let language = style.language;
+    let brief = Brief::from_report(&showing.report, language);
+    let buttons = buttons::buttons(showing, &style.links, style.is_interactive, language);
+    let labels = buttons.iter().map(|(label, _)| *label);
     let mut sheet = Sheet::default();
+    screen(&mut sheet, showing, &brief, button_lines(labels), language);
+    buttons::put(&mut sheet, buttons);
+    let header = fit(brief.header.as_str(), HEADER);
+    Message {
+        text: fallback(&header, &showing.report.summary),
+        blocks: sheet.finish(),
+    }
+}
+
+/// Adds header, short form and context line, as much of them as a phone has lines for.
+fn screen(
+    sheet: &mut Sheet,
+    showing: &DeliveryPayload,
+    brief: &Brief,
+    button_lines: usize,
+    language: Language,
+) {
+    let mut rows = rows(showing, brief, language);
+    share_lines(&mut rows, LINES.saturating_sub(button_lines));
+    let mut group = Group::Header;
+    for row in rows {
+        // Each kind of row begins a block, but these two stand below another.
+        if row.group != group && !matches!(row.group, Group::Reach | Group::Unchecked) {
+            sheet.close();
+            group = row.group;
+        }
+        match group {
+            Group::Header => header_block(sheet, &row.text()),
+            Group::About => small(sheet, &[row.text()]),
+            _ => sheet.put(row.into_piece()),
+        }
+    }
+    sheet.close();
+}
+
+/// Returns the rows of the short form in their order. The ranks say what is left out first where there is no room.
+fn rows(showing: &DeliveryPayload, brief: &Brief, language: Language) -> Vec<Row> {
+    let head = |label, line: &Line| Row::new(Group::Happened, label, line.as_str());
+    let header = short_header(&showing.report, language);
+    let mut rows =
+        vec![Row::new(Group::Header, "", header.as_str()).at_least(lines(header.as_str()))];
+    rows.extend(changed(showing, brief, language).map(|row| row.may_go(3)));
+    rows.push(head("", &brief.happened));
+    rows.extend(brief.undecided.iter().map(|line| head("", line)));
+    rows.extend(brief.warning.iter().map(|line| head("⚠ ", line)));
+    let still = language.pick("Still happening? ", "継続中か？ ");
+    let evidence = Line::default().cite(brief.since_evidence);
+    let tail = match brief.counts.is_empty() {
+        true => evidence,
+        false => evidence.say(language.pick(", ", "、")).then(&brief.counts),
+    };
+    rows.push(
+        Row::new(Group::Still, still, brief.since.as_str()).at(brief.last_seen, tail.as_str()),
+    );
+    let reach = language.pick("Reach: ", "影響範囲: ");
+    rows.push(Row::new(Group::Reach, reach, brief.reach.as_str()));
+    if brief.actions.is_empty() {
+        let first = language.pick("First: ", "最初に: ");
+        rows.push(Row::new(Group::Actions, first, brief.no_action));
+    }
+    let first = [
+        language.pick("First: ", "最初に: "),
+        language.pick("Then: ", "次に: "),
+        language.pick("Then: ", "次に: "),
+    ];
+    rows.extend(
+        first
+            .into_iter()
+            .zip(&brief.actions)
+            .zip(0..)
+            .map(|((label, line), index)| {
+                let row = Row::new(Group::Actions, label, line.as_str());
+                match index {
+                    0 => row,
+                    1 => row.may_go(2),
+                    _ => row.may_go(1),
+                }
+            }),
+    );
+    let why = [
+        language.pick("Why: ", "根拠: "),
+        language.pick("Also: ", "ほか: "),
+    ];
+    rows.extend(
+        why.into_iter()
+            .zip(&brief.why)
+            .zip(0..)
+            .map(|((label, line), index)| {
+                let row = Row::new(Group::Why, label, line.as_str());
+                match index {
+                    0 => row,
+                    _ => row.may_go(0),
+                }
+            }),
+    );
+    let unchecked = language.pick("Not checked: ", "未確認: ");
+    rows.push(Row::new(
+        Group::Unchecked,
+        unchecked,
+        brief.not_checked.as_str(),
+    ));
+    let act = change::acts(&showing.workflow, language).pop();
+    let people = language.pick("People: ", "対応: ");
+    rows.extend(act.map(|act| Row::new(Group::People, people, act.as_str())));
+    rows.push(Row::new(Group::About, "", brief.about.as_str()));
+    rows
+}
+
+/// Returns the header in two lines, with as much of the title as fits.
+fn short_header(report: &Report, language: Language) -> Line {
+    let fits = |line: &Line| lines(line.as_str()) <= 2;
+    let mut all = (COLUMNS..=HEADER)
+        .rev()
+        .map(|most| header(report, language, most));
+    let found = all.find(fits);
+    found.unwrap_or_else(|| header(report, language, COLUMNS))
+}
+
+/// Adds the header, whose text has been shortened to its lines.
+fn header_block(sheet: &mut Sheet, text: &str) {
+    let header = fit(text, HEADER);
     sheet.block(
         json!({ "type": "header", "text": plain_text(&header) }),
         units(&header),
     );
-    changed(&mut sheet, showing, style.language);
-    let mut is_cut = false;
-    for (part, most) in [
-        (Part::Head, room::HEAD),
-        (Part::First, room::FIRST),
-        (Part::Facts, 0),
-        (Part::Why, room::WHY),
-        (Part::Against, room::AGAINST),
-        (Part::WouldDecide, room::WOULD_DECIDE),
-    ] {
-        let Some(section) = section(&document, part) else {
-            continue;
-        };
-        if part == Part::Facts {
-            is_cut |= facts(&mut sheet, section, FIELDS);
-        } else {
-            is_cut |= put(&mut sheet, section, most, style.language);
-        }
-        if part == Part::Head {
-            local_time(&mut sheet, showing, style.language);
-        }
-        sheet.close();
-    }
-    desk(&mut sheet, showing, style.language);
-    context(&mut sheet, &document, is_cut, style.language);
-    buttons::put(
-        &mut sheet,
-        showing,
-        &style.links,
-        style.is_interactive,
-        style.language,
-    );
-    Message {
-        text: fallback(&header, &showing.report.summary),
-        blocks: sheet.finish(),
-        is_cut,
-    }
 }
 
 /// Returns the sentence that the case is being investigated or was cancelled.
@@ -111,10 +197,7 @@ fn early(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Message {
     let (report, language) = (&showing.report, style.language);
     let header = fit(early_header(report, language).as_str(), HEADER).into_owned();
     let mut sheet = Sheet::default();
-    sheet.block(
-        json!({ "type": "header", "text": plain_text(&header) }),
-        units(&header),
-    );
+    header_block(&mut sheet, &header);
     sheet.put(Piece::say(stands(report, language).as_str()));
     for line in instead_of(report, language) {
         sheet.put(Piece::say(line.as_str()));
@@ -130,17 +213,14 @@ fn early(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Message {
     let case = Line::from_static(language.pick("case ", "ケース ")).name(&report.case_id);
     small(&mut sheet, &[case.as_str().to_owned()]);
     let is_open = report.status != CaseStatus::Cancelled;
+    let is_interactive = style.is_interactive && is_open;
     buttons::put(
         &mut sheet,
-        showing,
-        &style.links,
-        style.is_interactive && is_open,
-        language,
+        buttons::buttons(showing, &style.links, is_interactive, language),
     );
     Message {
         text: fallback(&header, ""),
         blocks: sheet.finish(),
-        is_cut: false,
     }
 }
 
@@ -156,15 +236,14 @@ pub(super) fn reply(showing: &DeliveryPayload, style: &Style, reader: Reader) ->
     };
     let line = format!("{word}{}", changes.as_str());
     let mut sheet = Sheet::default();
-    sheet.put(Piece::new(Shape::Line, word, changes.as_str(), room::CHANGED).0);
+    sheet.put(Piece::new(Shape::Line, word, changes.as_str(), CHANGED));
     let summary = summary(&showing.report);
     for text in [document.header.as_str(), summary.as_str()] {
-        sheet.put(Piece::new(Shape::Line, "", text, 2 * SENTENCE).0);
+        sheet.put(Piece::new(Shape::Line, "", text, 2 * SENTENCE));
     }
     Some(Message {
         text: fallback(&line, document.header.as_str()),
         blocks: sheet.finish(),
-        is_cut: false,
     })
 }
 
@@ -179,53 +258,21 @@ fn fallback(header: &str, summary: &str) -> String {
     escape(fit(text.trim_end(), FALLBACK).as_ref())
 }
 
-/// Adds what changed since the last delivery, unless the report itself compares with the same revision.
-fn changed(sheet: &mut Sheet, showing: &DeliveryPayload, language: Language) {
+/// Returns what changed: since the previous revision, or else since the last delivery.
+fn changed(showing: &DeliveryPayload, brief: &Brief, language: Language) -> Option<Row> {
+    let row = |label, line: &Line| Row::new(Group::Happened, label, line.as_str());
     let before = showing.report.again.as_ref().map(|again| again.revision);
-    if before.is_some() && before == showing.delivered_report().map(|shown| shown.revision) {
-        return;
-    }
-    if let Some(line) = change::changes(showing, language) {
-        let label = language.pick("Changed since it was last shown: ", "前回表示からの変更: ");
-        sheet.put(Piece::new(Shape::Line, label, line.as_str(), room::CHANGED).0);
-        sheet.close();
+    let shown = showing.delivered_report().map(|shown| shown.revision);
+    let changes =
+        change::changes(showing, language).filter(|_| before.is_none() || before != shown);
+    match changes {
+        Some(changes) => Some(row(language.pick("Changed: ", "変更: "), &changes)),
+        None => brief.changed.as_ref().map(|line| row("", line)),
     }
 }
 
-/// Adds a section as rich text of at most `most` units. Returns whether something was left out.
-fn put(sheet: &mut Sheet, section: &Section, most: usize, language: Language) -> bool {
-    let mut left = most;
-    let mut is_cut = false;
-    let title = (!section.title.is_empty()).then(|| Piece::heading(section.title));
-    let mut add = |made: Vec<Piece>| {
-        let chars = made.iter().map(|piece| piece.chars).sum::<usize>();
-        let fits = chars <= left;
-        if fits {
-            left -= chars;
-            made.into_iter().for_each(|piece| sheet.put(piece));
-        }
-        fits
-    };
-    add(title.into_iter().collect());
-    for block in &section.blocks {
-        let (made, cut) = pieces(block, language, SENTENCE);
-        is_cut |= cut;
-        if add(made) {
-            continue;
-        }
-        is_cut = true;
-        // A command is shown whole or not at all, because half of one does something else.
-        if let Block::Command(label, _) = block {
-            let there = language.pick(" it stands in the thread", " スレッドにあります");
-            add(vec![Piece::new(Shape::Line, label, there, SENTENCE).0]);
-        }
-    }
-    is_cut
-}
-
-/// Adds facts in two columns. Returns whether something was cut.
-fn facts(sheet: &mut Sheet, section: &Section, most: usize) -> bool {
-    let mut is_cut = false;
+/// Adds facts in two columns.
+fn facts(sheet: &mut Sheet, section: &Section, most: usize) {
     let mut chars = 0;
     let mut fields = Vec::new();
     for block in &section.blocks {
@@ -233,7 +280,6 @@ fn facts(sheet: &mut Sheet, section: &Section, most: usize) -> bool {
         for (label, line) in facts.iter().take(most.min(FIELDS)) {
             let text = format!("{label}: {}", line.as_str());
             let short = fit(&text, FIELD);
-            is_cut |= short != text;
             chars += units(&short);
             fields.push(plain_text(&short));
         }
@@ -241,7 +287,6 @@ fn facts(sheet: &mut Sheet, section: &Section, most: usize) -> bool {
     if !fields.is_empty() {
         sheet.block(json!({ "type": "section", "fields": fields }), chars);
     }
-    is_cut
 }
 
 /// Returns how many facts come from the alert alone.
@@ -264,14 +309,14 @@ fn local_time(sheet: &mut Sheet, showing: &DeliveryPayload, language: Language) 
     let date = json!({
         "type": "date", "timestamp": last.timestamp(), "format": "{date_short_pretty} {time} ({ago})", "fallback": at,
     });
-    let (mut piece, _) = Piece::new(Shape::Line, label, "", SENTENCE);
+    let mut piece = Piece::new(Shape::Line, label, "", SENTENCE);
     piece.spans.push(date);
     piece.chars = chars;
     sheet.put(piece);
 }
 
 /// Adds what people did with the case.
-fn desk(sheet: &mut Sheet, showing: &DeliveryPayload, language: Language) {
+pub(super) fn desk(sheet: &mut Sheet, showing: &DeliveryPayload, language: Language) {
     let acts = change::acts(&showing.workflow, language);
     if acts.is_empty() {
         return;
@@ -281,32 +326,12 @@ fn desk(sheet: &mut Sheet, showing: &DeliveryPayload, language: Language) {
         language.pick("People", "対応状況"),
         language.workflow_status(showing.workflow.status)
     );
-    let each = (room::DESK - units(&status) - 1) / acts.len();
+    let each = (PEOPLE - units(&status) - 1) / acts.len();
     sheet.put(Piece::heading(&status));
     for line in acts {
-        sheet.put(Piece::new(Shape::Bullet(0), "", line.as_str(), each).0);
+        sheet.put(Piece::new(Shape::Bullet(0), "", line.as_str(), each));
     }
     sheet.close();
-}
-
-/// Adds small text with the case, the analyst and the cost.
-fn context(sheet: &mut Sheet, document: &Document, is_cut: bool, language: Language) {
-    let about = section(document, Part::About).into_iter();
-    let mut lines: Vec<String> = about
-        .flat_map(|section| [section.blocks.first(), section.blocks.last()])
-        .filter_map(|block| match block {
-            Some(Block::Text(line)) => Some(fit(line.as_str(), room::CONTEXT).into_owned()),
-            _ => None,
-        })
-        .collect();
-    if is_cut {
-        let cut = language.pick(
-            "Shortened: the whole is in the thread.",
-            "省略あり。全文はスレッドにあります。",
-        );
-        lines.push(cut.to_owned());
-    }
-    small(sheet, &lines);
 }
 
 fn small(sheet: &mut Sheet, lines: &[String]) {

@@ -1,7 +1,7 @@
-//! Implements the bot of a channel. It posts or edits the message of a case, adds missing parts to its thread, and
+//! Implements the bot of a channel. It posts or edits the message of a case, keeps its thread up to date, and
 //! finds its own messages.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ use super::super::http::Repeat;
 use super::blocks::Message;
 use super::client::{self, Api, CallError};
 use super::place::{self, DIGEST, MessageRef, PARENT, REPORT};
-use super::thread::ThreadReply;
+use super::thread::{self, DETAILS, ThreadReply};
+use crate::Language;
 
 /// The pause between two messages of a channel, about one a second (<https://docs.slack.dev/apis/web-api/rate-limits>).
 pub(super) const PACE: Duration = Duration::from_secs(1);
@@ -152,22 +153,31 @@ impl Bot {
         }
     }
 
-    /// Adds the missing parts to the thread.
-    pub(super) async fn add_below(
+    /// Makes the thread what it should be: adds what is missing, and edits what has another content.
+    pub(super) async fn update_thread(
         &self,
         place: &MessageRef,
         showing: &DeliveryPayload,
-        below: Vec<ThreadReply>,
-        is_new: bool,
-        begun: DateTime<Utc>,
+        mut below: Vec<ThreadReply>,
+        (is_new, begun): (bool, DateTime<Utc>),
+        language: Language,
     ) -> Result<(), DeliveryError> {
         let case = showing.report.case_id.as_str();
-        let there = if is_new || below.is_empty() {
-            HashSet::new()
-        } else {
-            place::parts(&self.api, place, case).await?
+        let there = match is_new || below.is_empty() {
+            true => BTreeMap::new(),
+            false => place::parts(&self.api, place, case).await?,
         };
-        for part in below.into_iter().filter(|one| !there.contains(&one.part)) {
+        let is_wanted = |part: &str| below.iter().any(|one| one.part == part);
+        let details = there.keys().filter(|part| part.starts_with(DETAILS));
+        let left = details.filter(|part| !is_wanted(part));
+        let emptied: Vec<_> = left.map(|part| thread::emptied(part, language)).collect();
+        below.extend(emptied);
+        for reply in below {
+            let content = reply.content();
+            let posted = there.get(&reply.part);
+            if posted.is_some_and(|posted| posted.content == content) {
+                continue;
+            }
             if self.clock.now() - begun > BUSY {
                 return Err(DeliveryError::Transient {
                     what: "the rest of the thread follows".to_owned(),
@@ -175,10 +185,20 @@ impl Bot {
                 });
             }
             self.pacer.pause(PACE).await;
-            let metadata = place::metadata(case, &part.part, showing.version);
-            let mut body = body(&place.channel, &part.message, &metadata);
+            let metadata = match content {
+                Some(content) => place::metadata_of(case, &reply.part, showing.version, &content),
+                None => place::metadata(case, &reply.part, showing.version),
+            };
+            let mut body = body(&place.channel, &reply.message, &metadata);
+            if let Some(posted) = posted {
+                add(&mut body, "ts", json!(posted.ts));
+                self.api
+                    .write("chat.update", &body, Repeat::Harmless)
+                    .await?;
+                continue;
+            }
             add(&mut body, "thread_ts", json!(place.ts));
-            if part.is_broadcast {
+            if reply.is_broadcast {
                 add(&mut body, "reply_broadcast", json!(true));
             }
             self.api

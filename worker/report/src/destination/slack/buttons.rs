@@ -11,21 +11,19 @@ use super::rich::{Sheet, plain_text, units};
 use crate::Language;
 use crate::links::{Links, console};
 
-/// Adds the buttons. There are at most 8; a block takes 25,
-/// <https://docs.slack.dev/reference/block-kit/blocks/actions-block>.
-pub(super) fn put(
-    sheet: &mut Sheet,
+/// Returns the buttons with their labels, at most 8.
+pub(super) fn buttons(
     showing: &DeliveryPayload,
     links: &Links,
     is_interactive: bool,
     language: Language,
-) {
+) -> Vec<(&'static str, Value)> {
     let report = &showing.report;
     let mut buttons = Vec::new();
     let leads = [
         (
             "open",
-            language.pick("Open report", "レポートを開く"),
+            language.pick("Open report", "レポート"),
             links.case_url(&report.case_id),
         ),
         (
@@ -42,6 +40,11 @@ pub(super) fn put(
         let acts = acts(showing, language).into_iter();
         buttons.extend(acts.map(|(name, label)| (label, button(name, label, "value", &value))));
     }
+    buttons
+}
+
+/// Adds the buttons. A block takes 25, <https://docs.slack.dev/reference/block-kit/blocks/actions-block>.
+pub(super) fn put(sheet: &mut Sheet, buttons: Vec<(&'static str, Value)>) {
     if !buttons.is_empty() {
         let chars = buttons.iter().map(|(label, _)| units(label)).sum();
         let elements: Vec<Value> = buttons.into_iter().map(|(_, button)| button).collect();

@@ -24,7 +24,7 @@ pub(super) fn message(digest: &Digest, style: &Style) -> Message {
     let block = json!({ "type": "header", "text": plain_text(&header) });
     sheet.block(block, units(&header));
     let first = summary(digest, language);
-    sheet.put(Piece::new(Shape::Line, "", first.as_str(), LINE).0);
+    sheet.put(Piece::new(Shape::Line, "", first.as_str(), LINE));
     sheet.close();
     let lists = [
         (
@@ -63,7 +63,6 @@ pub(super) fn message(digest: &Digest, style: &Style) -> Message {
     Message {
         text: escape(&fit(&text, FALLBACK)),
         blocks: sheet.finish(),
-        is_cut: false,
     }
 }
 
@@ -225,12 +224,12 @@ fn list(sheet: &mut Sheet, title: &str, lines: Vec<Line>, language: Language) {
     if lines.is_empty() {
         let label = format!("{title}: ");
         let nothing = language.pick("nothing", "なし");
-        sheet.put(Piece::new(Shape::Line, &label, nothing, LINE).0);
+        sheet.put(Piece::new(Shape::Line, &label, nothing, LINE));
     } else {
         sheet.put(Piece::heading(title));
     }
     for line in lines {
-        let piece = Piece::new(Shape::Bullet(0), "", line.as_str(), LINE).0;
+        let piece = Piece::new(Shape::Bullet(0), "", line.as_str(), LINE);
         if sheet.has_room(piece.chars) {
             sheet.put(piece);
         }

@@ -19,19 +19,11 @@ pub(super) const FIELD: usize = 160;
 /// The characters of the text for notifications and screen readers. Slack recommends at most 4,000
 /// (<https://docs.slack.dev/reference/methods/chat.postMessage>, "Truncating content").
 pub(super) const FALLBACK: usize = 600;
-/// The messages of a thread for one revision. The page of the case shows the rest.
+/// The messages of a thread that have the report. The page of the case shows the rest.
 pub(super) const THREAD_PARTS: usize = 8;
-/// The characters of one sentence in the message. The thread has the whole sentence.
+/// The characters of one sentence of a change, or of the first message.
 pub(super) const SENTENCE: usize = 340;
-
-/// The characters of each part of a message. With header and buttons they fit into [`MESSAGE`] together.
-pub(super) mod room {
-    pub(in super::super) const CHANGED: usize = 600;
-    pub(in super::super) const HEAD: usize = 2_100;
-    pub(in super::super) const FIRST: usize = 2_700;
-    pub(in super::super) const WHY: usize = 1_500;
-    pub(in super::super) const AGAINST: usize = 1_200;
-    pub(in super::super) const WOULD_DECIDE: usize = 700;
-    pub(in super::super) const DESK: usize = 400;
-    pub(in super::super) const CONTEXT: usize = 500;
-}
+/// The characters of a change.
+pub(super) const CHANGED: usize = 600;
+/// The characters of what people did.
+pub(super) const PEOPLE: usize = 400;

@@ -1,7 +1,7 @@
 //! Identifies the Slack message that shows a case, and finds it by invisible metadata.
 //! <https://docs.slack.dev/messaging/message-metadata>
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -70,6 +70,14 @@ pub(super) fn metadata(case: &str, part: &str, version: u64) -> Value {
     json!({ "event_type": REPORT, "event_payload": { "case": case, "part": part, "version": version } })
 }
 
+/// Builds the metadata of a message of a case that is edited when the hash of its content differs.
+pub(super) fn metadata_of(case: &str, part: &str, version: u64, content: &str) -> Value {
+    json!({
+        "event_type": REPORT,
+        "event_payload": { "case": case, "part": part, "version": version, "content": content },
+    })
+}
+
 /// Finds the message that matches and was posted between these times.
 pub(super) async fn find(
     api: &Api,
@@ -98,22 +106,36 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// Returns the parts in the thread of a message.
+/// A message of a thread.
+#[derive(Debug)]
+pub(super) struct PostedPart {
+    pub(super) ts: String,
+    /// The hash of its content, if it is edited.
+    pub(super) content: Option<String>,
+}
+
+/// Returns the parts in the thread of a message, by their keys.
 pub(super) async fn parts(
     api: &Api,
     place: &MessageRef,
     case: &str,
-) -> Result<HashSet<String>, DeliveryError> {
+) -> Result<BTreeMap<String, PostedPart>, DeliveryError> {
     let query = vec![
         ("channel", place.channel.clone()),
         ("ts", place.ts.clone()),
         ("include_all_metadata", "true".to_owned()),
         ("limit", PAGE.to_string()),
     ];
-    let mut parts = HashSet::new();
+    let mut parts = BTreeMap::new();
     pages(api, "conversations.replies", query, |message| {
-        if message.key(REPORT, "case") == Some(case) {
-            parts.extend(message.key(REPORT, "part").map(str::to_owned));
+        if let (Some(of), Some(part)) = (message.key(REPORT, "case"), message.key(REPORT, "part"))
+            && of == case
+        {
+            let posted = PostedPart {
+                ts: message.ts.clone(),
+                content: message.key(REPORT, "content").map(str::to_owned),
+            };
+            parts.insert(part.to_owned(), posted);
         }
         true
     })

@@ -38,20 +38,6 @@ pub(super) fn fit(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The separator of listed entries.
-const BETWEEN: &str = "; ";
-
-/// Shortens text as [`fit`] does, but drops listed entries whole. Half of an id or address would name another one.
-fn fit_list(text: &str, most: usize) -> Cow<'_, str> {
-    let Cow::Owned(short) = fit(text, most) else {
-        return Cow::Borrowed(text);
-    };
-    Cow::Owned(match short.rsplit_once(BETWEEN) {
-        Some((whole, _)) => format!("{whole}{BETWEEN}…"),
-        None => short,
-    })
-}
-
 /// Escapes text for the fallback of a message, the only place that Slack parses for syntax.
 /// <https://docs.slack.dev/messaging/formatting-message-text#escaping>
 pub(super) fn escape(text: &str) -> String {
@@ -95,8 +81,8 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Makes a piece of a bold label and text, cut to this many units together. Returns whether the text was cut.
-    pub(super) fn new(shape: Shape, label: &str, text: &str, most: usize) -> (Self, bool) {
+    /// Makes a piece of a bold label and text, cut to this many units together.
+    pub(super) fn new(shape: Shape, label: &str, text: &str, most: usize) -> Self {
         let room = most.saturating_sub(units(label) + 1);
         let short = fit(text, room);
         let mut spans = Vec::new();
@@ -110,12 +96,11 @@ impl Piece {
             spans.push(span("–"));
         }
         let chars = units(label) + units(&short).max(1) + 1;
-        let piece = Self {
+        Self {
             shape,
             spans,
             chars,
-        };
-        (piece, matches!(short, Cow::Owned(_)))
+        }
     }
 
     pub(super) fn heading(text: &str) -> Self {
@@ -126,9 +111,15 @@ impl Piece {
         }
     }
 
+    /// Appends a run of so many units.
+    pub(super) fn append(&mut self, run: Value, chars: usize) {
+        self.chars += chars;
+        self.spans.push(run);
+    }
+
     /// Makes a line of fixed words.
     pub(super) fn say(text: &str) -> Self {
-        Self::new(Shape::Line, "", text, BLOCK).0
+        Self::new(Shape::Line, "", text, BLOCK)
     }
 
     /// Makes a command to copy.
@@ -143,9 +134,8 @@ impl Piece {
     }
 }
 
-/// Converts a block of a document into pieces of at most so many units. Returns whether something was cut. Commands
-/// are never cut.
-pub(super) fn pieces(block: &Block, language: Language, most: usize) -> (Vec<Piece>, bool) {
+/// Converts a block of a document into pieces of at most so many units. Commands are never cut.
+pub(super) fn pieces(block: &Block, language: Language, most: usize) -> Vec<Piece> {
     let colon = |label: &str| {
         let end = if label.ends_with(['?', '？']) {
             " "
@@ -154,32 +144,22 @@ pub(super) fn pieces(block: &Block, language: Language, most: usize) -> (Vec<Pie
         };
         format!("{label}{end}")
     };
-    let one = |shape, label: &str, text: &str| {
-        let (piece, is_cut) = Piece::new(shape, label, text, most);
-        (vec![piece], is_cut)
-    };
+    let one = |shape, label: &str, text: &str| vec![Piece::new(shape, label, text, most)];
     match block {
         Block::Text(line) => one(Shape::Line, "", line.as_str()),
         Block::Warning(line) => {
             let label = language.pick("⚠ Warning: ", "⚠ 警告: ");
             one(Shape::Line, label, line.as_str())
         }
-        Block::Labelled(label, line) => {
-            let label = colon(label);
-            let short = fit_list(line.as_str(), most.saturating_sub(units(&label) + 1));
-            (one(Shape::Line, &label, &short).0, short != line.as_str())
-        }
+        Block::Labelled(label, line) => one(Shape::Line, &colon(label), line.as_str()),
         Block::Item(line) => one(Shape::Bullet(0), "", line.as_str()),
         Block::Below(line) => one(Shape::Bullet(1), "", line.as_str()),
         Block::Numbered(number, line) => one(Shape::Line, &format!("{number}. "), line.as_str()),
-        Block::Command(label, lines) => (vec![Piece::say(label), Piece::command(lines)], false),
-        Block::Facts(facts) => {
-            let made = facts
-                .iter()
-                .map(|(label, line)| Piece::new(Shape::Line, &colon(label), line.as_str(), most));
-            let (pieces, cut): (Vec<_>, Vec<_>) = made.unzip();
-            (pieces, cut.contains(&true))
-        }
+        Block::Command(label, lines) => vec![Piece::say(label), Piece::command(lines)],
+        Block::Facts(facts) => facts
+            .iter()
+            .map(|(label, line)| Piece::new(Shape::Line, &colon(label), line.as_str(), most))
+            .collect(),
     }
 }
 
@@ -196,6 +176,17 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
+    /// Continues a message that has these blocks.
+    pub(super) fn from_blocks(blocks: Vec<Value>) -> Self {
+        // Their JSON is longer than their text, so the message stays within its limit.
+        let chars = blocks.iter().map(|block| units(&block.to_string())).sum();
+        Self {
+            blocks,
+            chars,
+            ..Self::default()
+        }
+    }
+
     /// Returns whether rich text of this many units still fits, in a block of its own if necessary.
     pub(super) fn has_room(&self, chars: usize) -> bool {
         self.chars + chars + RESERVE <= MESSAGE && self.blocks.len() + 2 <= BLOCKS && chars <= BLOCK
@@ -277,17 +268,6 @@ impl Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_list_is_cut_between_its_entries() {
-        let text = "3 within 12 h: a (1qsk); b (2qsk); c (3qsk)";
-        assert_eq!(fit_list(text, 43), text);
-        // A text that is one unit too long is cut like any longer one.
-        for most in [42, 41, 40] {
-            assert_eq!(fit_list(text, most), "3 within 12 h: a (1qsk); b (2qsk); …");
-        }
-        assert_eq!(fit_list(text, 20), "3 within 12 h: a (1…");
-    }
 
     #[test]
     fn r1_text_is_cut_between_characters() {

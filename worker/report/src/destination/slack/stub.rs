@@ -6,6 +6,8 @@
 // The path is explicit because the end-to-end tests include this file as well.
 #[path = "stub/limits.rs"]
 pub(crate) mod limits;
+#[path = "stub/phone.rs"]
+pub(crate) mod phone;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -1,37 +1,17 @@
-//! Builds the thread below the message: what did not fit there, then further findings, timeline, plan with results,
-//! evidence and indicators. Each message of the thread has its own key, so none is added twice.
+//! Builds the thread below the message: the whole report, with commands, evidence, plan and timeline. Its messages are
+//! edited when the report changes. Each has its own key, so none is added twice.
 
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
+use sha2::{Digest as _, Sha256};
 
-use super::blocks::{Message, Style, reply, section};
+use super::blocks::{Message, Style, desk, reply};
 use super::limits::{BLOCK, FALLBACK, THREAD_PARTS};
 use super::rich::{Piece, Sheet, escape, fit, pieces};
 use crate::Language;
-use crate::document::{Document, Part, Reader, document};
+use crate::document::{Document, Reader, Section, document};
 
-/// The parts that are never in the message itself.
-const BELOW: [Part; 11] = [
-    Part::Later,
-    Part::Details,
-    Part::Vendor,
-    Part::Assessment,
-    Part::Ledger,
-    Part::Further,
-    Part::Unverified,
-    Part::Timeline,
-    Part::Plan,
-    Part::Evidence,
-    Part::Indicators,
-];
-/// The parts of the message, repeated in the thread when they did not fit.
-const ABOVE: [Part; 6] = [
-    Part::Head,
-    Part::First,
-    Part::Facts,
-    Part::Why,
-    Part::Against,
-    Part::WouldDecide,
-];
+/// The beginning of the keys of the messages that have the report.
+pub(super) const DETAILS: &str = "details.";
 
 /// A message of the thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,18 +23,37 @@ pub(super) struct ThreadReply {
     pub(super) is_broadcast: bool,
 }
 
-/// Returns the thread of a case. The first message may be a change that the channel is notified of. `is_bare` means
-/// that the message is not the one edited before, so it gets all details again.
-pub(super) fn below(
-    showing: &DeliveryPayload,
-    style: &Style,
-    reader: Reader,
-    is_cut: bool,
-    is_bare: bool,
-) -> Vec<ThreadReply> {
+impl ThreadReply {
+    /// Returns a message that has a part of the report.
+    fn details(index: usize, message: Message) -> Self {
+        Self {
+            part: format!("{DETAILS}{index}"),
+            message,
+            is_broadcast: false,
+        }
+    }
+
+    /// Returns the hash of a message that is edited when its content changes, or `None` if it is never edited.
+    pub(super) fn content(&self) -> Option<String> {
+        if !self.part.starts_with(DETAILS) {
+            return None;
+        }
+        let mut hash = Sha256::new();
+        hash.update(self.message.text.as_bytes());
+        for block in &self.message.blocks {
+            hash.update(block.to_string().as_bytes());
+        }
+        let hash = hash.finalize();
+        let head = hash.iter().take(8);
+        Some(head.map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// Returns the thread of a case. The first message may be a change that the channel is notified of.
+pub(super) fn below(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Vec<ThreadReply> {
     let report = &showing.report;
     // A deleted message with replies leaves a trace in the channel. A canary gets no replies, so that none is left.
-    if showing.is_early() || report.is_canary() || (showing.is_minor && !is_bare) {
+    if showing.is_early() || report.is_canary() {
         return Vec::new();
     }
     let mut all = Vec::new();
@@ -74,47 +73,40 @@ pub(super) fn below(
             is_broadcast: showing.is_worse(),
         });
     }
-    let is_told = showing
-        .delivered_report()
-        .is_some_and(|shown| shown.revision == report.revision && shown.status == report.status);
-    if is_bare || !is_told {
-        let document = document(report, reader);
-        let parts = messages(&document, is_cut, style.language);
-        all.extend(
-            parts
-                .into_iter()
-                .enumerate()
-                .map(|(index, message)| ThreadReply {
-                    part: format!("r{}.{index}", report.revision),
-                    message,
-                    is_broadcast: false,
-                }),
-        );
-    }
+    let parts = messages(showing, &document(report, reader), style.language).into_iter();
+    all.extend(
+        (0..)
+            .zip(parts)
+            .map(|(index, message)| ThreadReply::details(index, message)),
+    );
     all
 }
 
-/// Spreads the sections over as many messages as they need, up to a bound.
-fn messages(document: &Document, is_cut: bool, language: Language) -> Vec<Message> {
-    let above = ABOVE.iter().filter(|_| is_cut);
-    let sections = above
-        .chain(&BELOW)
-        .filter_map(|part| section(document, *part));
-    let mut sheets = vec![Sheet::default()];
-    for one in sections {
-        let title = if one.title.is_empty() {
-            one.heading
-        } else {
-            one.title
-        };
-        let mut made = vec![Piece::heading(title)];
-        for block in &one.blocks {
-            let all = pieces(block, language, BLOCK - 1).0;
-            // A command that is longer than a block is only on the page of the case, because half of one does
-            // something else.
-            made.extend(all.into_iter().filter(|piece| piece.chars <= BLOCK));
-        }
-        for piece in made {
+/// Returns the content of a message that a shorter report no longer needs.
+pub(super) fn emptied(part: &str, language: Language) -> ThreadReply {
+    let words = language.pick(
+        "Nothing stands here any more: the report became shorter.",
+        "レポートが短くなったため、ここには何もありません。",
+    );
+    let mut sheet = Sheet::default();
+    sheet.put(Piece::say(words));
+    ThreadReply {
+        part: part.to_owned(),
+        message: Message {
+            text: words.to_owned(),
+            blocks: sheet.finish(),
+        },
+        is_broadcast: false,
+    }
+}
+
+/// Spreads what people did and the sections over as many messages as they need, up to a bound.
+fn messages(showing: &DeliveryPayload, document: &Document, language: Language) -> Vec<Message> {
+    let mut first = Sheet::default();
+    desk(&mut first, showing, language);
+    let mut sheets = vec![first];
+    for one in &document.sections {
+        for piece in section(one, language) {
             if sheets.last().is_none_or(|last| !last.has_room(piece.chars)) {
                 sheets.push(Sheet::default());
             }
@@ -139,7 +131,36 @@ fn messages(document: &Document, is_cut: bool, language: Language) -> Vec<Messag
     all.map(|sheet| Message {
         text: escape(&fit(document.header.as_str(), FALLBACK)),
         blocks: sheet.finish(),
-        is_cut: false,
     })
     .collect()
+}
+
+/// Adds the report below its short form, as much as fits, for a message that can have no thread.
+pub(super) fn add_details(message: &mut Message, document: &Document, language: Language) {
+    let mut sheet = Sheet::from_blocks(std::mem::take(&mut message.blocks));
+    for one in &document.sections {
+        for piece in section(one, language) {
+            if sheet.has_room(piece.chars) {
+                sheet.put(piece);
+            }
+        }
+        sheet.close();
+    }
+    message.blocks = sheet.finish();
+}
+
+/// Returns a section with its title as pieces.
+fn section(section: &Section, language: Language) -> Vec<Piece> {
+    let title = match section.title {
+        "" => section.heading,
+        title => title,
+    };
+    let mut made = vec![Piece::heading(title)];
+    for block in &section.blocks {
+        let all = pieces(block, language, BLOCK - 1);
+        // A command that is longer than a block is only on the page of the case, because half of one does something
+        // else.
+        made.extend(all.into_iter().filter(|piece| piece.chars <= BLOCK));
+    }
+    made
 }

@@ -56,7 +56,7 @@ fn check(report: &Report, language: Language) {
     let mut showing = case(0, report.clone());
     showing.delivered = Some(DeliveredReport::from_report(&fixture::benign()));
     let message = to.message(&showing);
-    let below = to.below(&showing, &message, true);
+    let below = to.below(&showing);
     let all: Vec<&Message> = std::iter::once(&message)
         .chain(below.iter().map(|one| &one.message))
         .collect();

@@ -3,6 +3,7 @@
 use chrono::NaiveDate;
 use insta::assert_snapshot;
 use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 use nightshift_pipeline::digest::{DigestMute, FeedDay, MOST_COUNTED, OpenCase};
 
 use super::view::seen;
@@ -85,14 +86,43 @@ pub(super) fn digest() -> Digest {
 fn a_critical_true_positive() {
     let showing = DeliveryPayload::new(fixture::true_positive());
     assert_snapshot!(shown(&showing, Language::En), @"
-    # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
+    # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod…
 
+    Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
+
+    *Still happening? *1 event since 2026-11-20 03:02 UTC
+    *Reach: *production · internet-facing…
+
+    *First: *Snapshot the disk of web-server-prod-01 before anything else
+    *Then: *Isolate web-server-prod-01 from the…
+
+    *Why: *pool.minexmr[.]com is on the watch list of mining pools. [E3]
+    *Not checked: *Read the VPC flow logs failed…
+
+    (case k3f9-x2mq-7d1w revision 1 · written by…)
+
+    [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Close]
+    ");
+}
+
+#[test]
+fn what_stands_in_the_thread() {
+    let clock = ManualClock::new();
+    let to = SlackDestination::resting(config("http://127.0.0.1:1"), clock.clone(), clock).unwrap();
+    let showing = DeliveryPayload::new(fixture::true_positive());
+    let below = to.below(&showing);
+    let all: Vec<String> = below
+        .iter()
+        .map(|one| format!("== {} ==\n{}", one.part, seen(&one.message.blocks)))
+        .collect();
+    assert_snapshot!(all.join("\n"), @"
+    == details.0 ==
+    *Summary*
     Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
     A program that is known to mine cryptocurrency was started on a virtual machine.
     *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
     *Reach: *environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
     *Other cases: *a1b2-c3d4-e5f6
-    *Last event, your time: *2026-11-20 03:02 UTC
 
     *Do this first*
     Suggested, not executed.
@@ -111,11 +141,16 @@ fn a_critical_true_positive() {
         $ gcloud compute instances remove-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
     *3. *Block pool.minexmr[.]com at the resolver.
 
-    Account: production-project-12345 | Owner: team-web
-    Region: us-central1-a | Resource: web-server-prod-01 (google.compute.Instance)
-    Far end: pool.minexmr[.]com and 1 more | Type: Execution: Cryptocurrency Mining Hash Match
-    Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times | Techniques: T1496 Resource Hijacking
-    Severity: High → Critical
+    *Facts*
+    *Account: *production-project-12345
+    *Owner: *team-web
+    *Region: *us-central1-a
+    *Resource: *web-server-prod-01 (google.compute.Instance)
+    *Far end: *pool.minexmr[.]com and 1 more
+    *Type: *Execution: Cryptocurrency Mining Hash Match
+    *Seen: *2026-11-20 02:41 to 03:02 UTC, 3 times
+    *Techniques: *T1496 Resource Hijacking
+    *Severity: *High → Critical
 
     *Why*
     • pool.minexmr[.]com is on the watch list of mining pools. [E3]
@@ -127,31 +162,12 @@ fn a_critical_true_positive() {
     • Not checked: Read the VPC flow logs failed: access denied
     *Coverage: *4 of 5 sources read; vpc_flow: access denied: vpc flow
 
-    (case k3f9-x2mq-7d1w revision 1 · high confidence · 3 of 4 steps · 12 s · playbook crypto-mining 1, no model was used · no model calls, 0 USD · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
-    (Written by a machine; alert text is untrusted.)
-
-    [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Close]
-    ");
-}
-
-#[test]
-fn what_stands_in_the_thread() {
-    let clock = ManualClock::new();
-    let to = SlackDestination::resting(config("http://127.0.0.1:1"), clock.clone(), clock).unwrap();
-    let showing = DeliveryPayload::new(fixture::true_positive());
-    let below = to.below(&showing, &to.message(&showing), true);
-    let all: Vec<String> = below
-        .iter()
-        .map(|one| format!("== {} ==\n{}", one.part, seen(&one.message.blocks)))
-        .collect();
-    assert_snapshot!(all.join("\n"), @"
-    == r1.0 ==
-    *After that*
-    *4. *Ask team-web whether they know of it.
-
     *Assessment*
     *Verdict: *True positive, high confidence: what was seen is what attackers do
     *Severity: *High → Critical
+
+    *After that*
+    *4. *Ask team-web whether they know of it.
 
     *Unverified, counts for nothing*
     • Unverified: The miner came in through CVE-2026-0001.
@@ -194,6 +210,11 @@ fn what_stands_in_the_thread() {
     • target instance: web-server-prod-01
     • remote domain: pool.minexmr[.]com
     • remote ip: 185.220.101[.]42
+
+    *About this report*
+    case k3f9-x2mq-7d1w revision 1 · high confidence · 3 of 4 steps · 12 s · playbook crypto-mining 1, no model was used · no model calls, 0 USD · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0
+    Alert scc b9c8d7e6f5a4b3c2d1e0 production-project-12345 of scc.
+    Written by a machine; alert text is untrusted.
     ");
 }
 
@@ -201,38 +222,21 @@ fn what_stands_in_the_thread() {
 fn one_that_is_inconclusive_and_was_worked_on() {
     let showing = DeliveryPayload::new(fixture::overridden());
     assert_snapshot!(shown(&showing, Language::En), @"
-    # ● This shift · Inconclusive, leans benign · High — Anomalous discovery by ci-deploy (production-project-12345)
+    # ● This shift · Inconclusive, leans benign · High — Anomalous discovery by ci-deploy
 
-    The user agent is the one that ci-deploy always sends. Not decided: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert.
-    Somebody listed what an account holds, in a way that this account does not do.
-    *⚠ Warning: *Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.
-    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; nothing since in the logs that were read, which go to 2026-11-20 03:09 UTC [E4]
-    *Reach: *environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
-    *Other cases: *a1b2-c3d4-e5f6
-    *Last event, your time: *2026-11-20 03:02 UTC
+    The user agent is the one that ci-deploy always sends.
+    Not decided: the analyst said benign true positive; text in the data talks to the…
+    *⚠ *Text in the data talks to the analyst…
 
-    *Do this first*
-    No action of the catalogue was chosen. Look at why, and at what would decide it.
+    *Still happening? *nothing since 2026-11-20 03:02 UTC
+    *Reach: *production · internet-facing…
 
-    Account: production-project-12345 | Owner: team-web
-    Region: us-central1-a | Resource: web-server-prod-01 (google.compute.Instance)
-    Principal: ci-deploy | Source IP: 198.51.100[.]7
-    Type: Execution: Cryptocurrency Mining Hash Match | Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
-    Techniques: T1496 Resource Hijacking | Severity: High, unchanged
+    *First: *No action was chosen: read what…
 
-    *Why*
-    • The user agent is the one that ci-deploy always sends. [E4]
+    *Why: *The user agent is the one that…
+    *Not checked: *The identity register was not…
 
-    *Against, or not checked*
-    • Not checked: The identity register was not configured
-    *Coverage: *4 of 5 sources read; vpc_flow: access denied: vpc flow
-
-    *What would decide it*
-    • An approved change for ci-deploy that covers that night
-    • The address it usually comes from
-
-    (case k3f9-x2mq-7d1w revision 1 · low confidence · 1 step · 12 s · model openai/gpt-x, openai/gpt-x-mini · prompts 1a2b3c4d · 0.0312 USD, 7 model calls, 6120 tokens · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
-    (Written by a machine; alert text is untrusted.)
+    (case k3f9-x2mq-7d1w revision 1 · written by…)
 
     [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Mute] [Close]
     ");
@@ -242,33 +246,19 @@ fn one_that_is_inconclusive_and_was_worked_on() {
 fn a_benign_one() {
     let showing = DeliveryPayload::new(fixture::benign());
     assert_snapshot!(shown(&showing, Language::En), @"
-    # □ No action · Benign true positive · Low [PLAYBOOK] — Port scan from 203.0.113[.]50 on web-server-prod-01 (production-project-12345)
+    # □ No action · Benign true positive · Low [PLAYBOOK] — Port scan… on web-server-prod-01
 
     203.0.113[.]50 is the scanner of the security team, allowed until December.
-    A host was probed on many ports.
-    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
-    *Reach: *not known: no register or tag tells of environment, exposure, owner, role or data
-    *Other cases: *none known that share an actor, target or far end
-    *Last event, your time: *2026-11-20 03:02 UTC
 
-    *Do this first*
-    Nothing: no action is needed.
+    *Still happening? *1 event since 2026-11-20 03:02 UTC [E4], 3 times
+    *Reach: *not known
 
-    Account: production-project-12345 | Region: us-central1-a
-    Resource: web-server-prod-01 (google.compute.Instance) | Source IP: 203.0.113[.]50
-    Type: Execution: Cryptocurrency Mining Hash Match | Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
-    Severity: Medium → Low, sent as HIGH
+    *First: *Nothing: no action is needed.
 
-    *Why*
-    • Cleared: 203.0.113[.]50 is the scanner of the security team, allowed until December (authorised scanner SCAN-7); approved by maria@example[.]com; holds from 2026-01-01 00:00 UTC until 2026-12-31 00:00 UTC [E2]
-    • 203.0.113[.]50 stands in the register of authorised scanners. [E2]
+    *Why: *Cleared by authorised scanner SCAN-7, approved by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
+    *Not checked: *nothing: every source was read
 
-    *Against, or not checked*
-    • Nothing: no finding speaks against it, and every source that was wanted was read.
-    *Coverage: *2 of 2 sources read
-
-    (case k3f9-x2mq-7d1w revision 1 · high confidence · 1 step · 12 s · playbook crypto-mining 1, no model was used · no model calls, 0 USD · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
-    (Written by a machine; alert text is untrusted.)
+    (case k3f9-x2mq-7d1w revision 1 · written by…)
 
     [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Mute] [Close]
     ");
@@ -278,35 +268,19 @@ fn a_benign_one() {
 fn one_that_failed() {
     let showing = DeliveryPayload::new(fixture::failed());
     assert_snapshot!(shown(&showing, Language::En), @"
-    # ▲ Act now · Not triaged · Inconclusive · High [PARTIAL] — Crypto miner on web-server-prod-01 (production-project-12345)
+    # ▲ Act now · Not triaged · Inconclusive · High [PARTIAL] — Crypto miner on web-server-prod…
 
     Not triaged: No plan could be made: the model gave no answer within 60 s.
-    *⚠ Warning: *The run failed: nothing here is a verdict. Look at the alert yourself, or run it again.
-    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; since then: not known
-    *Reach: *not known: no register or tag tells of environment, exposure, owner, role or data
-    *Other cases: *none known that share an actor, target or far end
-    *Last event, your time: *2026-11-20 03:02 UTC
 
-    *Do this first*
-    The run failed before an action was chosen. Open the alert in its own console.
+    *Still happening? *not known since 2026-11-20 03:02 UTC, 3 times
+    *Reach: *not known
 
-    Account: production-project-12345 | Region: us-central1-a
-    Resource: web-server-prod-01 (google.compute.Instance) | Far end: pool.minexmr[.]com and 1 more
-    Type: Execution: Cryptocurrency Mining Hash Match | Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
-    Techniques: T1496 Resource Hijacking | Severity: High, unchanged
+    *First: *The run failed before an action was chosen. Open the alert in its own console.
 
-    *Why*
-    • Nothing was found: the run failed.
+    *Why: *Nothing was found: the run failed
+    *Not checked: *everything: the run failed
 
-    *Against, or not checked*
-    • What was read was not judged: the run failed.
-    *Coverage: *1 of 1 source read
-
-    *What would decide it*
-    • A run that comes to its end.
-
-    (case k3f9-x2mq-7d1w revision 1 · low confidence · 0 steps · 12 s · model openai/gpt-x · 0.0020 USD, 1 model call, 900 tokens · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
-    (Written by a machine; alert text is untrusted.)
+    (case k3f9-x2mq-7d1w revision 1 · written by a machine; alert text is untrusted · low…)
 
     [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Mute] [Close]
     ");
@@ -340,12 +314,12 @@ fn a_revision_that_got_worse() {
     let text = shown(&showing, Language::En);
     let head: Vec<&str> = text.lines().take(6).collect();
     assert_snapshot!(head.join("\n"), @"
-    # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
+    # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod…
 
-    *Changed since it was last shown: *verdict Inconclusive, leans benign → True positive; severity High → Critical; urgency This shift → Act now; revision 1 → 2
+    *Changed: *verdict Inconclusive, leans benign…
+    Web-server-prod-01 runs xmrig and talks to…
 
-    Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
-    A program that is known to mine cryptocurrency was started on a virtual machine.
+    *Still happening? *1 event since 2026-11-20 03:02 UTC
     ");
 }
 
@@ -353,52 +327,22 @@ fn a_revision_that_got_worse() {
 fn a_critical_true_positive_in_japanese() {
     let showing = DeliveryPayload::new(fixture::true_positive());
     assert_snapshot!(shown(&showing, Language::Ja), @"
-    # ▲ 今すぐ対応 · 真陽性 · 緊急 [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
+    # ▲ 今すぐ対応 · 真陽性 · 緊急 [PLAYBOOK] — Crypto miner on web-server-prod-01
 
     Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
-    A program that is known to mine cryptocurrency was started on a virtual machine.
-    *継続中か？ *最終観測 2026-11-20 03:02 UTC、3 回; 以後のログに 1 件、最新 2026-11-20 03:05 UTC [E4]
-    *影響範囲: *環境 production · インターネット公開 · 所有者 team-web · 役割 web server [E2]（不明: データ）
-    *関連ケース: *a1b2-c3d4-e5f6
-    *最終イベント（あなたの時刻）: *2026-11-20 03:02 UTC
 
-    *最初にすること*
-    提案のみで、実行していません。
-    *1. *Snapshot the disk of web-server-prod-01 before anything else.
-    実行:
-        $ gcloud compute disks snapshot web-server-prod-01 --project production-project-12345 --zone us-central1-a --snapshot-names nightshift-web-server-prod-01
-      • 副作用: Costs storage.
-    元に戻す:
-        $ gcloud compute snapshots delete nightshift-web-server-prod-01 --project production-project-12345
-    *2. *Isolate web-server-prod-01 from the network.
-      • 前提: A firewall rule that denies all traffic of the tag nightshift-isolated.
-    実行:
-        $ gcloud compute instances add-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
-      • 副作用: The service on it is down.
-    元に戻す:
-        $ gcloud compute instances remove-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
-    *3. *Block pool.minexmr[.]com at the resolver.
+    *継続中か？ *1 件が以後にあり 2026-11-20 03:02 UTC
+    *影響範囲: *production · インターネット公開…
 
-    アカウント: production-project-12345 | 所有者: team-web
-    リージョン: us-central1-a | リソース: web-server-prod-01 (google.compute.Instance)
-    通信相手: pool.minexmr[.]com、ほか 1 件 | 種別: Execution: Cryptocurrency Mining Hash Match
-    観測: 2026-11-20 02:41 ～ 03:02 UTC、3 回 | 攻撃手法: T1496 Resource Hijacking
-    重要度: 高 → 緊急
+    *最初に: *Snapshot the disk of web-server-prod-01 before anything else
+    *次に: *Isolate web-server-prod-01 from the…
 
-    *根拠*
-    • pool.minexmr[.]com is on the watch list of mining pools. [E3]
-    • web-server-prod-01 sent 41 MB to 185.220.101[.]42 on port 4444. [E4]
-    • No change is recorded for web-server-prod-01 that night. [E5]
+    *根拠: *pool.minexmr[.]com is on the watch list of mining pools. [E3]
+    *未確認: *Read the VPC flow logs failed…
 
-    *反証・未確認*
-    • The instance's service account was not used. [E6]
-    • 未確認: Read the VPC flow logs failed: access denied
-    *情報源: *5 件中 4 件を読み取り; vpc_flow: access denied: vpc flow
+    (ケース k3f9-x2mq-7d1w 改訂 1…)
 
-    (ケース k3f9-x2mq-7d1w 改訂 1 · 確信度 高 · 3 / 4 ステップ · 12 秒 · playbook crypto-mining 1（モデル不使用） · モデル呼び出しなし、0 USD · 結論 2026-11-20 03:14 UTC · nightshift 0.1.0)
-    (機械が作成しました。アラート内の文章は信頼できません。)
-
-    [レポートを開く → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [担当する] [同意] [異議] [再実行] [クローズ]
+    [レポート → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [担当する] [同意] [異議] [再実行] [クローズ]
     ");
 }
 
@@ -449,6 +393,99 @@ fn what_is_not_counted_to_its_end_is_told_so() {
     }
 }
 
+/// The worst of a report's states: every line of the short form has something to say.
+fn crowded(report: Report) -> DeliveryPayload {
+    let mut report = fixture::handed_on(report);
+    report.manipulation = true;
+    report.again = fixture::again().again;
+    report.alert.sightings = 4;
+    let mut showing = later(&DeliveryPayload::new(fixture::overridden()), None, report);
+    showing.workflow = CaseWorkflow::from_actions(vec![CaseAction {
+        at: fixture::now(),
+        by: "maria lopez of the night shift".into(),
+        kind: CaseActionKind::Acknowledged,
+        note: "Looking at it with the team that owns it.".into(),
+    }]);
+    showing
+}
+
+#[test]
+fn a_report_has_at_most_15_lines_on_a_phone() {
+    let mut reports = vec![
+        fixture::true_positive(),
+        fixture::again(),
+        fixture::overridden(),
+        fixture::benign(),
+        fixture::failed(),
+        fixture::hostile(),
+    ];
+    // One word that is longer than any line, and an alert that Slack has a link to.
+    let mut value = serde_json::to_value(fixture::hostile()).unwrap();
+    crate::hostile::replace(&mut value, &mut std::iter::repeat("日本語x".repeat(600)));
+    let mut long: Report = serde_json::from_value(value).unwrap();
+    long.case_id = "k3f9-x2mq-7d1w".into();
+    let mut undecided = fixture::true_positive();
+    undecided.verdict = Verdict::Inconclusive;
+    undecided.summary = "word ".repeat(60) + "Not decided; missing: " + &"log ".repeat(60);
+    reports.extend([long, undecided]);
+    for report in reports {
+        for showing in [
+            DeliveryPayload::new(report.clone()),
+            crowded(report.clone()),
+        ] {
+            for language in Language::ALL {
+                let blocks = message(&showing, language).blocks;
+                let lines = stub::phone::lines(&blocks);
+                assert!(lines <= 15, "{lines} lines:\n{}", seen(&blocks));
+                let shown = seen(&blocks);
+                let unchecked = language.pick("*Not checked: *", "*未確認: *");
+                assert!(shown.contains(unchecked), "{shown}");
+                let first = language.pick("*First: *", "*最初に: *");
+                assert!(shown.contains(first), "{shown}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_left_out_for_want_of_room_is_in_the_thread() {
+    let showing = crowded(fixture::true_positive());
+    assert_snapshot!(shown(&showing, Language::En), @"
+    # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod…
+
+    Changed since revision 1: verdict…
+    Web-server-prod-01 runs xmrig and talks to…
+    *⚠ *Text in the data talks to the analyst…
+
+    *Still happening? *1 event since 2026-11-20 03:02 UTC
+    *Reach: *production · internet-facing…
+
+    *First: *Snapshot the disk of web-server-prod-01 before anything else
+
+    *Why: *pool.minexmr[.]com is on the watch…
+    *Not checked: *Read the VPC flow logs failed…
+
+    *People: *maria lopez of the night shift has…
+
+    (case k3f9-x2mq-7d1w revision 1 · written by…)
+
+    [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [Agree] [Disagree] [Run again] [Close]
+    ");
+    let clock = ManualClock::new();
+    let to = SlackDestination::resting(config("http://127.0.0.1:1"), clock.clone(), clock).unwrap();
+    let below = to.below(&showing);
+    let thread: String = below.iter().map(|one| seen(&one.message.blocks)).collect();
+    for words in [
+        "Block pool.minexmr[.]com at the resolver.",
+        "No change is recorded for web-server-prod-01 that night.",
+        "arrived again 4 times",
+        "Looking at it with the team that owns it.",
+        "gcloud compute instances add-tags",
+    ] {
+        assert!(thread.contains(words), "{words} is not in {thread}");
+    }
+}
+
 /// Compares a message with a file, which `tests/it/slack_types.rs` also checks against the official types.
 #[test]
 fn the_same_as_slack_has_it() {
@@ -481,7 +518,8 @@ fn f28_failover_message_names_its_channel_from_the_first_word() {
     let words = "Not shown at soc-oncall, which refused it: it stands here instead.";
     let mut showing = DeliveryPayload::new(fixture::handed_on(fixture::true_positive()));
     let report = shown(&showing, Language::En);
-    assert!(report.contains(words), "{report}");
+    let names = "⚠ *Shown here in place of old-desk";
+    assert!(report.contains(names), "{report}");
     showing.report.status = CaseStatus::Running;
     let first = shown(&showing, Language::En);
     assert!(first.contains(words), "{first}");

@@ -36,13 +36,7 @@ async fn f26_lost_posts_edits_and_look_ups_never_repeat_or_skip() {
     let mut once = below.clone();
     once.dedup();
     assert_eq!(below, once);
-    let parts = to
-        .below(
-            &case(0, fixture::benign()),
-            &to.message(&case(0, fixture::benign())),
-            true,
-        )
-        .len();
+    let parts = to.below(&case(0, fixture::benign())).len();
     assert_eq!(below.len(), all * parts);
 }
 
