@@ -7,6 +7,7 @@ mod apart;
 mod browser;
 mod interrupted;
 mod pages;
+mod short;
 mod variants;
 
 use std::collections::BTreeMap;

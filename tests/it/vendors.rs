@@ -17,5 +17,5 @@ pub(crate) use github::Repo;
 pub(crate) use jira::Site;
 pub(crate) use pagerduty::Service;
 pub(crate) use servicenow::Instance;
-pub(crate) use slack::{CHANNEL, PostedMessage, Slack, SlackFault, TOKEN};
+pub(crate) use slack::{CHANNEL, PostedMessage, Slack, SlackFault, TOKEN, phone_lines};
 pub(crate) use trial::Tickets;

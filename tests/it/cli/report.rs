@@ -157,6 +157,29 @@ fn a_case_can_be_shown_again_with_its_trace() {
 }
 
 #[test]
+fn r1_full_markdown_has_the_five_parts() {
+    let place = Sandbox::new().unwrap();
+    let file = fixture("scc-crypto-miner.json");
+    let markdown = |more: &[&str]| {
+        let ran = place.run(&[&["run", &file, "--quiet", "--format", "markdown"], more].concat());
+        ran.unwrap().stdout
+    };
+    let full = markdown(&["--full"]);
+    for part in [
+        "## Summary",
+        "## Key findings",
+        "## Assessment",
+        "## Uncertainties",
+        "## Recommendations",
+    ] {
+        assert!(full.contains(part), "{part} is not in {full}");
+    }
+    let short = markdown(&[]);
+    assert!(short.contains("nightshift cases show"), "{short}");
+    assert!(!short.contains("## Assessment"), "{short}");
+}
+
+#[test]
 fn the_plan_alone_runs_and_keeps_nothing() {
     let place = Sandbox::new().unwrap();
     let ran = place

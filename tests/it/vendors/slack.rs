@@ -4,4 +4,5 @@
 #[expect(dead_code, reason = "what only the tests of worker/report ask for")]
 mod stub;
 
+pub(crate) use stub::phone::lines as phone_lines;
 pub(crate) use stub::{CHANNEL, PostedMessage, Slack, SlackFault, TOKEN};
