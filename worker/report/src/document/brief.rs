@@ -245,7 +245,7 @@ fn since(report: &Report, language: Language) -> Line {
         | LaterActivity::Cut { .. }
         | LaterActivity::Unread { .. }
         | LaterActivity::NotKnown => {
-            Line::from_static(language.pick("not known since", "以後は不明"))
+            Line::from_static(language.pick("unknown since", "以後は不明"))
         }
     }
 }

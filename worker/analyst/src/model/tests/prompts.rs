@@ -132,7 +132,7 @@ fn plan() {
     <data-0f1e2d3c4b5a6978 playbook>
     {"objective":"Find out whether web-server-prod-01 really mines, since when and by whose doing, and whether anybody allowed it"}
     {"step":"Read what the alert itself tells of the process on web-server-prod-01: name, path, command line, wallet","tools":[]}
-    {"step":"Look up every far end, wallet and hash of the alert in the watch lists","tools":["watchlist"]}
+    {"step":"Look up every remote address, wallet and hash of the alert in the watch lists","tools":["watchlist"]}
     {"key":true,"step":"Look web-server-prod-01 up in the asset register: owner, environment, purpose, findings that are expected of it","tools":["asset_lookup"]}
     {"step":"Search the audit logs for who started, changed or logged in to web-server-prod-01 before the alert","tools":["audit_logs"]}
     </data-0f1e2d3c4b5a6978>

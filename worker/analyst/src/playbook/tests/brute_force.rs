@@ -32,8 +32,8 @@ fn a_success_among_the_guesses_is_a_true_positive() {
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
     For [E9 E0] A sign-in from 203.0.113.201 succeeded at 2026-03-02T02:31:00Z as deploy
-    For [E12 E0] The audit log holds ListBuckets by arn:aws:sts::444455556666:assumed-role/jump/i-0c4e9a71d2b36f580 about i-0c4e9a71d2b36f580 at 2026-03-02T02:50:00Z
-    For [E0] The alert records NETWORK_CONNECTION INBOUND with 203.0.113.201, 96 times
+    For [E12 E0] The audit log shows ListBuckets by arn:aws:sts::444455556666:assumed-role/jump/i-0c4e9a71d2b36f580 about i-0c4e9a71d2b36f580 at 2026-03-02T02:50:00Z
+    For [E0] The alert reports NETWORK_CONNECTION INBOUND with 203.0.113.201, 96 times
     For [E2 E0] The register of authorised scanners does not know 203.0.113.201
     ");
     insta::assert_snapshot!(ran.actions().join(" "), @"isolate-instance snapshot-disk block-source-ip rotate-login-credentials close-remote-access contact-owner");
@@ -44,10 +44,10 @@ fn database_login_after_many_guesses_is_a_true_positive() {
     let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for("guardduty-rds-brute-force"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
-    For [E0] By the feed, a sign-in from 203.0.113.201 succeeded
-    For [E0] By the feed, sign-ins as reporting succeeded (1)
-    For [E0] By the feed, sign-ins as reporting failed (418)
-    For [E0] The alert records RDS_LOGIN_ATTEMPT with 203.0.113.201, once
+    For [E0] The feed reports that a sign-in from 203.0.113.201 succeeded
+    For [E0] The feed reports that sign-ins as reporting succeeded (1)
+    For [E0] The feed reports that sign-ins as reporting failed (418)
+    For [E0] The alert reports RDS_LOGIN_ATTEMPT with 203.0.113.201, once
     ");
     insta::assert_snapshot!(ran.actions().join(" "), @"restrict-database-access block-source-ip rotate-login-credentials contact-owner");
 }
@@ -57,9 +57,9 @@ fn a_success_that_google_counted_is_a_true_positive() {
     let ran = PlaybookCase::with(&DEFAULT, quiet).run(made_for("scc-brute-force-ssh"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
-    For [E0] By the feed, a sign-in from 203.0.113.201 succeeded
-    For [E0] By the feed, sign-ins as admin succeeded (SUCCESS)
-    For [E0] By the feed, sign-ins as root failed (FAIL)
+    For [E0] The feed reports that a sign-in from 203.0.113.201 succeeded
+    For [E0] The feed reports that sign-ins as admin succeeded (SUCCESS)
+    For [E0] The feed reports that sign-ins as root failed (FAIL)
     ");
     let gaps = ran.conclusion.gaps.join("; ");
     assert!(!gaps.contains("could not be evaluated"), "{gaps}");
@@ -106,8 +106,8 @@ fn failures_alone_lean_benign() {
         (Verdict::Inconclusive, Leaning::Benign)
     );
     insta::assert_snapshot!(ran.claims(), @"
-    For [E0] The alert records NETWORK_CONNECTION INBOUND with 203.0.113.201, 96 times
-    Against [E9] None of the sign-ins of the source that the logs hold succeeded (2 tried)
+    For [E0] The alert reports NETWORK_CONNECTION INBOUND with 203.0.113.201, 96 times
+    Against [E9] None of the sign-ins of the source that the logs show succeeded (2 tried)
     For [E2 E0] The register of authorised scanners does not know 203.0.113.201
     ");
 }

@@ -83,7 +83,7 @@ fn failed_check_names_the_check_the_resource_and_the_advice() {
     For [E0] How it can be reached or exploited, by the feed: reachable from the internet
     For [E0] What the product advises: Update examplelib to 3.0.14, or close the port.
     Correct i-11111111 so that the check passes; what GuardDuty advises stands in this report.
-    If this is allowed, enter i-11111111 in the register (asset, change or authorised scanner) with who approved it and until when: the next alert is then cleared by the record.
+    If this is allowed, enter i-11111111 in a register.
     ");
     insta::assert_snapshot!(ran.conclusion.summary, @"EC2.8 (CIS 1.4) fails on i-11111111: EC2 instances should use Instance Metadata Service Version 2. How it can be reached or exploited, by the feed: reachable from the internet.");
 }
@@ -106,7 +106,7 @@ fn known_flaw_names_package_and_fixed_version() {
     For [E0] examplelib 3.0.2 on i-11111111 has a known flaw, fixed in 3.0.14: CVE-2026-0001 - examplelib
     For [E0] What the product advises: Update examplelib to 3.0.14, or close the port.
     Update the package on i-11111111 to the version that fixes it, or build its image anew with it, and scan again.
-    If this is allowed, enter i-11111111 in the register (asset, change or authorised scanner) with who approved it and until when: the next alert is then cleared by the record.
+    If this is allowed, enter i-11111111 in a register.
     ");
 }
 
@@ -121,7 +121,7 @@ fn sensitive_data_names_what_was_found() {
     For [E0] What the product advises: Update examplelib to 3.0.14, or close the port.
     Take i-11111111 out of reach of whoever does not need what lies on it: public access, shares with others, wide policies.
     Move, mask or delete what was found on i-11111111, or enter it in the asset register as a place for such data.
-    If this is allowed, enter i-11111111 in the register (asset, change or authorised scanner) with who approved it and until when: the next alert is then cleared by the record.
+    If this is allowed, enter i-11111111 in a register.
     ");
 }
 

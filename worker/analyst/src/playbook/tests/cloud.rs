@@ -195,9 +195,9 @@ fn stopped_trail_is_at_least_high_and_can_be_switched_on() {
     insta::assert_snapshot!(ran.advised(), @"
     See whether the trails of 444455556666 record: IsLogging, and the time of the last delivery.
     Switch trail arn:aws:cloudtrail:eu-west-1:444455556666:trail/org on again.
-    List what access key AKIAEXAMPLE00000001 did: new users, keys, roles and policies, data read, instances started.
-    Keep the logs of ci-deployer for the window of the alert out of reach of their usual retention.
-    Ask the owner of ci-deployer whether this was planned, by a channel that does not run through it.
+    List what access key AKIAEXAMPLE00000001 did.
+    Keep the logs of ci-deployer beyond their retention.
+    Ask the owner of ci-deployer whether this was planned.
     ");
     insta::assert_snapshot!(ran.would_decide(), @"
     Whether arn:aws:cloudtrail:eu-west-1:444455556666:trail/org records now, and since when: its status, and its configuration before the call
@@ -240,8 +240,8 @@ fn deleted_sink_of_google_cloud_names_commands_of_google_cloud() {
     See whether the log sinks of shop-prod are there, enabled and without new exclusions.
     Put the log sink of shop-prod back: enabled, with its destination, and without the new exclusion.
     List what contractor@corp.example did in Cloud Audit Logs around the alert.
-    Keep the logs of payroll for the window of the alert out of reach of their usual retention.
-    Ask the owner of payroll whether this was planned, by a channel that does not run through it.
+    Keep the logs of payroll beyond their retention.
+    Ask the owner of payroll whether this was planned.
     ");
 }
 
@@ -271,7 +271,7 @@ fn root_from_a_listed_address_is_a_true_positive() {
     );
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The root user of 444455556666 called CreateAccessKey from 198.51.100.23, 6 times
-    For [E2 E0] 198.51.100.23 is on watch list threats as malicious
+    For [E2 E0] 198.51.100.23 is listed as malicious (watch list threats)
     ");
     let alone = PlaybookCase::with(&DEFAULT, quiet).run(root());
     assert_eq!(
@@ -351,8 +351,8 @@ fn rebinding_name_asks_for_imdsv2() {
     insta::assert_snapshot!(alone.advised(), @"
     Require IMDSv2 on i-11111111, so that a forged request can no longer read its credentials.
     Block rebind.bad.example for all VPCs in Route 53 Resolver DNS Firewall.
-    Ask the owner of i-11111111 whether this was planned, by a channel that does not run through it.
-    Keep the logs of i-11111111 for the window of the alert out of reach of their usual retention.
+    Ask the owner of i-11111111 whether this was planned.
+    Keep the logs of i-11111111 beyond their retention.
     ");
     let listed: ToolAnswers = |kind, arguments| match kind {
         "watchlist" => Ok(on_list("malicious", arguments)),
@@ -415,9 +415,9 @@ fn address_that_got_in_is_the_one_to_block() {
     let ran = PlaybookCase::with(&DEFAULT, quiet).run(finding("scc-ssh-brute-force"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
-    For [E0] By the feed, a sign-in from 203.0.113.71 succeeded
-    For [E0] By the feed, sign-ins as admin succeeded (SUCCESS)
-    For [E0] By the feed, sign-ins as root failed (FAIL)
+    For [E0] The feed reports that a sign-in from 203.0.113.71 succeeded
+    For [E0] The feed reports that sign-ins as admin succeeded (SUCCESS)
+    For [E0] The feed reports that sign-ins as root failed (FAIL)
     ");
     let block = ran
         .conclusion
@@ -437,7 +437,7 @@ fn who_added_a_member_and_who_was_added_are_told_apart() {
     For [E0] The alert tells of a grant of roles/owner, a role with power over others, to user:eve@example.net
     ");
     insta::assert_snapshot!(ran.advised(), @"
-    Ask the owner of admins@example.com whether this was planned, by a channel that does not run through it.
+    Ask the owner of admins@example.com whether this was planned.
     List what mallory@example.com did in Cloud Audit Logs around the alert.
     ");
 }
@@ -482,9 +482,9 @@ fn trail_that_alice_stopped_is_told_as_guardduty_sends_it() {
     insta::assert_snapshot!(ran.advised(), @"
     See whether the trails of 111122223333 record: IsLogging, and the time of the last delivery.
     Switch trail arn:aws:cloudtrail:eu-west-1:111122223333:trail/org on again.
-    List what access key AKIAEXAMPLECASE00001 did: new users, keys, roles and policies, data read, instances started.
-    Keep the logs of org for the window of the alert out of reach of their usual retention.
-    Ask the owner of org whether this was planned, by a channel that does not run through it.
+    List what access key AKIAEXAMPLECASE00001 did.
+    Keep the logs of org beyond their retention.
+    Ask the owner of org whether this was planned.
     ");
 }
 
@@ -504,7 +504,7 @@ fn probe_of_a_database_is_told_as_guardduty_sends_it() {
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     insta::assert_snapshot!(ran.claims(), @"For [E0] 198.51.100.9 probed orders-db, and no authentication attempt was made, twice");
     insta::assert_snapshot!(ran.advised(), @"
-    Ask the owner of orders-db whether this was planned, by a channel that does not run through it.
+    Ask the owner of orders-db whether this was planned.
     Block traffic from 198.51.100.9 in the network ACL of the subnet.
     ");
     insta::assert_snapshot!(ran.would_decide(), @"

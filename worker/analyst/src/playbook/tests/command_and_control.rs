@@ -33,11 +33,11 @@ fn many() -> nightshift_alert::Alert {
 fn sinkhole_queried_repeatedly_is_a_true_positive() {
     let ran = PlaybookCase::with(&ALL, sinkhole).run(many());
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
-    insta::assert_snapshot!(ran.claims(), @r#"
+    insta::assert_snapshot!(ran.claims(), @"
     For [E2 E0] evil.example is a sinkhole (list names, evil.example): what calls it is malware whose server was taken over
-    For [E0] The feed has it from the threat list GeneratedFindingThreatListName
-    For [E0] It happened 31 times by the feed's count: DNS_REQUEST
-    "#);
+    For [E0] The feed names the threat list GeneratedFindingThreatListName
+    For [E0] The feed counted it 31 times: DNS_REQUEST
+    ");
     assert_eq!(
         ran.actions(),
         [
@@ -110,7 +110,7 @@ fn the_drop_point_sample_stays_open_for_want_of_data() {
     );
     assert!(ran.state.steps().len() >= 3);
     insta::assert_snapshot!(ran.claims(), @"
-    For [E0] The feed has it from the threat list GeneratedFindingThreatListName
+    For [E0] The feed names the threat list GeneratedFindingThreatListName
     For [E3 E0] 3322.org is a name of a dynamic DNS service, which anybody gets without being known
     ");
     insta::assert_snapshot!(ran.would_decide(), @r#"
@@ -129,7 +129,7 @@ fn silent_log_that_ends_before_the_alert_clears_nobody() {
     let covers: ToolAnswers = |kind, arguments| Ok(nothing(kind, arguments));
     let claims = PlaybookCase::with(&ALL, covers).run(alert.clone()).claims();
     assert!(
-        claims.contains("hold no traffic with 203.0.113.9"),
+        claims.contains("show no traffic with 203.0.113.9"),
         "{claims}"
     );
     let ends: ToolAnswers = |kind, arguments| {
@@ -141,7 +141,7 @@ fn silent_log_that_ends_before_the_alert_clears_nobody() {
     };
     let ran = PlaybookCase::with(&ALL, ends).run(alert);
     assert!(
-        !ran.claims().contains("hold no traffic"),
+        !ran.claims().contains("show no traffic"),
         "{}",
         ran.claims()
     );
@@ -175,7 +175,7 @@ fn a_value_that_two_tools_look_up_is_one_value() {
     let quiet: ToolAnswers = |kind, arguments| Ok(nothing(kind, arguments));
     let two = ["watchlist", "watchlist#2", "past_cases"];
     let ran = PlaybookCase::with(&two, quiet).run(many());
-    insta::assert_snapshot!(ran.claims().lines().last().unwrap(), @"For [E0] It happened 31 times by the feed's count: DNS_REQUEST");
+    insta::assert_snapshot!(ran.claims().lines().last().unwrap(), @"For [E0] The feed counted it 31 times: DNS_REQUEST");
     let mut alert = many();
     alert.indicators.extend((1..=14).map(|last| {
         Indicator::new(
@@ -186,7 +186,7 @@ fn a_value_that_two_tools_look_up_is_one_value() {
     }));
     alert.indicators.sort();
     let claims = PlaybookCase::with(&two, quiet).run(alert).claims();
-    insta::assert_snapshot!(claims.lines().last().unwrap(), @"For [E0] It happened 31 times by the feed's count: DNS_REQUEST");
+    insta::assert_snapshot!(claims.lines().last().unwrap(), @"For [E0] The feed counted it 31 times: DNS_REQUEST");
 }
 
 #[test]

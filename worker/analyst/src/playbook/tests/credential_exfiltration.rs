@@ -47,10 +47,10 @@ fn use_from_outside_with_a_deed_is_a_true_positive() {
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     assert_eq!(ran.step("way_in").outcome, Some(StepOutcome::Unmet));
     insta::assert_snapshot!(ran.claims(), @"
-    For [E13] From 203.0.113.42 the credentials were used to change or read: GetSecretValue at 2026-03-02T02:31:00Z
-    For [E0] The alert records AWS_API_CALL ListBuckets with the credentials of prod-payments-worker from 203.0.113.42
-    For [E13] CloudTrail holds ListBuckets from 203.0.113.42 at 2026-03-02T02:29:51Z
-    For [E13] CloudTrail holds CreateUser from 203.0.113.42 at 2026-03-02T02:31:09Z (AccessDenied)
+    For [E13] The credentials were used from 203.0.113.42 to call GetSecretValue at 2026-03-02T02:31:00Z
+    For [E0] The alert reports AWS_API_CALL ListBuckets with the credentials of prod-payments-worker from 203.0.113.42
+    For [E13] CloudTrail shows ListBuckets from 203.0.113.42 at 2026-03-02T02:29:51Z
+    For [E13] CloudTrail shows CreateUser from 203.0.113.42 at 2026-03-02T02:31:09Z (AccessDenied)
     For [E4 E0] The asset register does not know 203.0.113.42, and no watch list holds it as ours
     ");
     insta::assert_snapshot!(ran.actions().join(" "), @"revoke-role-sessions review-key-activity isolate-instance snapshot-disk require-imdsv2 rotate-secrets");
@@ -76,7 +76,7 @@ fn our_own_egress_makes_the_detection_wrong() {
         (end.verdict, end.reason),
         (Verdict::FalsePositive, VerdictReason::WrongDetectionLogic)
     );
-    insta::assert_snapshot!(end.actions[0].text, @"If it stays allowed, add a suppression rule in GuardDuty that wants all of this together: the type of this finding, prod-payments-worker, 203.0.113.42.");
+    insta::assert_snapshot!(end.actions[0].text, @"If it stays allowed, suppress this type in GuardDuty for prod-payments-worker, 203.0.113.42 alone.");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn without_logs_it_stays_open_and_says_what_would_decide() {
             VerdictReason::MissingData
         )
     );
-    insta::assert_snapshot!(ran.claims(), @"For [E0] The alert records AWS_API_CALL ListBuckets with the credentials of prod-payments-worker from 203.0.113.42");
+    insta::assert_snapshot!(ran.claims(), @"For [E0] The alert reports AWS_API_CALL ListBuckets with the credentials of prod-payments-worker from 203.0.113.42");
     insta::assert_snapshot!(ran.would_decide(), @"
     Whose address 203.0.113.42 is: a record in the asset register
     CloudTrail for ASIAEXAMPLEKEY000001: which calls came from there, and whether they changed or read anything
@@ -199,7 +199,7 @@ fn a_thief_at_another_address_is_no_use_of_our_own_egress() {
     };
     let end = behind_our_egress(elsewhere);
     assert_eq!(end.verdict, Verdict::TruePositive);
-    insta::assert_snapshot!(end.findings[0].claim, @"From 198.51.100.99 the credentials were used to change or read: CreateUser at 2026-03-02T02:29:51Z");
+    insta::assert_snapshot!(end.findings[0].claim, @"The credentials were used from 198.51.100.99 to call CreateUser at 2026-03-02T02:29:51Z");
     let inside: ToolAnswers = |kind, _| {
         let rows = [
             call("GetObject", "10.0.0.9"),
@@ -265,9 +265,7 @@ fn use_at_second_address_counts_when_alert_names_a_third() {
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     let claims = ran.claims();
     assert!(
-        claims.contains(
-            "From 203.0.113.42 the credentials were used to change or read: GetSecretValue"
-        ),
+        claims.contains("The credentials were used from 203.0.113.42 to call GetSecretValue"),
         "{claims}"
     );
     assert!(!claims.contains("Against [E13] CloudTrail"), "{claims}");
@@ -278,7 +276,7 @@ fn g06_trail_without_the_alert_call_is_unrelated_to_it() {
     let ran = PlaybookCase::with(&ALL, own_egress).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     let claims = ran.claims();
-    assert!(!claims.contains("hold no call"), "{claims}");
+    assert!(!claims.contains("show no call"), "{claims}");
 }
 
 #[test]

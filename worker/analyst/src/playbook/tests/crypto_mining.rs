@@ -25,10 +25,10 @@ fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
     assert!(ran.state.steps().len() >= 3);
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
-    For [E4 E0] pool.minexmr.com, a far end of web-server-prod-01, is on watch list mining-pools as mining pool (entry minexmr.com)
-    For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
+    For [E4 E0] web-server-prod-01 connects to pool.minexmr.com, listed as a mining pool (watch list mining-pools, entry minexmr.com)
+    For [E0] A miner's command line runs on web-server-prod-01: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
     For [E0] A scanner found mining software on web-server-prod-01: xmrig cryptocurrency miner
-    For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
+    For [E0] It mines for the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
     ");
     insta::assert_snapshot!(ran.conclusion.coverage.missing.join("\n"), @r#"
     Asset register not read: no [[tool]] of kind asset_lookup is configured
@@ -86,7 +86,7 @@ fn nothing_listed_and_nothing_logged_stays_open() {
         )
     );
     insta::assert_snapshot!(ran.claims(), @"
-    For [E0] It happened 40 times by the feed's count: DNS_REQUEST
+    For [E0] The feed counted it 40 times: DNS_REQUEST
     For [E6] No change record covers it
     ");
     insta::assert_snapshot!(ran.would_decide(), @r#"
@@ -158,12 +158,12 @@ fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
     assert_eq!(ran.step("asset").outcome, Some(StepOutcome::Failed));
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
-    For [E3 E0] 195.123.245.89, a far end of web-server-prod-01, is on watch list bad as malicious (entry 195.123.245.0/24)
-    For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
+    For [E3 E0] web-server-prod-01 connects to 195.123.245.89, listed as malicious (watch list bad, entry 195.123.245.0/24)
+    For [E0] A miner's command line runs on web-server-prod-01: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
     For [E0] A scanner found mining software on web-server-prod-01: xmrig cryptocurrency miner
-    For [E24] The flow logs hold traffic of 10.0.0.5 with the listed 195.123.245.89, port 4444, at 2025-11-08T05:30:00Z
-    For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
-    Against [E23] The flow logs that were searched hold no traffic with 185.220.101.42the ip 185.220.101.42 does not stand in what it cites
+    For [E24] Traffic passed between 10.0.0.5 and the listed 195.123.245.89, port 4444, at 2025-11-08T05:30:00Z
+    For [E0] It mines for the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
+    Against [E23] The flow logs that were searched show no traffic with 185.220.101.42the ip 185.220.101.42 does not stand in what it cites
     For [E20] No change record covers it
     ");
     insta::assert_snapshot!(ran.conclusion.gaps.join("\n"), @"Look web-server-prod-01 up in the asset register: owner, environment, purpose, findings that are expected of it failed: No answer: access denied: the register.");
@@ -195,7 +195,7 @@ fn who_prepared_the_machine_ranks_before_other_miner_evidence() {
     let ran = PlaybookCase::with(&ALL, answers).run(alert);
     let first: Vec<_> = ran.conclusion.findings.iter().take(3).collect();
     assert!(first.iter().all(|finding| finding.supported), "{first:?}");
-    insta::assert_snapshot!(first[2].claim, @"The audit log holds v1.compute.instances.stop, v1.compute.instances.setMetadata, v1.compute.instances.start by d.keller@contractor.example from 203.0.113.66, first at 2025-11-08T05:03:18Z");
+    insta::assert_snapshot!(first[2].claim, @"The audit log shows v1.compute.instances.stop, v1.compute.instances.setMetadata, v1.compute.instances.start by d.keller@contractor.example from 203.0.113.66, first at 2025-11-08T05:03:18Z");
     insta::assert_snapshot!(ran.actions().join(" "), @"snapshot-disk isolate-instance deny-principal review-principal-activity block-domain rotate-secrets");
 }
 

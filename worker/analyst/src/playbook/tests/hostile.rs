@@ -26,7 +26,7 @@ fn a19_text_of_the_alert_is_never_rendered_again() {
         .conclusion
         .findings
         .iter()
-        .find(|finding| finding.claim.contains("alert records"));
+        .find(|finding| finding.claim.contains("alert reports"));
     let claim = &told.unwrap().claim;
     assert!(claim.contains("{{ cleared }}{% for x in"), "{claim}");
     assert!(ran.state.plan.unwrap().objective.contains("{{ cleared }}"));

@@ -43,20 +43,20 @@ fn a_new_key_from_an_unusual_network_is_a_true_positive() {
     };
     let ran = PlaybookCase::with(&ALL, answers).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
-    insta::assert_snapshot!(ran.claims(), @r#"
+    insta::assert_snapshot!(ran.claims(), @"
     For [E15 E0] It did: CreateAccessKey by arn:aws:iam::444455556666:user/ci-deployer at 2026-03-02T02:55:00Z
-    For [E0] The alert records AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
-    For [E15 E0] The audit log holds 3 calls by AKIAEXAMPLE00000001: CreateAccessKey, ListRoles, ListUsers
+    For [E0] The alert reports AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
+    For [E15 E0] The audit log shows 3 calls by AKIAEXAMPLE00000001: CreateAccessKey, ListRoles, ListUsers
     For [E0 E2] 198.51.100.23 is in none of the networks that ci-deployer works from (10.0.0.0/8)
     Against [E2 E0] ci-deployer is a machine identity (ci) of platform; new tools make it look around
     Against [E4] No value of the alert is on a watch list as bad (3 looked up)
-    "#);
-    insta::assert_snapshot!(ran.advised(), @r"
+    ");
+    insta::assert_snapshot!(ran.advised(), @"
     Deactivate access key AKIAEXAMPLE00000001 of user ci-deployer.
     Stop user ci-deployer altogether by attaching AWSDenyAll.
-    List what access key AKIAEXAMPLE00000001 did: new users, keys, roles and policies, data read, instances started.
+    List what access key AKIAEXAMPLE00000001 did.
     List what ci-deployer did in CloudTrail around the alert.
-    Ask the owner of ci-deployer whether this was planned, by a channel that does not run through it.
+    Ask the owner of ci-deployer whether this was planned.
     ");
     let first = ran.conclusion.actions[0].command.as_deref();
     insta::assert_snapshot!(first.unwrap_or_default(), @"aws iam update-access-key --access-key-id AKIAEXAMPLE00000001 --user-name ci-deployer --status Inactive");
@@ -87,12 +87,12 @@ fn a_role_is_stopped_as_a_role_and_no_user_of_its_name() {
     };
     let ran = PlaybookCase::with(&ALL, answers).run(of_a_role("ci-deployer"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
-    insta::assert_snapshot!(ran.advised(), @r"
-    Make the credentials that role ci-deployer has given out until now worthless (console: IAM, role, Revoke active sessions).
+    insta::assert_snapshot!(ran.advised(), @"
+    Revoke the sessions of role ci-deployer.
     Stop role ci-deployer altogether by attaching AWSDenyAll.
-    List what access key ASIAEXAMPLE00000001 did: new users, keys, roles and policies, data read, instances started.
+    List what access key ASIAEXAMPLE00000001 did.
     List what ci-deployer did in CloudTrail around the alert.
-    Ask the owner of ci-deployer whether this was planned, by a channel that does not run through it.
+    Ask the owner of ci-deployer whether this was planned.
     ");
     let looked_up = ran.conclusion.actions[3].command.as_deref();
     insta::assert_snapshot!(looked_up.unwrap_or_default(), @"aws cloudtrail lookup-events --region eu-west-1 --lookup-attributes AttributeKey=Username,AttributeValue=build-4711 --max-results 50");
@@ -112,14 +112,14 @@ fn looking_only_from_the_usual_network_leans_benign() {
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
     );
-    insta::assert_snapshot!(ran.claims(), @r#"
-    For [E0] The alert records AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
-    For [E15 E0] The audit log holds 2 calls by AKIAEXAMPLE00000001: ListRoles, ListUsers
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The alert reports AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
+    For [E15 E0] The audit log shows 2 calls by AKIAEXAMPLE00000001: ListRoles, ListUsers
     Against [E0 E2] 198.51.100.23 is in a network that ci-deployer works from
     Against [E2 E0] ci-deployer is a machine identity (ci) of platform; new tools make it look around
     Against [E15 E16 E0] Nothing was changed: in the audit log each call of AKIAEXAMPLE00000001 (2) and ci-deployer (2) only read
     Against [E4] No value of the alert is on a watch list as bad (3 looked up)
-    "#);
+    ");
     assert_eq!(ran.step("address_trail").outcome, Some(StepOutcome::Unmet));
     insta::assert_snapshot!(ran.step("address_trail").summary, @"No other identity in 2 rows.");
     insta::assert_snapshot!(ran.would_decide(), @"An approved record that ci-deployer does this: its line in the identity register with expected findings, or a change");
@@ -151,9 +151,9 @@ fn what_an_identity_may_do_is_hidden_from_its_own_address_alone() {
         .clearing(identity)
         .run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
-    insta::assert_snapshot!(ran.advised(), @r"
+    insta::assert_snapshot!(ran.advised(), @"
     Nothing to do: the record that cleared it is named in the report.
-    If it stays allowed, add a suppression rule in GuardDuty that wants all of this together: the type of this finding, ci-deployer, 198.51.100.23.
+    If it stays allowed, suppress this type in GuardDuty for ci-deployer, 198.51.100.23 alone.
     ");
 }
 
@@ -165,10 +165,10 @@ fn without_registers_and_logs_it_stays_open() {
         (Verdict::Inconclusive, Leaning::None)
     );
     assert!(ran.state.steps().len() >= 3);
-    insta::assert_snapshot!(ran.claims(), @r#"
-    For [E0] The alert records AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The alert reports AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
     Against [E2] No value of the alert is on a watch list as bad (3 looked up)
-    "#);
+    ");
     insta::assert_snapshot!(ran.would_decide(), @r#"
     Who ci-deployer is and from which networks it works: a line in the identity register
     CloudTrail or Cloud Audit Logs of AKIAEXAMPLE00000001: whether anything was made or read
@@ -219,7 +219,7 @@ fn g06_mutating_call_of_any_name_is_not_cleared_or_skipped() {
         let claims = ran.claims();
         assert!(claims.contains(&format!("It did: {action} by")), "{claims}");
         assert!(!claims.contains("only read"), "{claims}");
-        assert!(!claims.contains("holds no call"), "{claims}");
+        assert!(!claims.contains("shows no call"), "{claims}");
         let decide = ran.would_decide();
         let asks = format!("Whether {action} by ci-deployer was meant");
         assert!(decide.contains(&asks), "{decide}");
@@ -244,7 +244,7 @@ fn login_is_no_mutation_and_unmarked_log_claims_no_reads() {
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
     let claims = ran.claims();
     assert!(
-        claims.contains("The audit log holds no call that is known to make a key, user, policy or machine, or to read a secret (2 calls of AKIAEXAMPLE00000001)"),
+        claims.contains("The audit log shows no call that is known to make a key, user, policy or machine, or to read a secret (2 calls of AKIAEXAMPLE00000001)"),
         "{claims}"
     );
 }
@@ -342,7 +342,7 @@ fn only_a_type_that_says_so_is_told_as_looking_around() {
         let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
         let claims = ran.claims();
         assert!(
-            claims.contains("The alert records AWS_API_CALL"),
+            claims.contains("The alert reports AWS_API_CALL"),
             "{claims}"
         );
         let techniques = ran.conclusion.techniques.into_iter();

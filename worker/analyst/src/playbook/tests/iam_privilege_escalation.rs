@@ -64,7 +64,7 @@ fn ownership_for_a_stranger_is_a_true_positive() {
     For [E0] The alert tells of a grant of roles/owner, a role with power over others, to user:maint.helper.77@gmail.com
     For [E3 E0] The identity register does not know maint.helper.77@gmail.com, who is named in the grant
     For [E2 E0] The identity register does not know etl@larkspur-data.iam.gserviceaccount.com
-    For [E0] The alert records SetIamPolicy by etl@larkspur-data.iam.gserviceaccount.com from 198.51.100.140, once
+    For [E0] The alert reports SetIamPolicy by etl@larkspur-data.iam.gserviceaccount.com from 198.51.100.140, once
     For [E8] No change record covers it
     ");
 }
@@ -116,10 +116,10 @@ fn a_deployment_that_raised_nothing_leans_benign() {
         (Verdict::Inconclusive, Leaning::Benign)
     );
     insta::assert_snapshot!(ran.claims(), @"
-    For [E0] The alert records AWS_API_CALL AttachUserPolicy by j.ortega from 198.51.100.140, 3 times
+    For [E0] The alert reports AWS_API_CALL AttachUserPolicy by j.ortega from 198.51.100.140, 3 times
     Against [E0 E2] 198.51.100.140 is in a network that j.ortega works from
     Against [E2] j.ortega is a machine identity (ci) of platform: deployments hand out rights
-    Against [E16] The audit log holds no call that is known to raise rights or to make a key, user or role (1 call)
+    Against [E16] The audit log shows no call that is known to raise rights or to make a key, user or role (1 call)
     For [E10] No change record covers it
     ");
 }

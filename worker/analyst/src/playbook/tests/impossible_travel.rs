@@ -55,8 +55,8 @@ fn our_vpn_makes_the_detection_wrong() {
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The alert has a sign-in of maria.lopez from 198.51.100.77 besides 192.0.2.14
     For [E6 E0] The identity register does not know maria.lopez
-    Against [E3 E0] 198.51.100.77 is on watch list vpn as vpn (entry 198.51.100.64/27): it says nothing about where the person is
-    Against [E10 E0] The logs that were searched (log_search_json_lines) hold nothing from 198.51.100.77
+    Against [E3 E0] 198.51.100.77 is listed as vpn (watch list vpn, entry 198.51.100.64/27): it says nothing about where the person is
+    Against [E10 E0] The logs that were searched (log_search_json_lines) show nothing from 198.51.100.77
     ");
 }
 
@@ -182,7 +182,7 @@ fn a_mail_rule_from_the_address_is_a_true_positive() {
     For [E0] The alert has a sign-in of maria.lopez from 198.51.100.77 besides 192.0.2.14
     For [E10 E0] From 198.51.100.77 came New-InboxRule by maria.lopez at 2026-03-02T02:51:00Z: what intruders do to stay
     For [E6 E0] The identity register does not know maria.lopez
-    Against [E11 E0] The logs that were searched (log_search_cloudtrail) hold nothing from 198.51.100.77
+    Against [E11 E0] The logs that were searched (log_search_cloudtrail) show nothing from 198.51.100.77
     Against [E2] Neither address is on a watch list (2 looked up)
     ");
 }

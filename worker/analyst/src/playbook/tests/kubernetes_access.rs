@@ -31,8 +31,8 @@ fn secrets_read_without_a_name_are_a_true_positive() {
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The caller did not sign in: it is system:anonymous
     For [E0] The control plane answered 200 to /api/v1/namespaces/payments/secrets
-    For [E11 E0] The audit log holds list on secrets by system:anonymous at 2026-03-02T02:31:00Z
-    For [E2 E0] 185.220.101.42 is on watch list threats as tor exit
+    For [E11 E0] The audit log shows list on secrets by system:anonymous at 2026-03-02T02:31:00Z
+    For [E2 E0] 185.220.101.42 is listed as tor exit (watch list threats)
     ");
     insta::assert_snapshot!(ran.actions().join(" "), @"remove-anonymous-binding restrict-control-plane rotate-cluster-credentials review-cluster-audit contact-owner");
 }
@@ -51,7 +51,7 @@ fn cluster_admin_for_everybody_is_always_a_true_positive() {
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The alert tells of a binding with system:unauthenticated: everybody who can reach the control plane
     For [E0] The alert tells of a binding with cluster-admin: all rights on the cluster
-    For [E0] The alert records io.k8s.authorization.rbac.v1.clusterrolebindings.create by dev.ops@larkspur.example from 198.51.100.140, once
+    For [E0] The alert reports io.k8s.authorization.rbac.v1.clusterrolebindings.create by dev.ops@larkspur.example from 198.51.100.140, once
     ");
     insta::assert_snapshot!(ran.actions().join(" "), @"remove-anonymous-binding restrict-control-plane rotate-cluster-credentials review-cluster-audit contact-owner");
 }
@@ -100,7 +100,7 @@ fn g06_secret_reads_between_other_reads_are_not_skipped() {
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     let claims = ran.claims();
     assert!(
-        claims.contains("The audit log holds get on secrets"),
+        claims.contains("The audit log shows get on secrets"),
         "{claims}"
     );
     assert!(!claims.contains("None of the calls"), "{claims}");
@@ -115,7 +115,7 @@ fn a_look_at_the_version_leans_benign() {
     );
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The caller did not sign in: it is system:anonymous
-    For [E0] The alert records KUBERNETES_API_CALL get /version by system:anonymous from 198.51.100.9, twice
+    For [E0] The alert reports KUBERNETES_API_CALL get /version by system:anonymous from 198.51.100.9, twice
     Against [E0] The alert names only /version, which clusters answer to everybody by default
     ");
     insta::assert_snapshot!(ran.would_decide(), @"
@@ -193,6 +193,6 @@ fn what_was_changed_in_the_cluster_is_not_told_as_outside_of_it() {
         .collect();
     insta::assert_snapshot!(changed.join("\n"), @"
     For [E14 E0] In the cluster something was changed: io.k8s.core.v1.configmaps.create (198.51.100.140) by system:anonymous at 2026-03-02T02:31:00Z
-    For [E14 E0] Outside the cluster the audit log holds storage.buckets.create (198.51.100.140) by system:anonymous at 2026-03-02T02:31:00Z
+    For [E14 E0] Outside the cluster the audit log shows storage.buckets.create (198.51.100.140) by system:anonymous at 2026-03-02T02:31:00Z
     ");
 }

@@ -35,7 +35,7 @@ fn flooding_own_machine_leans_malicious_and_is_isolated() {
     );
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] jump-1 is the one that sends: Backdoor:EC2/DenialOfService.Dns towards 192.0.2.61, 210 times
-    For [E10 E0] The flow logs hold accepted traffic of 10.20.40.8 to 192.0.2.61, port 53, 9200000 bytes, at 2026-03-02T02:31:00Z
+    For [E10 E0] Traffic passed from 10.20.40.8 to 192.0.2.61, port 53, 9200000 bytes, at 2026-03-02T02:31:00Z
     For [E7] No change record covers it
     ");
     insta::assert_snapshot!(ran.actions().join(" "), @"snapshot-disk isolate-instance contact-owner preserve-logs");

@@ -49,10 +49,10 @@ fn an_authorised_scanner_is_benign() {
             VerdictReason::AuthorisedActivity
         )
     );
-    insta::assert_snapshot!(ran.claims(), @r#"
-    For [E0] The alert records NETWORK_CONNECTION with 192.0.2.10, once
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The alert reports NETWORK_CONNECTION with 192.0.2.10, once
     Against [E2 E0] 192.0.2.10 is in the register of scanners: SCAN-1 of secops, approved by ciso
-    "#);
+    ");
 }
 
 #[test]
@@ -69,12 +69,12 @@ fn a_scan_from_inside_that_is_answered_is_a_true_positive() {
     };
     let ran = PlaybookCase::with(&ALL, inside).run(scan("10.9.8.7"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
-    insta::assert_snapshot!(ran.claims(), @r#"
-    For [E0] The alert records NETWORK_CONNECTION with 10.9.8.7, once
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The alert reports NETWORK_CONNECTION with 10.9.8.7, once
     For [E4 E0] 10.9.8.7 is an internal address (private): whoever scans is on our network
     For [E9 E0] 192.168.0.1 let 10.9.8.7 through on port 22 at 2023-04-16T06:12:00Z
     For [E2 E0] The register of authorised scanners does not know 10.9.8.7
-    "#);
+    ");
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn an_unknown_scanner_that_was_turned_away_leans_benign() {
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
     );
-    insta::assert_snapshot!(ran.claims(), @r#"
-    For [E0] The alert records NETWORK_CONNECTION with 192.0.2.10, once
-    Against [E9] None of the 1 flows of the source that the logs hold was let through
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The alert reports NETWORK_CONNECTION with 192.0.2.10, once
+    Against [E9] None of the 1 flows of the source that the logs show was let through
     For [E2 E0] The register of authorised scanners does not know 192.0.2.10
-    "#);
+    ");
     insta::assert_snapshot!(ran.would_decide(), @r#"
     An approved record that 192.0.2.10 may scan, with an end and who approved it
     The sign-in logs of i-11111111: that no attempt succeeded
@@ -257,10 +257,10 @@ fn own_scanner_is_reported_and_not_its_targets() {
     For [E2 E0] The register of authorised scanners does not know 10.20.40.8
     ");
     insta::assert_snapshot!(ran.advised(), @"
-    Snapshot all volumes of i-0c4e9a71d2b36f580 before anything is stopped or terminated.
-    Take i-0c4e9a71d2b36f580 off the network by giving it a security group without rules.
-    Ask the owner of jump-1 whether this was planned, by a channel that does not run through it.
-    Keep the logs of jump-1 for the window of the alert out of reach of their usual retention.
+    Snapshot all volumes of i-0c4e9a71d2b36f580.
+    Take i-0c4e9a71d2b36f580 off the network.
+    Ask the owner of jump-1 whether this was planned.
+    Keep the logs of jump-1 beyond their retention.
     ");
     insta::assert_snapshot!(ran.would_decide(), @"
     The process on jump-1 that makes these connections, and who signed in there before

@@ -46,7 +46,7 @@ fn customer_data_that_strangers_read_is_a_true_positive() {
     For [E15 E0] Who may reach larkspur-claims was changed: PutBucketPolicy by claims-export at 2026-03-02T02:31:00Z
     For [E2 E0] larkspur-claims holds data that is not for everybody: customer claims
     For [E3 E0] The identity register does not know claims-export
-    For [E0] The alert records AWS_API_CALL PutBucketPolicy by claims-export from 203.0.113.77, once
+    For [E0] The alert reports AWS_API_CALL PutBucketPolicy by claims-export from 203.0.113.77, once
     For [E12] No change record covers it
     ");
     insta::assert_snapshot!(ran.actions().join(" "), @"block-bucket-public-access deactivate-access-key review-bucket-access review-key-activity contact-owner");
@@ -71,7 +71,7 @@ fn objects_taken_from_an_unusual_network_are_a_true_positive() {
     For [E15 E0] Objects were taken: GetObject of arn:aws:s3:::larkspur-claims from 203.0.113.77 at 2026-03-02T02:31:00Z
     For [E15 E0] Data was put at risk: DeleteObjects on arn:aws:s3:::larkspur-claims from 203.0.113.77 at 2026-03-02T02:31:00Z
     For [E0 E3] 203.0.113.77 is in none of the networks that claims-export works from (10.0.0.0/8)
-    For [E0] The alert records AWS_API_CALL GetObject by claims-export from 203.0.113.77, 214 times
+    For [E0] The alert reports AWS_API_CALL GetObject by claims-export from 203.0.113.77, 214 times
     For [E12] No change record covers it
     ");
 }
@@ -122,7 +122,7 @@ fn a_website_without_a_record_that_allows_it_leans_benign() {
     );
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The feed has the effective permission of larkspur-claims as PUBLIC: anybody on the internet can reach it
-    For [E0] The alert records AWS_API_CALL PutBucketPolicy by claims-export from 203.0.113.77, once
+    For [E0] The alert reports AWS_API_CALL PutBucketPolicy by claims-export from 203.0.113.77, once
     Against [E2 E0] The register has larkspur-claims as meant to be reached from outside (public website)
     Against [E0 E3] 203.0.113.77 is in a network that claims-export works from
     For [E12] No change record covers it

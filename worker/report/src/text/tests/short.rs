@@ -99,8 +99,8 @@ fn a_failed_run_in_short() {
 
       Not triaged: No plan could be made: the model gave no answer within 60 s.
 
-      Still happening? last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; not
-        known since
+      Still happening? last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; unknown
+        since
       Reach: not known
 
     Do this first

@@ -272,7 +272,7 @@ fn one_that_failed() {
 
     Not triaged: No plan could be made: the model gave no answer within 60 s.
 
-    *Still happening? *not known since 2026-11-20 03:02 UTC, 3 times
+    *Still happening? *unknown since 2026-11-20 03:02 UTC, 3 times
     *Reach: *not known
 
     *First: *The run failed before an action was chosen. Open the alert in its own console.
