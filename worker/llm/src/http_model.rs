@@ -31,7 +31,7 @@ pub(crate) struct HttpModel<P> {
     pub(crate) url: Url,
     pub(crate) schema_fallback: SchemaFallback,
     pub(crate) schema_cache: SchemaCache,
-    /// What the provider remembers of the model.
+    /// State that the provider keeps for the model.
     pub(crate) provider: P,
 }
 

@@ -29,18 +29,18 @@ pub(crate) struct Brief {
     pub(crate) case_id: Line,
     pub(crate) header: Line,
     pub(crate) urgency: Urgency,
-    /// What changed since the previous revision.
+    /// Changes since the previous revision.
     pub(crate) changed: Option<Line>,
-    /// What happened, in the first sentences of the summary.
+    /// The first sentences of the summary.
     pub(crate) happened: Line,
     /// Why the case is not decided.
     pub(crate) undecided: Option<Line>,
     pub(crate) warning: Option<Line>,
     /// The time of the last event.
     pub(crate) last_seen: Option<DateTime<Utc>>,
-    /// How often the alert came, empty for once.
+    /// The number of times that the alert came; empty for one.
     pub(crate) counts: Line,
-    /// What logs show since the last event.
+    /// Activity that logs show since the last event.
     pub(crate) since: Line,
     pub(crate) since_evidence: Option<EvidenceId>,
     pub(crate) reach: Line,

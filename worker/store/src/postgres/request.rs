@@ -6,7 +6,7 @@ use super::database::Database;
 use super::failure::PostgresFailure;
 use crate::sql::Tx;
 
-/// Whether a transaction runs again if its answer was lost.
+/// Says whether a transaction runs again if its answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
     Yes,
