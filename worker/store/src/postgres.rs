@@ -19,7 +19,6 @@ mod earlier;
 mod failure;
 mod inbox;
 mod journal;
-mod list;
 mod listener;
 mod migrate;
 mod outbox;

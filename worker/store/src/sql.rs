@@ -22,6 +22,7 @@
 //! - A list of columns or a condition that statements share is a statement of its own. [`Statement::with`] puts it in.
 
 mod backend;
+pub(crate) mod case_list;
 pub(crate) mod case_workflow;
 pub(crate) mod cases;
 mod dead_letters;
@@ -55,6 +56,9 @@ static NOW: Statement = Statement::new(
     "clock_timestamp()",
     "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
 );
+
+/// The least severity that counts as urgent.
+static HIGH: Statement = Statement::new("'high'", "3");
 
 /// Cases, inbox, outbox and dead letters in one database.
 #[derive(Debug, Clone)]

@@ -14,7 +14,6 @@ mod doctor;
 mod earlier;
 mod host;
 mod inbox;
-mod list;
 mod lock_retry;
 mod open;
 mod outbox;

@@ -1,29 +1,27 @@
-//! Implements the port for cases. Claims and leases are in `claim`, writes of workers in `journal`, reads for people in
+//! Reads and writes cases. Claims and leases are in `claim`, writes of workers in `journal`, reads for people in
 //! `read`.
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
-    Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, OutageWait,
+    Backlog, Cancellation, CaseId, CaseView, Lane, Lease, OutageWait,
 };
 use nightshift_pipeline::export::JournalLine;
-use nightshift_pipeline::port::{CaseClosure, Cases, ClaimedCase, StoreError};
+use nightshift_pipeline::port::{CaseClosure, ClaimedCase, StoreError};
 
 use super::PostgresStore;
-use super::{backlog, list, read};
+use super::{backlog, read};
 
-#[async_trait]
-impl Cases for PostgresStore {
-    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
+impl PostgresStore {
+    pub(crate) async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
         self.claim_best(lane, most, None).await
     }
 
-    async fn claim_overdue(
+    pub(crate) async fn claim_overdue(
         &self,
         lane: Lane,
         most: usize,
@@ -32,23 +30,23 @@ impl Cases for PostgresStore {
         self.claim_best(lane, most, Some(waited)).await
     }
 
-    async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
+    pub(crate) async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
         self.queue_for_models(most).await
     }
 
-    async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
+    pub(crate) async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         self.claim_this(id).await
     }
 
-    async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
+    pub(crate) async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         self.renew_all(leases).await
     }
 
-    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
+    pub(crate) async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         self.release_lease(lease).await
     }
 
-    async fn append(
+    pub(crate) async fn append(
         &self,
         lease: &Lease,
         events: &[Event],
@@ -57,15 +55,15 @@ impl Cases for PostgresStore {
         self.write(lease, events, charge).await
     }
 
-    async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
+    pub(crate) async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
         self.end(lease, closing).await
     }
 
-    async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
+    pub(crate) async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
         self.retriage(id).await
     }
 
-    async fn cancel(
+    pub(crate) async fn cancel(
         &self,
         id: &str,
         who: &str,
@@ -74,21 +72,14 @@ impl Cases for PostgresStore {
         self.cancel_triage(id, who, at).await
     }
 
-    async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
-        self.retry_read("list cases", |session| async move {
-            list::list(&session, filter).await
-        })
-        .await
-    }
-
-    async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
+    pub(crate) async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
         self.retry_read("read a case", |session| async move {
             Box::pin(read::view(&session, id)).await
         })
         .await
     }
 
-    async fn journal(
+    pub(crate) async fn journal(
         &self,
         id: &CaseId,
         revision: Option<u32>,
@@ -99,11 +90,11 @@ impl Cases for PostgresStore {
         .await
     }
 
-    fn is_disk_full(&self) -> bool {
+    pub(crate) fn is_disk_full(&self) -> bool {
         self.database.disk.is_recent()
     }
 
-    async fn connection_problem(&self) -> Option<&'static str> {
+    pub(crate) async fn connection_problem(&self) -> Option<&'static str> {
         if self.database.begin_pooled.is_some() {
             return None;
         }
@@ -112,14 +103,14 @@ impl Cases for PostgresStore {
             .then_some("a pooler lends its connections for one transaction only; see [store] url")
     }
 
-    async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
+    pub(crate) async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.retry_read("count waiting cases", |session| async move {
             backlog::waiting(&session).await
         })
         .await
     }
 
-    async fn backlog(&self) -> Result<Backlog, StoreError> {
+    pub(crate) async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.retry_read("count what there is to do", |session| async move {
             backlog::read(&session).await
         })

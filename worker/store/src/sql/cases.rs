@@ -20,9 +20,14 @@ pub(crate) static LEFTOVER: LazyLock<Statement> = LazyLock::new(|| {
     statement!("cases/leftover.sql").with("conclusion_status", &CONCLUSION_STATUS)
 });
 
+/// The expression of the last verdict of a person that differs from that of the case.
+pub(super) static PERSON_VERDICT: Statement = statement!("cases/person_verdict.sql");
+
 /// The columns that [`to_case`] reads.
-pub(crate) static COLUMNS: LazyLock<Statement> =
-    LazyLock::new(|| statement!("cases/columns.sql").with("leftover", &LEFTOVER));
+pub(crate) static COLUMNS: LazyLock<Statement> = LazyLock::new(|| {
+    let columns = statement!("cases/columns.sql").with("leftover", &LEFTOVER);
+    columns.with("person_verdict", &PERSON_VERDICT)
+});
 
 pub(crate) static FIND: LazyLock<Statement> =
     LazyLock::new(|| statement!("cases/find.sql").with("columns", &COLUMNS));

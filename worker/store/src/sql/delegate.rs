@@ -29,8 +29,14 @@ use nightshift_pipeline::report::FailoverSources;
 
 use super::{Rest, SqlStore};
 
-/// Calls the method of a port on the store of the database.
+/// Calls a method, of a port or its own, on the store of the database.
 macro_rules! delegate {
+    ($self:ident.$method:ident($($argument:ident),*)) => {
+        match &$self.rest {
+            Rest::Postgres(store) => store.$method($($argument),*).await,
+            Rest::Sqlite(store) => store.$method($($argument),*).await,
+        }
+    };
     ($self:ident, $port:ident::$method:ident($($argument:ident),*)) => {
         match &$self.rest {
             Rest::Postgres(store) => $port::$method(store.as_ref(), $($argument),*).await,
@@ -60,7 +66,7 @@ impl Canaries for SqlStore {
 #[async_trait]
 impl Cases for SqlStore {
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
-        delegate!(self, Cases::claim(lane, most))
+        delegate!(self.claim(lane, most))
     }
 
     async fn claim_overdue(
@@ -69,23 +75,23 @@ impl Cases for SqlStore {
         most: usize,
         waited: OutageWait,
     ) -> Result<Vec<ClaimedCase>, StoreError> {
-        delegate!(self, Cases::claim_overdue(lane, most, waited))
+        delegate!(self.claim_overdue(lane, most, waited))
     }
 
     async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
-        delegate!(self, Cases::requeue_degraded(most))
+        delegate!(self.requeue_degraded(most))
     }
 
     async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
-        delegate!(self, Cases::claim_one(id))
+        delegate!(self.claim_one(id))
     }
 
     async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
-        delegate!(self, Cases::renew(leases))
+        delegate!(self.renew(leases))
     }
 
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
-        delegate!(self, Cases::release(lease))
+        delegate!(self.release(lease))
     }
 
     async fn append(
@@ -94,15 +100,15 @@ impl Cases for SqlStore {
         events: &[Event],
         charge: Charge,
     ) -> Result<(), StoreError> {
-        delegate!(self, Cases::append(lease, events, charge))
+        delegate!(self.append(lease, events, charge))
     }
 
     async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
-        delegate!(self, Cases::conclude(lease, closing))
+        delegate!(self.conclude(lease, closing))
     }
 
     async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
-        delegate!(self, Cases::retry(id))
+        delegate!(self.retry(id))
     }
 
     async fn cancel(
@@ -111,15 +117,15 @@ impl Cases for SqlStore {
         who: &str,
         at: DateTime<Utc>,
     ) -> Result<Cancellation, StoreError> {
-        delegate!(self, Cases::cancel(id, who, at))
+        delegate!(self.cancel(id, who, at))
     }
 
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
-        delegate!(self, Cases::list(filter))
+        self.list_cases(filter).await
     }
 
     async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
-        delegate!(self, Cases::view(id))
+        delegate!(self.view(id))
     }
 
     async fn journal(
@@ -127,7 +133,7 @@ impl Cases for SqlStore {
         id: &CaseId,
         revision: Option<u32>,
     ) -> Result<Vec<JournalLine>, StoreError> {
-        delegate!(self, Cases::journal(id, revision))
+        delegate!(self.journal(id, revision))
     }
 
     fn is_disk_full(&self) -> bool {
@@ -137,12 +143,19 @@ impl Cases for SqlStore {
         }
     }
 
+    async fn connection_problem(&self) -> Option<&'static str> {
+        match &self.rest {
+            Rest::Postgres(store) => store.connection_problem().await,
+            Rest::Sqlite(_) => None,
+        }
+    }
+
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
-        delegate!(self, Cases::waiting())
+        delegate!(self.waiting())
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
-        delegate!(self, Cases::backlog())
+        delegate!(self.backlog())
     }
 }
 

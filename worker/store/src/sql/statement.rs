@@ -29,6 +29,14 @@ impl Statement {
         }
     }
 
+    /// Creates a part that is the same in both dialects.
+    pub(crate) fn from_both(sql: String) -> Self {
+        Self {
+            postgres: Cow::Owned(sql.clone()),
+            sqlite: Cow::Owned(sql),
+        }
+    }
+
     /// Returns the statement with a part in place of `{name}`.
     pub(crate) fn with(&self, name: &str, part: &Self) -> Self {
         let place = format!("{{{name}}}");

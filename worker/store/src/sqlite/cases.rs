@@ -4,23 +4,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
-    Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, OutageWait,
+    Backlog, Cancellation, CaseId, CaseView, Lane, Lease, OutageWait,
 };
 use nightshift_pipeline::export::JournalLine;
-use nightshift_pipeline::port::{CaseClosure, Cases, ClaimedCase, StoreError};
+use nightshift_pipeline::port::{CaseClosure, ClaimedCase, StoreError};
 use rusqlite::{Connection, params};
 
 use super::claim::epoch;
 use super::host::{LeaseHolder, uptime_secs};
 use super::row::{severity, time};
 use super::thread::{SqliteConnection, SqliteFailure};
-use super::{SqliteStore, backlog, case_workflow, list, people, read, revisions};
+use super::{SqliteStore, backlog, case_workflow, people, read, revisions};
 use crate::sql::{Tx, at_once, spending};
 
 const HOLDS: &str = "SELECT 1 FROM cases \
@@ -45,13 +44,12 @@ const WISH_SHOWN: &str = "UPDATE deliveries SET wanted_version = wanted_version 
      retry_at = NULL, given_up = 0, error = NULL, instead_of = NULL WHERE case_id = ?1 AND (shown IS NOT NULL OR begun_at IS NOT NULL AND given_up = 0) \
      AND destination NOT IN (SELECT value FROM json_each(?3))";
 
-#[async_trait]
-impl Cases for SqliteStore {
-    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
         self.claim_best(lane, most, None).await
     }
 
-    async fn claim_overdue(
+    pub(crate) async fn claim_overdue(
         &self,
         lane: Lane,
         most: usize,
@@ -60,7 +58,7 @@ impl Cases for SqliteStore {
         self.claim_best(lane, most, Some(waited)).await
     }
 
-    async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
+    pub(crate) async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
         let queued = self
             .thread
             .run("queue cases for models", move |connection| {
@@ -71,19 +69,19 @@ impl Cases for SqliteStore {
         Ok(queued)
     }
 
-    async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
+    pub(crate) async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
         self.claim_this(id).await
     }
 
-    async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
+    pub(crate) async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         self.renew_all(leases).await
     }
 
-    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
+    pub(crate) async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         self.release_lease(lease).await
     }
 
-    async fn append(
+    pub(crate) async fn append(
         &self,
         lease: &Lease,
         events: &[Event],
@@ -103,7 +101,7 @@ impl Cases for SqliteStore {
         .await
     }
 
-    async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
+    pub(crate) async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
         let written = Arc::new((lease.clone(), self.holder.clone(), closing.clone()));
         self.while_held("conclude a case", || {
             let written = Arc::clone(&written);
@@ -125,7 +123,7 @@ impl Cases for SqliteStore {
         Ok(())
     }
 
-    async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
+    pub(crate) async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
         let id = id.to_owned();
         let retried = self
             .thread
@@ -138,7 +136,7 @@ impl Cases for SqliteStore {
         Ok(retried)
     }
 
-    async fn cancel(
+    pub(crate) async fn cancel(
         &self,
         id: &str,
         who: &str,
@@ -156,16 +154,7 @@ impl Cases for SqliteStore {
         Ok(called_off)
     }
 
-    async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
-        let filter = filter.clone();
-        self.thread
-            .run("list cases", move |connection| {
-                list::list(connection, &filter)
-            })
-            .await
-    }
-
-    async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
+    pub(crate) async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
         let id = id.to_owned();
         self.thread
             .transaction("read a case", move |connection| read::view(connection, &id))
@@ -173,7 +162,7 @@ impl Cases for SqliteStore {
             .map_err(|undone| undone.into_store_error("read a case"))
     }
 
-    async fn journal(
+    pub(crate) async fn journal(
         &self,
         id: &CaseId,
         revision: Option<u32>,
@@ -186,17 +175,17 @@ impl Cases for SqliteStore {
             .await
     }
 
-    fn is_disk_full(&self) -> bool {
+    pub(crate) fn is_disk_full(&self) -> bool {
         self.thread.disk.is_recent()
     }
 
-    async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
+    pub(crate) async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.thread
             .run("count waiting cases", backlog::waiting)
             .await
     }
 
-    async fn backlog(&self) -> Result<Backlog, StoreError> {
+    pub(crate) async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.thread
             .run("count what there is to do", backlog::read)
             .await

@@ -6,6 +6,7 @@ use nightshift_pipeline::case::{CaseFilter, CaseStatus, Lane};
 use nightshift_pipeline::port::{Cases, Inbox, Outbox, StoreError};
 
 use super::*;
+use crate::sql::case_list::list_statement;
 use crate::conformance::{MINER, arrivals, opened};
 
 fn options(folder: &Path) -> SqliteOptions {
@@ -228,7 +229,7 @@ async fn what_is_rare_is_found_without_the_rest() {
             "SEARCH cases USING INDEX sqlite_autoindex_cases_1",
         ),
     ] {
-        let plan = plan(&store, list::sql(&filter)).await;
+        let plan = plan(&store, list_statement(&filter).sqlite().to_owned()).await;
         assert!(plan.contains(index), "{plan}");
     }
     let find = crate::sql::cases::FIND.sqlite().to_owned();

@@ -7,7 +7,7 @@ use nightshift_pipeline::case::{CaseFilter, CaseStatus};
 use nightshift_pipeline::case_workflow::WorkflowStatus;
 
 use crate::conformance::server::{TestDatabase, texts};
-use crate::postgres::list;
+use crate::sql::case_list::list_statement;
 
 /// A month of cases, of which every hundredth has high priority.
 const HISTORY: &str = "INSERT INTO cases (id, key, feed, type, title, severity, content, status, opened_at, revised_at, \
@@ -16,6 +16,8 @@ const HISTORY: &str = "INSERT INTO cases (id, key, feed, type, title, severity, 
          now(), CASE n % 100 WHEN 0 THEN 'true_positive' ELSE 'benign_true_positive' END, 'high' \
      FROM generate_series(1, 5000) AS n; \
      ANALYZE cases";
+const TYPES: &str =
+    "text, text, text, text, bigint, text, text, text, text, boolean, boolean, text, text";
 const VALUES: &str = "'concluded', 'true_positive', 'high', NULL, 51, NULL, NULL, NULL, 'open', false, true, NULL, NULL";
 
 fn grave() -> CaseFilter {
@@ -37,8 +39,8 @@ async fn what_is_grave_is_read_without_the_rest() {
     client.batch_execute(HISTORY).await.unwrap();
     for mode in ["force_generic_plan", "force_custom_plan"] {
         let sql = format!(
-            "SET plan_cache_mode = {mode}; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({VALUES})",
-            list::sql(&grave())
+            "SET plan_cache_mode = {mode}; PREPARE listed ({TYPES}) AS {}; EXPLAIN EXECUTE listed ({VALUES})",
+            list_statement(&grave()).postgres()
         );
         let plan = texts(&client, &sql).await.concat().join("\n");
         assert!(
@@ -63,8 +65,8 @@ async fn a_value_of_an_alert_is_looked_up_once() {
     client.batch_execute(indicators).await.unwrap();
     let asked = "NULL, NULL, NULL, NULL, 51, NULL, '203.0.113.42', NULL, NULL, false, false, '203.0.113.42', '203.0.113.42'";
     let sql = format!(
-        "SET plan_cache_mode = force_generic_plan; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({asked})",
-        list::sql(&CaseFilter::default())
+        "SET plan_cache_mode = force_generic_plan; PREPARE listed ({TYPES}) AS {}; EXPLAIN EXECUTE listed ({asked})",
+        list_statement(&CaseFilter::default()).postgres()
     );
     let plan = texts(&client, &sql).await.concat().join("\n");
     assert!(plan.contains("indicators_newest"), "{plan}");
@@ -116,8 +118,8 @@ async fn rare_rows_are_found_by_index_even_where_there_are_none() {
     for (filter, values, index) in asked {
         for mode in ["force_generic_plan", "force_custom_plan"] {
             let sql = format!(
-                "SET plan_cache_mode = {mode}; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({values})",
-                list::sql(&filter)
+                "SET plan_cache_mode = {mode}; PREPARE listed ({TYPES}) AS {}; EXPLAIN EXECUTE listed ({values})",
+                list_statement(&filter).postgres()
             );
             let plan = texts(&client, &sql).await.concat().join("\n");
             assert!(plan.contains(index), "{plan}");
@@ -149,8 +151,8 @@ async fn a_list_of_an_account_or_without_samples_reads_what_it_shows() {
             "NULL, NULL, NULL, NULL, 51, {account}, NULL, NULL, NULL, false, {without}, NULL, NULL"
         );
         let sql = format!(
-            "SET plan_cache_mode = force_custom_plan; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({values})",
-            list::sql(&CaseFilter::default())
+            "SET plan_cache_mode = force_custom_plan; PREPARE listed ({TYPES}) AS {}; EXPLAIN EXECUTE listed ({values})",
+            list_statement(&CaseFilter::default()).postgres()
         );
         let plan = texts(&client, &sql).await.concat().join("\n");
         assert!(plan.contains(index), "{plan}");
