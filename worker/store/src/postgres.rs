@@ -29,7 +29,6 @@ mod people;
 mod places;
 mod pooler;
 mod purge;
-mod read;
 mod recheck;
 mod renewal;
 mod request;

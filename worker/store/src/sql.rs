@@ -23,6 +23,7 @@
 
 mod backend;
 pub(crate) mod case_list;
+mod case_view;
 pub(crate) mod case_workflow;
 pub(crate) mod cases;
 mod dead_letters;

@@ -8,13 +8,12 @@ use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
-    Backlog, Cancellation, CaseId, CaseView, Lane, Lease, OutageWait,
+    Backlog, Cancellation, CaseId, Lane, Lease, OutageWait,
 };
-use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::port::{CaseClosure, ClaimedCase, StoreError};
 
 use super::PostgresStore;
-use super::{backlog, read};
+use super::backlog;
 
 impl PostgresStore {
     pub(crate) async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
@@ -70,24 +69,6 @@ impl PostgresStore {
         at: DateTime<Utc>,
     ) -> Result<Cancellation, StoreError> {
         self.cancel_triage(id, who, at).await
-    }
-
-    pub(crate) async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
-        self.retry_read("read a case", |session| async move {
-            Box::pin(read::view(&session, id)).await
-        })
-        .await
-    }
-
-    pub(crate) async fn journal(
-        &self,
-        id: &CaseId,
-        revision: Option<u32>,
-    ) -> Result<Vec<JournalLine>, StoreError> {
-        self.retry_read("read a journal", |session| async move {
-            read::journal(&session, id, revision).await
-        })
-        .await
     }
 
     pub(crate) fn is_disk_full(&self) -> bool {

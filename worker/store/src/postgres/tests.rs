@@ -186,7 +186,7 @@ async fn f16_requests_of_people_apply_once_when_the_answer_is_lost() {
     proxy.cut_at("COMMIT\0");
     assert_eq!(store.retry(&id.0).await.unwrap(), id);
     assert_eq!(proxy.cuts(), 2);
-    let row = store.view(&id.0).await.unwrap().row;
+    let row = SqlStore::from(store).view(&id.0).await.unwrap().row;
     assert_eq!((row.revision, row.status), (2, CaseStatus::Queued));
 }
 

@@ -125,7 +125,7 @@ impl Cases for SqlStore {
     }
 
     async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
-        delegate!(self.view(id))
+        self.view_case(id).await
     }
 
     async fn journal(
@@ -133,7 +133,7 @@ impl Cases for SqlStore {
         id: &CaseId,
         revision: Option<u32>,
     ) -> Result<Vec<JournalLine>, StoreError> {
-        delegate!(self.journal(id, revision))
+        self.read_journal(id, revision).await
     }
 
     fn is_disk_full(&self) -> bool {

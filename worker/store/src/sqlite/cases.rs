@@ -9,9 +9,8 @@ use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
-    Backlog, Cancellation, CaseId, CaseView, Lane, Lease, OutageWait,
+    Backlog, Cancellation, CaseId, Lane, Lease, OutageWait,
 };
-use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::port::{CaseClosure, ClaimedCase, StoreError};
 use rusqlite::{Connection, params};
 
@@ -19,7 +18,7 @@ use super::claim::epoch;
 use super::host::{LeaseHolder, uptime_secs};
 use super::row::{severity, time};
 use super::thread::{SqliteConnection, SqliteFailure};
-use super::{SqliteStore, backlog, case_workflow, people, read, revisions};
+use super::{SqliteStore, backlog, case_workflow, people, revisions};
 use crate::sql::{Tx, at_once, spending};
 
 const HOLDS: &str = "SELECT 1 FROM cases \
@@ -152,27 +151,6 @@ impl SqliteStore {
             .map_err(|undone| undone.into_store_error("cancel a case"))?;
         self.bell.notify();
         Ok(called_off)
-    }
-
-    pub(crate) async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
-        let id = id.to_owned();
-        self.thread
-            .transaction("read a case", move |connection| read::view(connection, &id))
-            .await
-            .map_err(|undone| undone.into_store_error("read a case"))
-    }
-
-    pub(crate) async fn journal(
-        &self,
-        id: &CaseId,
-        revision: Option<u32>,
-    ) -> Result<Vec<JournalLine>, StoreError> {
-        let id = id.clone();
-        self.thread
-            .run("read a journal", move |connection| {
-                read::journal(connection, &id, revision)
-            })
-            .await
     }
 
     pub(crate) fn is_disk_full(&self) -> bool {

@@ -110,6 +110,7 @@ async fn pooled_store_leaves_nothing_on_a_connection() {
         .unwrap();
     store.renew(std::slice::from_ref(lease)).await.unwrap();
     store.conclude(lease, &closing).await.unwrap();
+    let store = SqlStore::from(store);
     store.view(&id.0).await.unwrap();
     store.backlog().await.unwrap();
     store.wait_for_work(0).await;
@@ -144,7 +145,7 @@ async fn f17_statements_of_a_pooled_store_have_timeouts() {
         "{refused:?}"
     );
     let error =
-        nightshift_engine::error_chain::format_error_chain(&store.waiting().await.unwrap_err());
+        nightshift_engine::error_chain::format_error_chain(&SqlStore::from(store.clone()).waiting().await.unwrap_err());
     assert!(error.contains("lock timeout"), "{error}");
     other.batch_execute("ROLLBACK").await.unwrap();
     let accepted = accept(&store, arrivals(MINER)).await;
