@@ -24,7 +24,6 @@ mod migrate;
 mod outbox;
 mod owed;
 mod parameter;
-mod past;
 mod people;
 mod places;
 mod pooler;

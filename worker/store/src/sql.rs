@@ -30,6 +30,7 @@ mod dead_letters;
 mod delegate;
 pub(crate) mod feedback;
 pub(crate) mod mutes;
+pub(crate) mod past_cases;
 mod row;
 pub(crate) mod spending;
 mod statement;

@@ -18,7 +18,6 @@ mod lock_retry;
 mod open;
 mod outbox;
 mod owed;
-mod past;
 mod people;
 mod places;
 mod purge;

@@ -1,7 +1,6 @@
 //! Implements the ports whose repositories still exist once per database.
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,6 @@ use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
-use nightshift_engine::port::{PastCase, PastCases, PastQuery, PersonDecision};
 use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
@@ -303,24 +301,6 @@ impl OutboxAdmin for SqlStore {
 
     async fn forget_delivered(&self, destination: &str) -> Result<(), StoreError> {
         delegate!(self, OutboxAdmin::forget_delivered(destination))
-    }
-}
-
-#[async_trait]
-impl PastCases for SqlStore {
-    async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
-        delegate!(self, PastCases::similar_cases(query))
-    }
-
-    async fn last_person_decision(
-        &self,
-        query: &PastQuery,
-    ) -> Result<Option<PersonDecision>, String> {
-        let decision = self.last_decision(query).await;
-        decision.map_err(|error| {
-            let cause = error.source().map(ToString::to_string);
-            cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
-        })
     }
 }
 

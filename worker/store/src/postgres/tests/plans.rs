@@ -38,7 +38,8 @@ async fn frequent_value_reads_only_its_newest_cases() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let sql = past::SIMILAR
+    let sql = crate::sql::past_cases::SIMILAR
+        .postgres()
         .replace("$1", "'key'")
         .replace("$2", "'id'")
         .replace("$3", "20")

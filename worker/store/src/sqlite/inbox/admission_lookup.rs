@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::newer_version;
 use crate::sqlite::row::{get_status, get_time, get_time_or_none, time, to_verdict};
 use crate::sqlite::thread::SqliteFailure;
-use crate::sqlite::{past, read};
+use crate::sqlite::read;
 
 const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, revised_at), verdict, feed_state, updated_at, last_event \
      FROM cases WHERE key = ?1 ORDER BY opened_at DESC, rowid DESC LIMIT 1";
@@ -31,6 +31,8 @@ const REVISIONS: &str = "SELECT \
 const IS_UNSEEN: &str = "SELECT 1 FROM alerts WHERE case_id = ?1 \
      AND revision > coalesce((SELECT max(revision) FROM conclusions WHERE case_id = ?1), 0) \
      AND coalesce(reason, '') NOT IN ('asked', 'models_back') LIMIT 1";
+const NEWEST_VERDICT: &str =
+    "SELECT verdict FROM person_verdicts WHERE case_id = ?1 ORDER BY id DESC LIMIT 1";
 const CLEARING: &str = "SELECT json_object('exonerations', e.report -> '$.exonerations', 'ledger', e.report -> '$.ledger', \
          'last_seen', e.report ->> '$.alert.last_seen') FROM cases c \
      JOIN conclusions e ON e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
@@ -185,7 +187,11 @@ fn is_disputed(
     id: &str,
     ours: Option<Verdict>,
 ) -> Result<bool, SqliteFailure> {
-    let theirs = past::newest_verdict(connection, id)?;
+    let theirs: Option<String> = connection
+        .prepare_cached(NEWEST_VERDICT)?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    let theirs = to_verdict(theirs.as_deref());
     Ok(theirs.is_some() && theirs != ours)
 }
 
