@@ -5,15 +5,12 @@
 //! accepting transaction calls admission, a pure function of the pipeline.
 
 mod again;
-mod backlog;
 mod blobs;
-mod canaries;
 mod case_workflow;
 mod cases;
 mod claim;
 mod connect;
 mod database;
-mod digest;
 mod doctor;
 mod earlier;
 mod failure;
@@ -22,10 +19,8 @@ mod journal;
 mod listener;
 mod migrate;
 mod outbox;
-mod owed;
 mod parameter;
 mod people;
-mod places;
 mod pooler;
 mod purge;
 mod recheck;

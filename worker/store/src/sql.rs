@@ -21,15 +21,20 @@
 //! - Lists are one parameter: [`Value::Texts`] is an array in PostgreSQL and JSON for `json_each` in SQLite.
 //! - A list of columns or a condition that statements share is a statement of its own. [`Statement::with`] puts it in.
 
+mod alert_ledger;
 mod backend;
+pub(crate) mod backlog;
+mod canaries;
 pub(crate) mod case_list;
 mod case_view;
 pub(crate) mod case_workflow;
 pub(crate) mod cases;
 mod dead_letters;
 mod delegate;
+pub(crate) mod digest;
 pub(crate) mod feedback;
 pub(crate) mod mutes;
+pub(crate) mod outbox_admin;
 pub(crate) mod past_cases;
 mod row;
 pub(crate) mod spending;
@@ -50,7 +55,7 @@ use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStor
 pub(crate) use backend::Backend;
 pub(crate) use row::Row;
 pub(crate) use statement::{Statement, statement};
-pub(crate) use tx::{Tx, at_once};
+pub(crate) use tx::{Tx, all_of_sqlite, at_once};
 pub(crate) use value::{Value, severity_number, values, without_escaped_nul, without_nul};
 
 /// The time of the store's clock.

@@ -3,13 +3,10 @@
 //! Writes use `synchronous=FULL`, one writing thread per process, and one transaction per group of requests. A lease
 //! names the boot of the host and the process, so the case of a dead process is free at once.
 
-mod backlog;
 mod blobs;
-mod canaries;
 mod case_workflow;
 mod cases;
 mod claim;
-mod digest;
 mod doctor;
 mod earlier;
 mod host;
@@ -17,9 +14,7 @@ mod inbox;
 mod lock_retry;
 mod open;
 mod outbox;
-mod owed;
 mod people;
-mod places;
 mod purge;
 mod read;
 mod recheck;

@@ -1,22 +1,20 @@
 //! Reads and writes cases. Claims and leases are in `claim`, writes of workers in `journal`, reads for people in
 //! `read`.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
-use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
-use nightshift_pipeline::case::{
-    Backlog, Cancellation, CaseId, Lane, Lease, OutageWait,
-};
+use nightshift_pipeline::case::{Cancellation, CaseId, Lane, Lease, OutageWait};
 use nightshift_pipeline::port::{CaseClosure, ClaimedCase, StoreError};
 
 use super::PostgresStore;
-use super::backlog;
 
 impl PostgresStore {
-    pub(crate) async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
+    pub(crate) async fn claim(
+        &self,
+        lane: Lane,
+        most: usize,
+    ) -> Result<Vec<ClaimedCase>, StoreError> {
         self.claim_best(lane, most, None).await
     }
 
@@ -54,7 +52,11 @@ impl PostgresStore {
         self.write(lease, events, charge).await
     }
 
-    pub(crate) async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
+    pub(crate) async fn conclude(
+        &self,
+        lease: &Lease,
+        closing: &CaseClosure,
+    ) -> Result<(), StoreError> {
         self.end(lease, closing).await
     }
 
@@ -82,19 +84,5 @@ impl PostgresStore {
         let is_shared = self.pooler.is_shared(&self.database).await;
         is_shared
             .then_some("a pooler lends its connections for one transaction only; see [store] url")
-    }
-
-    pub(crate) async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
-        self.retry_read("count waiting cases", |session| async move {
-            backlog::waiting(&session).await
-        })
-        .await
-    }
-
-    pub(crate) async fn backlog(&self) -> Result<Backlog, StoreError> {
-        self.retry_read("count what there is to do", |session| async move {
-            backlog::read(&session).await
-        })
-        .await
     }
 }

@@ -13,8 +13,10 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, Error};
 
 use super::connect::Connector;
-use super::{MOST_CONNECTIONS, PostgresOpenError, migrate, owed, pooler};
+use super::{MOST_CONNECTIONS, PostgresOpenError, migrate, pooler};
 use crate::options::StoreOptions;
+use crate::sql::Row;
+use crate::sql::outbox_admin::{BACKLOGS, to_backlog};
 use connect_error::report_connect_error;
 use server_settings::{ServerSettings, check_settings};
 
@@ -130,10 +132,10 @@ pub(crate) async fn probe(
         return Vec::new();
     }
     // An older schema lacks this table or has other columns. The next start migrates it.
-    let rows = client.query_typed(owed::OWED, &[]).await;
-    let rows = rows.unwrap_or_default();
-    let owed = rows.iter().map(owed::one);
-    owed.collect::<Result<_, _>>().unwrap_or_default()
+    let rows = client.query_typed(BACKLOGS.postgres(), &[]).await;
+    let rows = rows.unwrap_or_default().into_iter().map(Row::Postgres);
+    let backlogs = rows.map(|row| to_backlog(&row));
+    backlogs.collect::<Result<_, _>>().unwrap_or_default()
 }
 
 async fn look(

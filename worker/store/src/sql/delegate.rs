@@ -13,15 +13,12 @@ use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
     Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, OutageWait,
 };
-use nightshift_pipeline::digest::Digest;
 use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::intake::Arrival;
 use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
-use nightshift_pipeline::mutes::LedgerCount;
 use nightshift_pipeline::port::{
-    AcceptedAlert, AlertLedger, AmbiguousSend, Canaries, CaseClosure, Cases, ClaimedCase,
-    DeliveryError, DeliveryReceipt, DestinationBacklog, Digests, DueRecheck, Inbox, Outbox,
-    OutboxAdmin, PendingDelivery, Rechecks, StoreError, WorkNotifier,
+    AcceptedAlert, AmbiguousSend, CaseClosure, Cases, ClaimedCase, DeliveryError, DeliveryReceipt,
+    DueRecheck, Inbox, Outbox, PendingDelivery, Rechecks, StoreError, WorkNotifier,
 };
 use nightshift_pipeline::report::FailoverSources;
 
@@ -47,17 +44,6 @@ macro_rules! delegate {
 impl Inbox for SqlStore {
     async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<AcceptedAlert>, StoreError> {
         delegate!(self, Inbox::accept(batch))
-    }
-}
-
-#[async_trait]
-impl Canaries for SqlStore {
-    async fn last_canary(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        delegate!(self, Canaries::last_canary())
-    }
-
-    async fn open_canaries(&self, most: usize) -> Result<Vec<(CaseId, DateTime<Utc>)>, StoreError> {
-        delegate!(self, Canaries::open_canaries(most))
     }
 }
 
@@ -149,29 +135,11 @@ impl Cases for SqlStore {
     }
 
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
-        delegate!(self.waiting())
+        self.count_waiting().await
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
-        delegate!(self.backlog())
-    }
-}
-
-#[async_trait]
-impl AlertLedger for SqlStore {
-    async fn ledger_counts(&self, since: DateTime<Utc>) -> Result<Vec<LedgerCount>, StoreError> {
-        delegate!(self, AlertLedger::ledger_counts(since))
-    }
-}
-
-#[async_trait]
-impl Digests for SqlStore {
-    async fn collect_digest(
-        &self,
-        since: DateTime<Utc>,
-        until: DateTime<Utc>,
-    ) -> Result<Digest, StoreError> {
-        delegate!(self, Digests::collect_digest(since, until))
+        self.read_backlog().await
     }
 }
 
@@ -273,34 +241,6 @@ impl Outbox for SqlStore {
         day: NaiveDate,
     ) -> Result<(), StoreError> {
         delegate!(self, Outbox::record_digest_posted(destination, day))
-    }
-}
-
-#[async_trait]
-impl OutboxAdmin for SqlStore {
-    async fn backlogs(&self) -> Result<Vec<DestinationBacklog>, StoreError> {
-        delegate!(self, OutboxAdmin::backlogs())
-    }
-
-    async fn undelivered_cases(
-        &self,
-        destination: &str,
-        most: usize,
-    ) -> Result<Vec<CaseId>, StoreError> {
-        delegate!(self, OutboxAdmin::undelivered_cases(destination, most))
-    }
-
-    async fn give_up(
-        &self,
-        destination: &str,
-        cases: &[CaseId],
-        why: &str,
-    ) -> Result<u64, StoreError> {
-        delegate!(self, OutboxAdmin::give_up(destination, cases, why))
-    }
-
-    async fn forget_delivered(&self, destination: &str) -> Result<(), StoreError> {
-        delegate!(self, OutboxAdmin::forget_delivered(destination))
     }
 }
 

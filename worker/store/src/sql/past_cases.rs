@@ -49,8 +49,14 @@ async fn similar(tx: Tx<'_>, query: &PastQuery) -> Result<Vec<PastCase>, Failure
         &query.key,
         &query.case_id,
         query.limit,
-        wanted.iter().map(|one| one.kind.as_str()).collect::<Vec<_>>(),
-        wanted.iter().map(|one| one.value.as_str()).collect::<Vec<_>>(),
+        wanted
+            .iter()
+            .map(|one| one.kind.as_str())
+            .collect::<Vec<_>>(),
+        wanted
+            .iter()
+            .map(|one| one.value.as_str())
+            .collect::<Vec<_>>(),
         MOST_PER_VALUE.max(query.limit),
         query.since,
     ];
@@ -61,11 +67,7 @@ async fn similar(tx: Tx<'_>, query: &PastQuery) -> Result<Vec<PastCase>, Failure
 }
 
 /// Reads an earlier case. It lists the numbers of the values that it shares with this one.
-fn to_past_case(
-    row: &Row,
-    query: &PastQuery,
-    wanted: &[&Indicator],
-) -> Result<PastCase, Failure> {
+fn to_past_case(row: &Row, query: &PastQuery, wanted: &[&Indicator]) -> Result<PastCase, Failure> {
     let (id, key): (String, String) = (row.get("id")?, row.get("key")?);
     let numbers: Vec<usize> = row.json("numbers", &id)?;
     let mut shared: BTreeMap<IndicatorKind, BTreeSet<String>> = BTreeMap::new();

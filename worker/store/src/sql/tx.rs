@@ -45,18 +45,7 @@ impl Tx<'_> {
                 let rows = session.all(statement.postgres(), values).await?;
                 Ok(rows.into_iter().map(Row::Postgres).collect())
             }
-            Self::Sqlite(connection) => {
-                let connection = connection.lock();
-                let mut statement = prepare(&connection, statement, values)?;
-                let names = statement.column_names();
-                let columns: Arc<[String]> = names.map(str::to_owned).collect();
-                let mut rows = statement.raw_query();
-                let mut all = Vec::new();
-                while let Some(row) = rows.next()? {
-                    all.push(Row::from_sqlite(&columns, row)?);
-                }
-                Ok(all)
-            }
+            Self::Sqlite(connection) => all_of_sqlite(&connection.lock(), statement, values),
         }
     }
 
@@ -91,6 +80,22 @@ impl Tx<'_> {
 /// Returns the result of a future that only runs statements of SQLite, which never wait.
 pub(crate) fn at_once<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     work.now_or_never().unwrap_or(Err(Failure::Waited))
+}
+
+/// Returns all rows of a statement on a connection of SQLite.
+pub(crate) fn all_of_sqlite(
+    connection: &Connection,
+    statement: &Statement,
+    values: &[Value<'_>],
+) -> Result<Vec<Row>, Failure> {
+    let mut statement = prepare(connection, statement, values)?;
+    let columns: Arc<[String]> = statement.column_names().map(str::to_owned).collect();
+    let mut rows = statement.raw_query();
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(Row::from_sqlite(&columns, row)?);
+    }
+    Ok(all)
 }
 
 /// Prepares a statement and binds its parameters by their number. SQLite itself would take `$1` for a name.

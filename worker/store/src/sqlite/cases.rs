@@ -1,16 +1,12 @@
 //! Writes journals and conclusions. Every write of a case checks its lease in the same transaction. Claims and leases
 //! are in `claim`, reads for people in `read`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::budget::Charge;
-use nightshift_pipeline::case::{
-    Backlog, Cancellation, CaseId, Lane, Lease, OutageWait,
-};
+use nightshift_pipeline::case::{Cancellation, CaseId, Lane, Lease, OutageWait};
 use nightshift_pipeline::port::{CaseClosure, ClaimedCase, StoreError};
 use rusqlite::{Connection, params};
 
@@ -18,7 +14,7 @@ use super::claim::epoch;
 use super::host::{LeaseHolder, uptime_secs};
 use super::row::{severity, time};
 use super::thread::{SqliteConnection, SqliteFailure};
-use super::{SqliteStore, backlog, case_workflow, people, revisions};
+use super::{SqliteStore, case_workflow, people, revisions};
 use crate::sql::{Tx, at_once, spending};
 
 const HOLDS: &str = "SELECT 1 FROM cases \
@@ -44,7 +40,11 @@ const WISH_SHOWN: &str = "UPDATE deliveries SET wanted_version = wanted_version 
      AND destination NOT IN (SELECT value FROM json_each(?3))";
 
 impl SqliteStore {
-    pub(crate) async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
+    pub(crate) async fn claim(
+        &self,
+        lane: Lane,
+        most: usize,
+    ) -> Result<Vec<ClaimedCase>, StoreError> {
         self.claim_best(lane, most, None).await
     }
 
@@ -100,7 +100,11 @@ impl SqliteStore {
         .await
     }
 
-    pub(crate) async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
+    pub(crate) async fn conclude(
+        &self,
+        lease: &Lease,
+        closing: &CaseClosure,
+    ) -> Result<(), StoreError> {
         let written = Arc::new((lease.clone(), self.holder.clone(), closing.clone()));
         self.while_held("conclude a case", || {
             let written = Arc::clone(&written);
@@ -155,18 +159,6 @@ impl SqliteStore {
 
     pub(crate) fn is_disk_full(&self) -> bool {
         self.thread.disk.is_recent()
-    }
-
-    pub(crate) async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
-        self.thread
-            .run("count waiting cases", backlog::waiting)
-            .await
-    }
-
-    pub(crate) async fn backlog(&self) -> Result<Backlog, StoreError> {
-        self.thread
-            .run("count what there is to do", backlog::read)
-            .await
     }
 }
 

@@ -9,7 +9,9 @@ use nightshift_pipeline::port::DestinationBacklog;
 use nightshift_pipeline::probe::check_writable;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
-use super::{migrations, owed};
+use super::migrations;
+use crate::sql::all_of_sqlite;
+use crate::sql::outbox_admin::{BACKLOGS, to_backlog};
 
 /// The time that the probe waits for locks of other processes.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -92,7 +94,9 @@ fn opened(
         read_only(path, &why, checkup);
     }
     // An older schema lacks this table or has other columns. The next start migrates it.
-    Ok(owed::owed(connection).unwrap_or_default())
+    let rows = all_of_sqlite(connection, &BACKLOGS, &[]).unwrap_or_default();
+    let backlogs = rows.iter().map(to_backlog);
+    Ok(backlogs.collect::<Result<_, _>>().unwrap_or_default())
 }
 
 /// Returns why the file is not writable, or `None` if it is. SQLite opens a file that we must not write as read-only,

@@ -65,6 +65,7 @@ mod tests {
 
     use super::*;
     use crate::conformance::{MINER, arrivals, whole_journal};
+    use crate::sql::SqlStore;
     use crate::sqlite::SqliteOptions;
 
     #[tokio::test]
@@ -103,7 +104,10 @@ mod tests {
         let concluding = store.conclude(&claimed.lease, &closing);
         let (concluded, ()) = tokio::join!(biased; concluding, locked());
         concluded.unwrap();
-        let view = store.view(&claimed.lease.case_id.0).await.unwrap();
+        let view = SqlStore::from(store)
+            .view(&claimed.lease.case_id.0)
+            .await
+            .unwrap();
         assert_eq!(view.events.len(), 5, "each once");
     }
 }

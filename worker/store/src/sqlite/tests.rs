@@ -3,11 +3,11 @@
 use nightshift_pipeline::admission::{Admission, AdmissionPolicy};
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{CaseFilter, CaseStatus, Lane};
-use nightshift_pipeline::port::{Cases, Inbox, Outbox, StoreError};
+use nightshift_pipeline::port::{Inbox, Outbox, StoreError};
 
 use super::*;
-use crate::sql::case_list::list_statement;
 use crate::conformance::{MINER, arrivals, opened};
+use crate::sql::case_list::list_statement;
 
 fn options(folder: &Path) -> SqliteOptions {
     SqliteOptions {
@@ -240,7 +240,7 @@ async fn what_is_rare_is_found_without_the_rest() {
     );
     let decided = plan(&store, crate::sql::feedback::DECISION.sqlite().to_owned()).await;
     assert!(decided.contains("person_verdicts_similar"), "{decided}");
-    let plan = plan(&store, digest::open()).await;
+    let plan = plan(&store, crate::sql::digest::OPEN_CASES.sqlite().to_owned()).await;
     assert!(plan.contains("cases_waiting_for_people"), "{plan}");
     assert!(!plan.contains("TEMP B-TREE"), "{plan}");
 }

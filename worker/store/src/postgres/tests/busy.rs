@@ -40,7 +40,7 @@ async fn f17_what_a_running_case_writes_waits_for_locks_and_resources() {
     store.append(&claimed.lease, &events, charge).await.unwrap();
     refuse(&database, "conclusions", &CODES).await;
     store.conclude(&claimed.lease, &closing).await.unwrap();
-    let view = store.view(&id.0).await.unwrap();
+    let view = SqlStore::from(store).view(&id.0).await.unwrap();
     assert_eq!(view.events.len(), 5, "each once");
     assert_eq!(view.row.status, CaseStatus::Concluded);
     let spent = database.texts("SELECT usd FROM spending").await;
@@ -65,7 +65,7 @@ async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
     let others = async {
         // The connections are busy for longer than the timeout of the other request.
         for _ in 0..2 {
-            let refused = store.ledger_counts(at(0)).await;
+            let refused = SqlStore::from(store.clone()).ledger_counts(at(0)).await;
             assert!(
                 matches!(refused, Err(StoreError::Database { .. })),
                 "{refused:?}"

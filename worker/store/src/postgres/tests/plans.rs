@@ -1,6 +1,7 @@
 //! Tests that frequent queries over a ledger of years use indexes.
 
 use super::*;
+use crate::sql::digest;
 
 /// Returns the plan of the server without sequential scans.
 async fn plan(database: &TestDatabase, sql: &str) -> String {
@@ -13,7 +14,7 @@ async fn what_waits_and_runs_is_counted_without_what_is_over() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let plan = plan(&database, backlog::WAITING).await;
+    let plan = plan(&database, crate::sql::backlog::WAITING.postgres()).await;
     assert!(
         plan.contains("BitmapOr") && plan.contains("cases_running"),
         "{plan}"
@@ -113,8 +114,10 @@ async fn silent_sources_are_found_without_the_days_that_they_brought() {
         return;
     };
     let sql = digest::SILENT
+        .postgres()
         .replace("$1", "'2026-03-02'")
-        .replace("$2", "'2026-03-03'::timestamptz");
+        .replace("$2", "'2026-03-03'")
+        .replace("$3", "'2026-02-23'");
     let plan = plan(&database, &sql).await;
     assert!(
         plan.matches("arrivals_source").count() >= 2 && !plan.contains("Seq Scan"),
@@ -128,12 +131,13 @@ async fn digest_finds_failures_dead_letters_and_runs_by_time_index() {
         return;
     };
     let wanted = [
-        (digest::UNDELIVERED, "deliveries_given_up"),
-        (digest::LETTERS, "dead_letters_received"),
-        (digest::ENDED, "conclusions_concluded"),
+        (&*digest::UNDELIVERED, "deliveries_given_up"),
+        (&digest::DEAD_LETTERS, "dead_letters_received"),
+        (&digest::ENDED, "conclusions_concluded"),
     ];
     for (sql, index) in wanted {
         let sql = sql
+            .postgres()
             .replace("$1", "'2026-03-02'")
             .replace("$2", "'2026-03-03'");
         let plan = plan(&database, &sql).await;
@@ -158,11 +162,11 @@ async fn pending_work_is_read_in_order_and_counted_by_index() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    for sql in [digest::open(), digest::how_many_open()] {
+    for sql in [&*digest::OPEN_CASES, &digest::OPEN_TOTAL] {
         // Without this, the planner would sort the few rows that it assumes in an empty table.
         let sql = format!(
             "SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN {}",
-            sql.replace("$1", "10")
+            sql.postgres().replace("$1", "10")
         );
         let plan = format!("{:?}", database.texts(&sql).await);
         assert!(plan.contains("cases_waiting_for_people"), "{plan}");

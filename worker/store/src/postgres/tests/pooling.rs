@@ -144,8 +144,9 @@ async fn f17_statements_of_a_pooled_store_have_timeouts() {
         matches!(refused, Err(StoreError::Database { .. })),
         "{refused:?}"
     );
-    let error =
-        nightshift_engine::error_chain::format_error_chain(&SqlStore::from(store.clone()).waiting().await.unwrap_err());
+    let error = nightshift_engine::error_chain::format_error_chain(
+        &SqlStore::from(store.clone()).waiting().await.unwrap_err(),
+    );
     assert!(error.contains("lock timeout"), "{error}");
     other.batch_execute("ROLLBACK").await.unwrap();
     let accepted = accept(&store, arrivals(MINER)).await;

@@ -13,9 +13,9 @@ use nightshift_pipeline::intake::Arrival;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::newer_version;
+use crate::sqlite::read;
 use crate::sqlite::row::{get_status, get_time, get_time_or_none, time, to_verdict};
 use crate::sqlite::thread::SqliteFailure;
-use crate::sqlite::read;
 
 const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, revised_at), verdict, feed_state, updated_at, last_event \
      FROM cases WHERE key = ?1 ORDER BY opened_at DESC, rowid DESC LIMIT 1";

@@ -11,6 +11,7 @@ use nightshift_pipeline::port::{Cases, ClaimedCase, Inbox};
 
 use super::*;
 use crate::conformance::{MINER, arrivals, whole_journal};
+use crate::sql::SqlStore;
 use crate::sqlite::{SqliteOptions, SqliteStore};
 
 /// More bytes than SQLite keeps in memory for a transaction, so it writes to disk within the statement.
@@ -77,7 +78,10 @@ async fn f18_what_a_group_did_before_the_disk_was_full_is_done_once() {
         "{why:?}"
     );
     appended.unwrap();
-    let view = store.view(&claimed.lease.case_id.0).await.unwrap();
+    let view = SqlStore::from(store)
+        .view(&claimed.lease.case_id.0)
+        .await
+        .unwrap();
     assert_eq!(view.events.len(), events.len(), "each once");
     assert!(view.sightings.is_empty(), "nothing of what was refused");
 }

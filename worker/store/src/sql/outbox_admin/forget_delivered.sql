@@ -1,0 +1,2 @@
+UPDATE deliveries SET shown = NULL
+WHERE destination = $1 AND shown IS NOT NULL
