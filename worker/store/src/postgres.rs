@@ -18,7 +18,6 @@ mod inbox;
 mod journal;
 mod listener;
 mod migrate;
-mod outbox;
 mod parameter;
 mod people;
 mod pooler;

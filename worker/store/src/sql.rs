@@ -34,6 +34,7 @@ mod delegate;
 pub(crate) mod digest;
 pub(crate) mod feedback;
 pub(crate) mod mutes;
+pub(crate) mod outbox;
 pub(crate) mod outbox_admin;
 pub(crate) mod past_cases;
 mod row;

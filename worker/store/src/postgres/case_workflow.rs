@@ -1,10 +1,4 @@
-//! Reopens cases, and stores the posted digests.
-
-use chrono::NaiveDate;
-
-use super::database::Session;
-use super::failure::PostgresFailure;
-use super::row::text;
+//! Reopens cases, and requests edits of their posts.
 
 /// Requests an edit of the posts without a new report. Counts are updated at most once a minute. A pending delivery
 /// includes them.
@@ -36,20 +30,3 @@ pub(super) const REOPEN: &str = "WITH reopened AS ( \
          requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE clock_timestamp() END, \
          retry_at = CASE WHEN attempts > 0 OR sent_version < major_version THEN retry_at END \
      FROM reopened WHERE case_id = reopened.id AND NOT given_up";
-/// Begins a digest. No row means that it was posted, false that it begins, true that it had begun before.
-const BEGIN_DIGEST: &str = "INSERT INTO digests AS d (destination, day, begun_at) VALUES ($1, $2, clock_timestamp()) \
-     ON CONFLICT (destination, day) DO UPDATE SET begun_at = d.begun_at WHERE d.sent_at IS NULL RETURNING xmax <> 0";
-pub(super) const DIGEST_POSTED: &str =
-    "UPDATE digests SET sent_at = clock_timestamp() WHERE destination = $1 AND day = $2";
-
-/// Begins the digest of a day.
-pub(super) async fn begin_digest(
-    session: &Session,
-    destination: &str,
-    day: NaiveDate,
-) -> Result<Option<bool>, PostgresFailure> {
-    let row = session
-        .row(BEGIN_DIGEST, [&text(destination), &day])
-        .await?;
-    Ok(row.map(|row| row.try_get(0)).transpose()?)
-}

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
 use nightshift_pipeline::admission::RevisionReason;
@@ -17,10 +16,9 @@ use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::intake::Arrival;
 use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
 use nightshift_pipeline::port::{
-    AcceptedAlert, AmbiguousSend, CaseClosure, Cases, ClaimedCase, DeliveryError, DeliveryReceipt,
-    DueRecheck, Inbox, Outbox, PendingDelivery, Rechecks, StoreError, WorkNotifier,
+    AcceptedAlert, CaseClosure, Cases, ClaimedCase, DueRecheck, Inbox, Rechecks, StoreError,
+    WorkNotifier,
 };
-use nightshift_pipeline::report::FailoverSources;
 
 use super::{Rest, SqlStore};
 
@@ -140,107 +138,6 @@ impl Cases for SqlStore {
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.read_backlog().await
-    }
-}
-
-#[async_trait]
-impl Outbox for SqlStore {
-    async fn acquire_lease(
-        &self,
-        destination: &str,
-        holder: &str,
-        lease: Duration,
-    ) -> Result<bool, StoreError> {
-        delegate!(self, Outbox::acquire_lease(destination, holder, lease))
-    }
-
-    async fn release_lease(&self, destination: &str, holder: &str) -> Result<(), StoreError> {
-        delegate!(self, Outbox::release_lease(destination, holder))
-    }
-
-    async fn due_deliveries(
-        &self,
-        destination: &str,
-        most: usize,
-    ) -> Result<Vec<PendingDelivery>, StoreError> {
-        delegate!(self, Outbox::due_deliveries(destination, most))
-    }
-
-    async fn begin_attempt(
-        &self,
-        destination: &str,
-        due: &PendingDelivery,
-    ) -> Result<bool, StoreError> {
-        delegate!(self, Outbox::begin_attempt(destination, due))
-    }
-
-    async fn record_sent(
-        &self,
-        destination: &str,
-        due: &PendingDelivery,
-        sent: Option<&DeliveryReceipt>,
-    ) -> Result<(), StoreError> {
-        delegate!(self, Outbox::record_sent(destination, due, sent))
-    }
-
-    async fn record_failed(
-        &self,
-        destination: &str,
-        due: &PendingDelivery,
-        error: &DeliveryError,
-        retry_in: Option<Duration>,
-    ) -> Result<(), StoreError> {
-        delegate!(
-            self,
-            Outbox::record_failed(destination, due, error, retry_in)
-        )
-    }
-
-    async fn record_ambiguous(
-        &self,
-        destination: &str,
-        due: &PendingDelivery,
-        error: &DeliveryError,
-        doubt: AmbiguousSend,
-        retry_in: Duration,
-    ) -> Result<(), StoreError> {
-        delegate!(
-            self,
-            Outbox::record_ambiguous(destination, due, error, doubt, retry_in)
-        )
-    }
-
-    async fn add_fallback(
-        &self,
-        case_id: &CaseId,
-        destination: &str,
-        instead_of: &FailoverSources,
-    ) -> Result<(), StoreError> {
-        delegate!(self, Outbox::add_fallback(case_id, destination, instead_of))
-    }
-
-    async fn enqueue_announcement(
-        &self,
-        case_id: &CaseId,
-        destinations: &[String],
-    ) -> Result<(), StoreError> {
-        delegate!(self, Outbox::enqueue_announcement(case_id, destinations))
-    }
-
-    async fn begin_digest(
-        &self,
-        destination: &str,
-        day: NaiveDate,
-    ) -> Result<Option<bool>, StoreError> {
-        delegate!(self, Outbox::begin_digest(destination, day))
-    }
-
-    async fn record_digest_posted(
-        &self,
-        destination: &str,
-        day: NaiveDate,
-    ) -> Result<(), StoreError> {
-        delegate!(self, Outbox::record_digest_posted(destination, day))
     }
 }
 

@@ -1,7 +1,6 @@
-//! Reopens cases, and stores the posted digests.
+//! Reopens cases, and requests edits of their posts.
 
-use chrono::NaiveDate;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
 use super::thread::SqliteFailure;
 
@@ -26,11 +25,6 @@ const UNSEEN: &str = "SELECT source FROM cases JOIN alerts ON case_id = id AND a
          AND coalesce(verdict, '') NOT IN ('benign_true_positive', 'false_positive')";
 const REOPENED: &str = "INSERT INTO case_actions (case_id, at, actor, action) \
      VALUES (?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), ?2, 'reopened')";
-const DIGEST: &str = "SELECT sent_at IS NOT NULL FROM digests WHERE destination = ?1 AND day = ?2";
-const BEGIN_DIGEST: &str = "INSERT INTO digests (destination, day, begun_at) \
-     VALUES (?1, ?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))";
-pub(super) const DIGEST_POSTED: &str = "UPDATE digests SET sent_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
-     WHERE destination = ?1 AND day = ?2";
 /// Updates destinations that show the case as running. A shown report remains.
 const TELL: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, attempts = 0, retry_at = NULL, \
          requested_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
@@ -67,25 +61,4 @@ pub(super) fn touch(connection: &Connection, id: &str) -> Result<(), SqliteFailu
 pub(super) fn mark_cancelled(connection: &Connection, id: &str) -> Result<(), SqliteFailure> {
     connection.prepare_cached(TELL)?.execute([id])?;
     Ok(())
-}
-
-/// Begins the digest of a day. Returns `None` if it was posted, and true if it had begun before.
-pub(super) fn begin_digest(
-    connection: &Connection,
-    destination: &str,
-    day: NaiveDate,
-) -> Result<Option<bool>, SqliteFailure> {
-    let key = params![destination, day.to_string()];
-    let posted: Option<bool> = connection
-        .prepare_cached(DIGEST)?
-        .query_row(key, |row| row.get(0))
-        .optional()?;
-    if posted.is_none() {
-        connection.prepare_cached(BEGIN_DIGEST)?.execute(key)?;
-    }
-    Ok(match posted {
-        Some(true) => None,
-        Some(false) => Some(true),
-        None => Some(false),
-    })
 }

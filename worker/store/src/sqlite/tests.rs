@@ -3,7 +3,7 @@
 use nightshift_pipeline::admission::{Admission, AdmissionPolicy};
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{CaseFilter, CaseStatus, Lane};
-use nightshift_pipeline::port::{Inbox, Outbox, StoreError};
+use nightshift_pipeline::port::{Inbox, StoreError};
 
 use super::*;
 use crate::conformance::{MINER, arrivals, opened};

@@ -90,7 +90,8 @@ async fn what_is_due_is_found_without_the_cases_that_are_shown() {
         INSERT INTO deliveries (case_id, destination, wanted_version, major_version, sent_version, requested_at) \
             SELECT n::text, 'soc', 1, 1, 1, now() FROM generate_series(1, 5000) AS n; \
         UPDATE deliveries SET wanted_version = 2 WHERE case_id = '7'; ANALYZE cases; ANALYZE deliveries";
-    let sql = outbox::DUE.replace("$1", "'soc'").replace("$2", "8");
+    let sql = crate::sql::outbox::DUE.postgres();
+    let sql = sql.replace("$1", "'soc'").replace("$2", "8");
     let plan = database.texts(&format!("{many}; EXPLAIN {sql}")).await;
     let plan = format!("{plan:?}");
     assert!(!plan.contains("Seq Scan"), "{plan}");
