@@ -12,7 +12,6 @@ mod claim;
 mod connect;
 mod database;
 mod doctor;
-mod earlier;
 mod failure;
 mod inbox;
 mod journal;
@@ -21,7 +20,6 @@ mod migrate;
 mod parameter;
 mod people;
 mod pooler;
-mod purge;
 mod recheck;
 mod renewal;
 mod request;
@@ -35,7 +33,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::port::StoreError;
@@ -45,8 +42,7 @@ use crate::full_disk::FullDisk;
 use crate::logged_once::LoggedOnce;
 use crate::notifier::Notifier;
 use crate::options::StoreOptions;
-use crate::scan_cursor::ScanCursor;
-use crate::sql::{Backend, Rest, SqlStore};
+use crate::sql::{Backend, Rest, ScanCursors, SqlStore};
 use connect::Connector;
 pub(crate) use connect::root_certificate_file;
 use database::SqlValue;
@@ -177,20 +173,7 @@ pub struct PostgresStore {
     admission: Arc<AdmissionPolicy>,
     blobs: Option<BlobStore>,
     told: LoggedOnce,
-    /// The position of retention in the messages.
-    raw_until: ScanCursor<PostgresArrivalCursor>,
-    /// The position of a purge in the cases.
-    purged_until: ScanCursor<PostgresCaseCursor>,
-    /// The position of retention in the cases that are still in use.
-    journals_until: ScanCursor<PostgresCaseCursor>,
-    rows_until: ScanCursor<PostgresCaseCursor>,
 }
-
-/// The arrival time of a message and its number.
-type PostgresArrivalCursor = (DateTime<Utc>, i64);
-
-/// The time at which a case was opened, and its id.
-type PostgresCaseCursor = (DateTime<Utc>, String);
 
 impl PostgresStore {
     /// Connects and migrates the schema if it is older than this version.
@@ -244,10 +227,6 @@ impl PostgresStore {
             admission: Arc::new(options.admission),
             blobs: options.blobs,
             told: LoggedOnce::default(),
-            raw_until: ScanCursor::default(),
-            purged_until: ScanCursor::default(),
-            journals_until: ScanCursor::default(),
-            rows_until: ScanCursor::default(),
         })
     }
 
@@ -341,6 +320,7 @@ impl From<PostgresStore> for SqlStore {
             blobs: store.blobs.clone(),
             bell: store.bell.clone(),
             told: store.told.clone(),
+            cursors: ScanCursors::default(),
             rest: Rest::Postgres(Box::new(store)),
         }
     }

@@ -32,11 +32,14 @@ pub(crate) mod cases;
 mod dead_letters;
 mod delegate;
 pub(crate) mod digest;
+pub(crate) mod expire;
+mod expire_earlier;
 pub(crate) mod feedback;
 pub(crate) mod mutes;
 pub(crate) mod outbox;
 pub(crate) mod outbox_admin;
 pub(crate) mod past_cases;
+pub(crate) mod purge;
 mod row;
 pub(crate) mod spending;
 mod statement;
@@ -54,6 +57,7 @@ use crate::notifier::Notifier;
 use crate::options::StoreOptions;
 use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStore, Store};
 pub(crate) use backend::Backend;
+pub(crate) use expire::ScanCursors;
 pub(crate) use row::Row;
 pub(crate) use statement::{Statement, statement};
 pub(crate) use tx::{Tx, all_of_sqlite, at_once};
@@ -68,6 +72,12 @@ static NOW: Statement = Statement::new(
 /// The least severity that counts as urgent.
 static HIGH: Statement = Statement::new("'high'", "3");
 
+/// The condition that a value is in the list of the first parameter.
+static IN_LIST: Statement = Statement::new("= ANY($1)", "IN (SELECT value FROM json_each($1))");
+
+/// Locks the selected cases, without those that others have locked. SQLite has one writer.
+static SKIP_LOCKED: Statement = Statement::new("FOR UPDATE SKIP LOCKED", "");
+
 /// Cases, inbox, outbox and dead letters in one database.
 #[derive(Debug, Clone)]
 pub struct SqlStore {
@@ -76,6 +86,7 @@ pub struct SqlStore {
     pub(crate) blobs: Option<BlobStore>,
     pub(crate) bell: Notifier,
     pub(crate) told: LoggedOnce,
+    pub(crate) cursors: ScanCursors,
     pub(crate) rest: Rest,
 }
 
@@ -108,9 +119,11 @@ impl SqlStore {
 
 impl Store for SqlStore {
     fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
-        Arc::new(match &self.rest {
+        let store = match &self.rest {
             Rest::Postgres(store) => Self::from(store.with_settings(lease, admission)),
             Rest::Sqlite(store) => Self::from(store.with_settings(lease, admission)),
-        })
+        };
+        let cursors = self.cursors.clone();
+        Arc::new(Self { cursors, ..store })
     }
 }

@@ -9,13 +9,11 @@ mod cases;
 mod claim;
 mod destination_leases;
 mod doctor;
-mod earlier;
 mod host;
 mod inbox;
 mod lock_retry;
 mod open;
 mod people;
-mod purge;
 mod read;
 mod recheck;
 mod revisions;
@@ -40,8 +38,7 @@ use crate::blobs::BlobStore;
 use crate::logged_once::{self, LoggedOnce};
 use crate::notifier::Notifier;
 use crate::private_files;
-use crate::scan_cursor::ScanCursor;
-use crate::sql::{Backend, Rest, SqlStore};
+use crate::sql::{Backend, Rest, ScanCursors, SqlStore};
 pub(crate) use doctor::{check_schema_ahead, probe};
 use host::LeaseHolder;
 use open::OPEN;
@@ -129,20 +126,7 @@ pub struct SqliteStore {
     blobs: Option<BlobStore>,
     bell: Notifier,
     told: LoggedOnce,
-    /// The position of retention in the messages.
-    raw_until: ScanCursor<SqliteArrivalCursor>,
-    /// The position of a purge in the cases.
-    purged_until: ScanCursor<SqliteCaseCursor>,
-    /// The position of retention in the cases that are still in use.
-    journals_until: ScanCursor<SqliteCaseCursor>,
-    rows_until: ScanCursor<SqliteCaseCursor>,
 }
-
-/// The arrival time of a message, as its column stores it, and its number.
-type SqliteArrivalCursor = (String, i64);
-
-/// The time at which a case was opened, as its column stores it, and its id.
-type SqliteCaseCursor = (String, String);
 
 /// Returns the migrations of this program. Migrations of a later version are accepted, because migrations begin
 /// with additions only.
@@ -180,10 +164,6 @@ impl SqliteStore {
             blobs: options.blobs.clone(),
             bell: Notifier::new(),
             told: LoggedOnce::default(),
-            raw_until: ScanCursor::default(),
-            purged_until: ScanCursor::default(),
-            journals_until: ScanCursor::default(),
-            rows_until: ScanCursor::default(),
         })
     }
 
@@ -213,6 +193,7 @@ impl From<SqliteStore> for SqlStore {
             blobs: store.blobs.clone(),
             bell: store.bell.clone(),
             told: store.told.clone(),
+            cursors: ScanCursors::default(),
             rest: Rest::Sqlite(Box::new(store)),
         }
     }

@@ -44,19 +44,38 @@ impl Database {
     ) -> Result<T, StoreError> {
         let mut tries = self.tries(doing);
         loop {
-            let one = async {
-                let session = self.session(&[]).await?;
-                session.begin().await?;
-                let done = work(Tx::Postgres(&session)).await?;
-                session.commit().await?;
-                session.done();
-                Ok(done)
-            };
-            match (self.within(one).await, repeat) {
+            match (self.within(self.transaction(&work)).await, repeat) {
                 (Ok(done), _) => return Ok(done),
                 (Err(failure), Repeat::Yes) => tries.backoff(failure).await?,
                 (Err(failure), Repeat::No) => return Err(failure.into_store_error(doing)),
             }
         }
+    }
+    /// Runs a transaction that may be repeated. Returns the failure if a statement took too long.
+    pub(crate) async fn write_in_time<T>(
+        &self,
+        doing: &'static str,
+        work: impl AsyncFn(Tx<'_>) -> Result<T, PostgresFailure>,
+    ) -> Result<Result<T, PostgresFailure>, StoreError> {
+        let mut tries = self.tries(doing);
+        loop {
+            match self.within(self.transaction(&work)).await {
+                Ok(done) => return Ok(Ok(done)),
+                Err(failure) if failure.is_too_slow() => return Ok(Err(failure)),
+                Err(failure) => tries.backoff(failure).await?,
+            }
+        }
+    }
+
+    async fn transaction<T>(
+        &self,
+        work: &impl AsyncFn(Tx<'_>) -> Result<T, PostgresFailure>,
+    ) -> Result<T, PostgresFailure> {
+        let session = self.session(&[]).await?;
+        session.begin().await?;
+        let done = work(Tx::Postgres(&session)).await?;
+        session.commit().await?;
+        session.done();
+        Ok(done)
     }
 }

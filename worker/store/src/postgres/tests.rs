@@ -22,7 +22,6 @@ use nightshift_pipeline::admission::Admission;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{CaseStatus, Lane};
 use nightshift_pipeline::intake::Arrival;
-use nightshift_pipeline::maintenance::StoreMaintenance;
 use nightshift_pipeline::port::{
     AcceptedAlert, AlertLedger, Cases, Inbox, StoreError, WorkNotifier,
 };

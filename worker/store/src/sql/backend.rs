@@ -52,6 +52,19 @@ impl Backend {
             Self::Sqlite(thread) => on_thread(thread, doing, work).await,
         }
     }
+
+    /// Changes something as [`Backend::write`] does. Returns the failure if the server gave up because a statement took too
+    /// long, so that the caller can do less at a time.
+    pub(crate) async fn write_in_time<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl AsyncFn(Tx<'_>) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> Result<Result<T, Failure>, StoreError> {
+        match self {
+            Self::Postgres(database) => database.write_in_time(doing, work).await,
+            Self::Sqlite(thread) => on_thread(thread, doing, work).await.map(Ok),
+        }
+    }
 }
 
 async fn on_thread<T: Send + 'static>(

@@ -185,11 +185,11 @@ impl StoreMaintenance for SqlStore {
         &self,
         now: DateTime<Utc>,
     ) -> Result<DateTime<Utc>, StoreError> {
-        delegate!(self, StoreMaintenance::advance_retention_time(now))
+        self.advance_retention(now).await
     }
 
     async fn migrations(&self) -> Result<Vec<String>, StoreError> {
-        delegate!(self, StoreMaintenance::migrations())
+        delegate!(self.migrations())
     }
 
     async fn expire(
@@ -198,19 +198,23 @@ impl StoreMaintenance for SqlStore {
         before: DateTime<Utc>,
         most: usize,
     ) -> Result<u64, StoreError> {
-        delegate!(self, StoreMaintenance::expire(kind, before, most))
+        self.expire_class(kind, before, most).await
     }
 
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
-        delegate!(self, StoreMaintenance::purge(what, most))
+        let purged = self.purge_rows(what, most).await?;
+        if let (0, Rest::Sqlite(store)) = (purged, &self.rest) {
+            store.erase_removed(true).await?;
+        }
+        Ok(purged)
     }
 
     async fn count_kept_cases(&self, what: &Purge) -> Result<u64, StoreError> {
-        delegate!(self, StoreMaintenance::count_kept_cases(what))
+        self.count_kept(what).await
     }
 
     async fn sweep(&self) -> Result<u64, StoreError> {
-        delegate!(self, StoreMaintenance::sweep())
+        delegate!(self.sweep())
     }
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use nightshift_pipeline::case::CaseId;
 use nightshift_pipeline::port::{DestinationBacklog, OutboxAdmin, StoreError};
 
-use super::{Row, SqlStore, Statement, Tx, statement, values};
+use super::{IN_LIST, Row, SqlStore, Statement, Tx, statement, values};
 use crate::failure::Failure;
 
 /// The condition of a delivery whose destination does not show the report and may still take it. SQLite uses its partial
@@ -23,9 +23,8 @@ static UNDELIVERED_CASES: LazyLock<Statement> = LazyLock::new(|| {
     statement!("outbox_admin/undelivered_cases.sql").with("is_undelivered", &IS_UNDELIVERED)
 });
 static GIVE_UP: LazyLock<Statement> = LazyLock::new(|| {
-    let is_one_of = Statement::new("= ANY($1)", "IN (SELECT value FROM json_each($1))");
     statement!("outbox_admin/give_up.sql")
-        .with("is_one_of", &is_one_of)
+        .with("in_list", &IN_LIST)
         .with("is_undelivered", &IS_UNDELIVERED)
 });
 static FORGET_DELIVERED: Statement = statement!("outbox_admin/forget_delivered.sql");

@@ -28,6 +28,7 @@ pub(crate) enum Value<'a> {
     Date(NaiveDate),
     Severity(Severity),
     Texts(Vec<&'a str>),
+    Ints(Vec<i64>),
 }
 
 /// Makes a list of parameters.
@@ -51,6 +52,7 @@ impl Value<'_> {
             Self::Time(_) => Type::TIMESTAMPTZ,
             Self::Date(_) => Type::DATE,
             Self::Texts(_) => Type::TEXT_ARRAY,
+            Self::Ints(_) => Type::INT8_ARRAY,
         }
     }
 
@@ -95,6 +97,7 @@ parameters! {
     NaiveDate, DATE, value => Value::Date(value);
     Severity, TEXT, value => Value::Severity(value);
     Vec<&'a str>, TEXT_ARRAY, value => Value::Texts(value);
+    Vec<i64>, INT8_ARRAY, value => Value::Ints(value);
 }
 
 impl ToSql for Value<'_> {
@@ -121,6 +124,7 @@ impl ToSql for Value<'_> {
                 let values: Vec<_> = values.iter().map(|text| without_nul(text)).collect();
                 values.to_sql(ty, out)
             }
+            Self::Ints(values) => values.to_sql(ty, out),
         }
     }
 
@@ -145,12 +149,16 @@ impl rusqlite::ToSql for Value<'_> {
             Self::Time(at) => text(at.to_rfc3339_opts(SecondsFormat::Micros, true)),
             Self::Date(day) => text(day.to_string()),
             Self::Severity(severity) => ToSqlOutput::from(severity_number(*severity)),
-            Self::Texts(values) => text(
-                serde_json::to_string(values)
-                    .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?,
-            ),
+            Self::Texts(values) => text(list(values)?),
+            Self::Ints(values) => text(list(values)?),
         })
     }
+}
+
+/// Returns a list as JSON.
+fn list<T: Serialize>(values: &[T]) -> Result<String, rusqlite::Error> {
+    serde_json::to_string(values)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
 /// Returns the number that SQLite stores for a severity.

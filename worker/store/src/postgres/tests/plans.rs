@@ -26,9 +26,10 @@ async fn outcomes_of_an_account_are_found_by_index_in_the_ledger() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let sql = purge::OF_ACCOUNT
-        .replace("$1", "NULL")
-        .replace("$2", "'123456789012'")
+    let sql = crate::sql::purge::OF_ACCOUNT
+        .postgres()
+        .replace("$1", "'123456789012'")
+        .replace("$2", "NULL")
         .replace("$3", "200");
     let plan = plan(&database, &sql).await;
     assert!(plan.contains("arrivals_account"), "{plan}");
@@ -151,7 +152,8 @@ async fn dead_letters_that_grew_old_are_found_without_the_rest() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let sql = upkeep::DEAD_LETTERS
+    let sql = crate::sql::expire::DELETE_DEAD_LETTERS
+        .postgres()
         .replace("$1", "'2026-03-02'")
         .replace("$2", "500");
     let plan = plan(&database, &sql).await;

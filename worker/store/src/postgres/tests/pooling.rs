@@ -73,10 +73,10 @@ async fn pool_that_no_longer_keeps_sessions_makes_the_store_unready() {
         None,
         "asked once a minute"
     );
-    let reopened = PostgresStore {
+    let reopened = SqlStore::from(PostgresStore {
         pooler: PoolerWatch::default(),
         ..store.clone()
-    };
+    });
     let problem = reopened.connection_problem().await.unwrap();
     assert!(
         problem.starts_with("a pooler lends its connections"),

@@ -14,11 +14,7 @@ async fn a_case_that_is_just_queued_again_is_not_removed_for_its_age() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let store = Arc::new(
-        PostgresStore::open(database.url(), options())
-            .await
-            .unwrap(),
-    );
+    let store = store(&database).await;
     accept(&store, arrivals(MINER)).await;
     let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     let (_, closing) = whole_journal(&claimed);
@@ -26,7 +22,7 @@ async fn a_case_that_is_just_queued_again_is_not_removed_for_its_age() {
     let intake = database.client().await;
     let again = "BEGIN; UPDATE cases SET status = 'queued', revision = 2";
     intake.batch_execute(again).await.unwrap();
-    let sweeping = Arc::clone(&store);
+    let sweeping = SqlStore::from(store);
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         sweeping
@@ -100,7 +96,7 @@ async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let store = Arc::new(store(&database).await);
+    let store = store(&database).await;
     accept(&store, arrivals(MINER)).await;
     let intake = database.client().await;
     let comes = "BEGIN; UPDATE cases SET sightings = sightings + 1; \
@@ -113,7 +109,7 @@ async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
     let account = "SELECT account FROM arrivals";
     let account = database.texts(account).await.remove(0).remove(0);
     intake.batch_execute(comes).await.unwrap();
-    let purging = Arc::clone(&store);
+    let purging = SqlStore::from(store);
     let what = Purge {
         account: Some(account),
         before: None,
@@ -131,10 +127,12 @@ async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
 }
 
 /// Opens a store with this timeout for statements.
-async fn hasty(database: &TestDatabase, statement: Duration) -> PostgresStore {
+async fn hasty(database: &TestDatabase, statement: Duration) -> SqlStore {
     let mut hasty = options();
     hasty.waits.statement = statement;
-    PostgresStore::open(database.url(), hasty).await.unwrap()
+    SqlStore::open_postgres(database.url(), hasty)
+        .await
+        .unwrap()
 }
 
 /// Creates cases that are over.

@@ -1,0 +1,2 @@
+DELETE FROM cases
+WHERE id {in_list}

@@ -1,0 +1,2 @@
+DELETE FROM indicators
+WHERE case_id {in_list}

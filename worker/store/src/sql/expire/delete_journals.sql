@@ -1,0 +1,2 @@
+DELETE FROM journal
+WHERE case_id {in_list}

@@ -1,0 +1,2 @@
+DELETE FROM raw_messages
+WHERE id {in_list}

@@ -1,0 +1,2 @@
+DELETE FROM sightings
+WHERE id IN (SELECT sightings.id FROM sightings WHERE case_id = $1 LIMIT $2)

@@ -1,0 +1,2 @@
+UPDATE cases SET journals_removed_to = revision
+WHERE id {in_list}

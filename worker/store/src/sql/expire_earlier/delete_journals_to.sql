@@ -1,0 +1,2 @@
+DELETE FROM journal
+WHERE case_id = $1 AND revision <= $2

@@ -1,0 +1,3 @@
+SELECT id FROM cases
+WHERE id {in_list}
+{skip_locked}

@@ -1,0 +1,2 @@
+DELETE FROM arrivals
+WHERE id {in_list}

@@ -1,0 +1,2 @@
+DELETE FROM dead_letters
+WHERE id {in_list}

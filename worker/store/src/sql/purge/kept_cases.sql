@@ -1,0 +1,2 @@
+SELECT count(*) AS cases FROM cases
+WHERE opened_at < $1
