@@ -24,7 +24,6 @@ mod recheck;
 mod renewal;
 mod request;
 mod row;
-mod upkeep;
 
 #[cfg(test)]
 mod tests;
@@ -239,6 +238,14 @@ impl PostgresStore {
             admission: Arc::new(admission),
             ..self.clone()
         }
+    }
+
+    /// Implements [`nightshift_pipeline::maintenance::StoreMaintenance::migrations`].
+    pub(crate) async fn migrations(&self) -> Result<Vec<String>, StoreError> {
+        self.retry_read("read the migrations", |session| async move {
+            migrate::applied(&session).await
+        })
+        .await
     }
 
     /// Returns a checksum that changes with the migrations.

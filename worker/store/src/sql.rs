@@ -18,7 +18,8 @@
 //!   it as `CAST(severity AS text) AS severity`. Never cast to `jsonb`, which SQLite takes for a number.
 //! - The type of a parameter in PostgreSQL is that of its [`Value`], which is `int8` for all integers. A statement need
 //!   not use all parameters.
-//! - Lists are one parameter: [`Value::Texts`] is an array in PostgreSQL and JSON for `json_each` in SQLite.
+//! - Lists are one parameter: [`Value::Texts`] and [`Value::Ints`] are arrays in PostgreSQL and JSON for `json_each` in
+//!   SQLite. [`IN_LIST`] is the condition for both.
 //! - A list of columns or a condition that statements share is a statement of its own. [`Statement::with`] puts it in.
 
 mod alert_ledger;
@@ -43,6 +44,7 @@ pub(crate) mod purge;
 mod row;
 pub(crate) mod spending;
 mod statement;
+mod sweep;
 mod tx;
 mod value;
 

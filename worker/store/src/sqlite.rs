@@ -9,6 +9,7 @@ mod cases;
 mod claim;
 mod destination_leases;
 mod doctor;
+mod erase;
 mod host;
 mod inbox;
 mod lock_retry;
@@ -19,7 +20,6 @@ mod recheck;
 mod revisions;
 mod row;
 mod thread;
-mod upkeep;
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_pipeline::admission::AdmissionPolicy;
-use nightshift_pipeline::port::WorkNotifier;
+use nightshift_pipeline::port::{StoreError, WorkNotifier};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
@@ -43,6 +43,9 @@ pub(crate) use doctor::{check_schema_ahead, probe};
 use host::LeaseHolder;
 use open::OPEN;
 pub(crate) use thread::{SqliteConnection, SqliteThread};
+
+const MIGRATIONS: &str =
+    "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
 
 mod migrations {
     refinery::embed_migrations!("../../migrations/sqlite");
@@ -175,6 +178,17 @@ impl SqliteStore {
             admission: Arc::new(admission),
             ..self.clone()
         }
+    }
+
+    /// Implements [`nightshift_pipeline::maintenance::StoreMaintenance::migrations`].
+    pub(crate) async fn migrations(&self) -> Result<Vec<String>, StoreError> {
+        self.thread
+            .run("read the migrations", |connection| {
+                let mut statement = connection.prepare_cached(MIGRATIONS)?;
+                let names = statement.query_map([], |row| row.get(0))?;
+                Ok(names.collect::<Result<_, _>>()?)
+            })
+            .await
     }
 
     /// Returns this store as the process with this id would see it.

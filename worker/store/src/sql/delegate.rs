@@ -214,7 +214,7 @@ impl StoreMaintenance for SqlStore {
     }
 
     async fn sweep(&self) -> Result<u64, StoreError> {
-        delegate!(self.sweep())
+        self.sweep_all().await
     }
 }
 

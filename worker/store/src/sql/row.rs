@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
 use nightshift_pipeline::case::{CaseId, CaseStatus};
@@ -212,6 +212,16 @@ impl FromColumn for DateTime<Utc> {
             Column::Text(text) => DateTime::parse_from_rfc3339(text)
                 .ok()
                 .map(|at| at.to_utc()),
+            _ => None,
+        }
+    }
+}
+
+impl FromColumn for NaiveDate {
+    /// Reads a date that the statement casts to text.
+    fn from_column(column: Column<'_>) -> Option<Self> {
+        match column {
+            Column::Text(text) => text.parse().ok(),
             _ => None,
         }
     }

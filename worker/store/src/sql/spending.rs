@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 static SPENT_ON: Statement = statement!("spending/spent_on.sql");
 static CHARGE_CASE: Statement = statement!("spending/charge_case.sql");
-static CHARGE_DAY: Statement = statement!("spending/charge_day.sql");
+pub(super) static CHARGE_DAY: Statement = statement!("spending/charge_day.sql");
 static RUNNING_CALLS: Statement = statement!("spending/running_calls.sql");
 
 #[async_trait]

@@ -86,7 +86,7 @@ async fn what_an_old_day_cost_is_put_together_bit_by_bit() {
          CREATE TRIGGER much AFTER DELETE ON spending REFERENCING OLD TABLE AS gone \
              FOR EACH STATEMENT EXECUTE FUNCTION much()";
     database.client().await.batch_execute(much).await.unwrap();
-    assert_eq!(store.sweep().await.unwrap(), 0);
+    assert_eq!(SqlStore::from(store).sweep().await.unwrap(), 0);
     let spending = "SELECT case_id, usd FROM spending";
     assert_eq!(database.texts(spending).await, [["", "5050"]]);
 }

@@ -1,0 +1,2 @@
+DELETE FROM orphaned_blobs
+WHERE key {in_list}
