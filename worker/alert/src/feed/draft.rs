@@ -192,10 +192,14 @@ impl Draft {
             self.has_overflow = true;
             return None;
         }
-        let found = Indicator::parse(kind, text, role)?;
-        let value = found.value.clone();
-        self.indicators
-            .insert((found.role, found.kind, found.value));
+        let value = Indicator::parse(kind, text, role)?.value;
+        self.insert(kind, role, value.clone());
+        Some(value)
+    }
+
+    /// Adds a value in the indicator's form.
+    fn insert(&mut self, kind: IndicatorKind, role: IndicatorRole, value: String) {
+        self.indicators.insert((role, kind, value));
         // Actors come before all others, however late they are read.
         if self.indicators.len() > MAX_CANDIDATES
             && let Some((role, ..)) = self.indicators.pop_last()
@@ -203,7 +207,6 @@ impl Draft {
             self.has_overflow = true;
             self.is_actor_dropped |= role < IndicatorRole::Related;
         }
-        Some(value)
     }
 
     /// Adds an address of the resource as related, because it played no part in the event.
@@ -336,6 +339,12 @@ impl Draft {
         }
     }
 
+    /// Returns whether there is a detail of this kind with this text.
+    pub(crate) fn has_detail(&self, kind: DetailKind, text: &str) -> bool {
+        let mut details = self.details.iter();
+        details.any(|detail| detail.kind == kind && detail.value == text)
+    }
+
     /// Adds the values that free text names, as [`IndicatorRole::Related`] unless they already have a role.
     pub(crate) fn add_from_text(&mut self, text: &str) {
         let mut head = text
@@ -347,7 +356,7 @@ impl Draft {
         // Values are exempt from redaction, so a part of a secret, such as its hexadecimal tail, must not become one.
         let (head, _) = redact_known_kinds(head);
         for (kind, value) in indicator::extract(&head) {
-            self.add_text(kind, IndicatorRole::Related, &value);
+            self.insert(kind, IndicatorRole::Related, value);
         }
         for wallet in indicator::wallets(&head) {
             self.add_text(IndicatorKind::Wallet, IndicatorRole::Related, wallet);

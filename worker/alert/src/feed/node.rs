@@ -222,8 +222,9 @@ pub(crate) fn is_same_key(one: &str, other: &str) -> bool {
 
 /// Returns a key in the form that [`is_same_key`] compares.
 pub(crate) fn fold_key(key: &str) -> String {
-    let letters = key.chars().filter(|letter| *letter != '_');
-    letters.map(|letter| letter.to_ascii_lowercase()).collect()
+    let mut folded = key.replace('_', "");
+    folded.make_ascii_lowercase();
+    folded
 }
 
 fn parse_time(text: &str) -> Option<DateTime<Utc>> {

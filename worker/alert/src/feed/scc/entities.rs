@@ -69,8 +69,13 @@ fn read_process(draft: &mut Draft, process: Node<'_>, all: Node<'_>) {
         read_file(draft, file);
     }
     read_file(draft, process.at("script"));
-    for text in process.at("args").items().filter_map(Node::str) {
-        draft.add_from_text(text);
+    let line = command_line(process);
+    // The values of a command line in `sourceProperties` were added.
+    let is_known = |line: &str| draft.has_detail(DetailKind::CommandLine, line);
+    if !line.as_deref().is_some_and(is_known) {
+        for text in process.at("args").items().filter_map(Node::str) {
+            draft.add_from_text(text);
+        }
     }
     for_each_descendant(process, "envVariables/val", &mut |value| {
         if let Some(text) = value.str() {
@@ -78,7 +83,7 @@ fn read_process(draft: &mut Draft, process: Node<'_>, all: Node<'_>) {
         }
     });
     let name = process.at("name").str();
-    if let Some(line) = command_line(process) {
+    if let Some(line) = line {
         draft.add_detail_text(DetailKind::CommandLine, &line, name);
     }
     let Some(parent_pid) = non_default(process.at("parentPid")) else {

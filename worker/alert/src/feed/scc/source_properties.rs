@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use foldhash::fast::RandomState;
+
 use super::super::node::fold_key;
 use super::super::{Draft, Node};
 use super::access::{is_notice, read_delegation, read_job_state, read_operation, read_status};
@@ -200,7 +202,7 @@ pub(super) fn read_source_properties(draft: &mut Draft, source: Node<'_>) {
 }
 
 /// [`FIELDS`] by their folded names.
-static BY_NAME: LazyLock<HashMap<String, &FieldMapping>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<HashMap<String, &FieldMapping, RandomState>> = LazyLock::new(|| {
     let fields = FIELDS.iter();
     fields
         .map(|(name, reading)| (fold_key(name), reading))
