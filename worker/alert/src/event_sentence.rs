@@ -246,7 +246,7 @@ fn far_end_suffix(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
     let far = network::far_ends(alert);
     match far.is_empty() || told(&far) {
         true => String::new(),
-        false => format!(" with far end {}", join_names(&far)),
+        false => format!(" involving {}", join_names(&far)),
     }
 }
 

@@ -229,7 +229,7 @@ fn the_vendors_words_are_quoted_where_fields_say_too_little() {
             ["target", "instance", "vm-17"],
         ],
         "details": [["command_line", "psexec \\\\pay-1 cmd"], ["threat_name", "PsExec"]],
-    })), @r#"Example XDR reports: "Lateral 'movement'. Now" by svc-backup from vm-1 on pay-1 with far end c2.bad.example, which was blocked; found: PsExec; command line: psexec \\pay-1 cmd."#);
+    })), @r#"Example XDR reports: "Lateral 'movement'. Now" by svc-backup from vm-1 on pay-1 involving c2.bad.example, which was blocked; found: PsExec; command line: psexec \\pay-1 cmd."#);
     insta::assert_snapshot!(said(json!({
         "key": "falco", "title": "Shell in container web-1 by root",
         "resources": [["container", "web-1"]], "indicators": [["actor", "principal", "root"]],

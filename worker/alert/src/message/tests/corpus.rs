@@ -148,7 +148,7 @@ fn sentences_of_the_corpus_say_who_did_what() {
     API_DISABLED: Security Command Center reports: "API_DISABLED" on pay.
     ACCESS_TRANSPARENCY_DISABLED: project pay fails control ACCESS_TRANSPARENCY_DISABLED.
     DATA_SENSITIVITY: Security Command Center reports: "DATA_SENSITIVITY" on pay.
-    Log4j Malware: Bad Domain: Security Command Center reports: "Log4j Malware: Bad Domain" on pay with far end c2.bad.example.
+    Log4j Malware: Bad Domain: Security Command Center reports: "Log4j Malware: Bad Domain" on pay involving c2.bad.example.
     Active Scan: Log4j Vulnerable to RCE: alice@example.com created a key for a service account, from 198.51.100.7.
     ACCESSIBLE_GIT_REPOSITORY: Security Command Center reports: "ACCESSIBLE_GIT_REPOSITORY" on pay.
     Account.1: S3 bucket pay-exports fails control Account.1: "The check Account.1 should pass".

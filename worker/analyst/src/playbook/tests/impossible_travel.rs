@@ -200,7 +200,7 @@ fn with_the_default_tools_it_stays_open() {
     Against [E2] Neither address is on a watch list (2 looked up)
     "#);
     insta::assert_snapshot!(ran.would_decide(), @r#"
-    maria.lopez, called on a known number: whether the sign-in from 198.51.100.77 was theirs
+    What maria.lopez says on a known number: whether the sign-in from 198.51.100.77 was theirs
     What 198.51.100.77 is: a watch list of our VPN egresses, or the usual networks of the account in the identity register
     Sign-in and audit logs of the session from 198.51.100.77: mail rules, new factors, downloads
     "#);
