@@ -6,12 +6,15 @@
 
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::{Confidence, Leaning, Urgency, Verdict, VerdictReason};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::case_workflow::WorkflowStatus;
 use crate::report::Report;
 
-/// Language of labels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The language of Nightshift's own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Language {
     #[default]
     En,

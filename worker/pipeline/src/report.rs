@@ -47,7 +47,7 @@ use serde_json::{Map, Value};
 use crate::case::CaseStatus;
 
 pub use assessment_change::{Assessment, AssessmentChange, RevisionCause, revision_causes};
-pub use build::build;
+pub use build::{build, steps_so_far};
 pub use details::DetailLine;
 pub use early::{EarlyReportInput, early_report};
 pub use failover::{FailoverReason, FailoverSource, FailoverSources, parse_failover_sources};
@@ -222,6 +222,14 @@ pub struct StepCall {
     pub error: Option<ToolError>,
 }
 
+impl StepCall {
+    /// Returns whether the call was made or refused. Other calls were only planned.
+    #[must_use]
+    pub const fn is_made(&self) -> bool {
+        self.evidence.is_some() || self.error.is_some()
+    }
+}
+
 /// A step in its final state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepEntry {
@@ -242,10 +250,9 @@ pub struct StepEntry {
 }
 
 impl StepEntry {
-    /// Returns the calls that were made or refused. Other calls were only planned.
+    /// Returns the calls that were made or refused.
     pub fn calls_made(&self) -> impl Iterator<Item = &StepCall> {
-        let made = |call: &&StepCall| call.evidence.is_some() || call.error.is_some();
-        self.calls.iter().filter(made)
+        self.calls.iter().filter(|call| call.is_made())
     }
 }
 

@@ -19,6 +19,7 @@ mod vendor;
 
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_engine::conclusion::Urgency;
+use nightshift_engine::evidence::EvidenceId;
 use nightshift_pipeline::report::Report;
 
 use crate::Language;
@@ -27,6 +28,7 @@ use crate::line::Line;
 pub(crate) use brief::Brief;
 pub(crate) use changed::{differences, reasons};
 pub(crate) use head::{early as early_header, header, instead_of, summary};
+pub(crate) use plan::step as plan_step;
 
 /// The maximum number of characters of the header, unless a destination has another limit.
 const HEADER: usize = 140;
@@ -41,6 +43,18 @@ pub(crate) struct Reader {
     pub(crate) language: Language,
     /// True if the document may be read long after it was written. Ages such as "12 min ago" would then be wrong.
     pub(crate) is_kept: bool,
+    /// True for a page, which folds what takes room: it has more entries, and what findings quote.
+    pub(crate) is_page: bool,
+}
+
+impl Reader {
+    /// Returns the maximum number of entries of a list for this reader, given that of a message.
+    const fn most(self, of_message: usize) -> usize {
+        match self.is_page {
+            true => 2 * of_message,
+            false => of_message,
+        }
+    }
 }
 
 /// A report, ready for a writer.
@@ -124,6 +138,22 @@ pub(crate) enum Block {
     Command(&'static str, Vec<String>),
     /// Short facts, in two columns where they fit.
     Facts(Vec<(&'static str, Line)>),
+    /// A bullet with the claim of a finding.
+    Finding(FindingItem),
+    /// A bullet with a step of the plan; its result, which sets a colour.
+    Step(&'static str, Line),
+    /// A bullet with a look-up and its result.
+    Evidence(EvidenceId, Line),
+}
+
+/// A finding in a list.
+#[derive(Debug)]
+pub(crate) struct FindingItem {
+    /// The number of the finding in the report, from 1.
+    pub(crate) number: usize,
+    pub(crate) line: Line,
+    /// What the finding quotes, for a page.
+    pub(crate) quotes: Vec<Line>,
 }
 
 /// Builds the document of a report.
@@ -133,32 +163,51 @@ pub(crate) fn document(report: &Report, reader: Reader) -> Document {
     let sections = [
         Some(head::section(report, reader)),
         Some(first),
-        Some(facts::section(report, language)),
+        Some(facts::section(report, reader)),
         facts::details(report, language),
-        Some(reasons::why(report, language)),
-        Some(reasons::against(report, language)),
-        reasons::would_decide(report, language),
+        Some(reasons::why(report, reader)),
+        Some(reasons::against(report, reader)),
+        reasons::would_decide(report, reader),
         Some(assessment::section(report, language)),
         ledger::section(report, language),
         vendor::section(report, language),
         later,
-        reasons::further(report, language),
-        reasons::unverified(report, language),
-        record::timeline(report, language),
-        Some(plan::section(report, language)),
-        record::evidence(report, language),
-        record::indicators(report, language),
-        Some(about::section(report, language)),
+        reasons::further(report, reader),
+        reasons::unverified(report, reader),
+        record::timeline(report, reader),
+        Some(plan::section(report, reader)),
+        record::evidence(report, reader),
+        record::indicators(report, reader),
+        Some(about::section(report, reader)),
     ];
     Document {
         header: header(report, language, HEADER),
         urgency: report.urgency,
-        sections: sections
-            .into_iter()
-            .flatten()
-            .filter(|section| !section.blocks.is_empty())
-            .collect(),
+        sections: present(sections),
     }
+}
+
+/// Builds the document of a case without a report: what its alert says.
+pub(crate) fn early_document(report: &Report, reader: Reader) -> Document {
+    let language = reader.language;
+    Document {
+        header: early_header(report, language),
+        urgency: report.urgency,
+        sections: present([
+            Some(facts::section(report, reader)),
+            facts::details(report, language),
+            vendor::section(report, language),
+            record::indicators(report, reader),
+            record::evidence(report, reader),
+        ]),
+    }
+}
+
+fn present(sections: impl IntoIterator<Item = Option<Section>>) -> Vec<Section> {
+    let sections = sections.into_iter().flatten();
+    sections
+        .filter(|section| !section.blocks.is_empty())
+        .collect()
 }
 
 /// Returns a line with the number of entries left out of a list.

@@ -1,12 +1,13 @@
 //! Renders reports: the view that people get of a case, made from the typed [`nightshift_pipeline::report::Report`].
 //!
 //! A report becomes a document with contents and order, and a writer adds the layout: `text` for the terminal,
-//! `markdown` for files and tickets. `json` prints the report unchanged for machines. Every string of an alert, tool or
-//! analyst is hostile and enters a document only through [`nightshift_alert::text::sanitize`]. Nothing is judged or
-//! computed here that the report does not already contain.
+//! `markdown` for files and tickets, `html` for pages. `json` prints the report unchanged for machines. Every string of
+//! an alert, tool or analyst is hostile and enters a document only through [`nightshift_alert::text::sanitize`]. Nothing
+//! is judged or computed here that the report does not already contain.
 
 mod destination;
 mod document;
+mod html;
 mod json;
 mod line;
 mod links;
@@ -25,6 +26,7 @@ pub use destination::{
     ServiceNowConfig, ServiceNowDestination, ServiceNowResolve, SlackConfig, SlackDestination,
     SlackTransport, StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
 };
+pub use html::{HtmlReport, render_early_html, render_html, render_steps_html};
 pub use json::render_json;
 pub use links::{Links, console};
 pub use markdown::{render_markdown, render_markdown_in, render_short_markdown};

@@ -1,5 +1,7 @@
 //! Builds a line of a document. The builder takes fixed words, numbers and times unchanged. Foreign text enters only
-//! through [`sanitize`].
+//! through [`sanitize`]. A line knows its references, other cases and times, which a page shows as links.
+
+use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Indicator;
@@ -18,12 +20,31 @@ pub(crate) const NAME: usize = 120;
 
 /// Text that is safe to show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Line(String);
+pub(crate) struct Line {
+    text: String,
+    anchors: Vec<Anchor>,
+}
+
+/// A part of a line that has a meaning of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Anchor {
+    place: Range<usize>,
+    target: Target,
+}
+
+/// What a part of a line stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    Evidence(EvidenceId),
+    /// Another case, by its id.
+    Case(String),
+    Time(DateTime<Utc>),
+}
 
 impl Line {
     /// Starts a line with fixed words.
     pub(crate) fn from_static(own: &'static str) -> Self {
-        Self(own.to_owned())
+        Self::default().say(own)
     }
 
     /// Starts a line with a foreign sentence.
@@ -38,13 +59,19 @@ impl Line {
 
     /// Appends fixed words.
     pub(crate) fn say(mut self, own: &'static str) -> Self {
-        self.0.push_str(own);
+        self.text.push_str(own);
         self
     }
 
     /// Appends another line.
     pub(crate) fn then(mut self, other: &Self) -> Self {
-        self.0.push_str(&other.0);
+        let begin = self.text.len();
+        self.text.push_str(&other.text);
+        let moved = other.anchors.iter().map(|anchor| Anchor {
+            place: begin + anchor.place.start..begin + anchor.place.end,
+            target: anchor.target.clone(),
+        });
+        self.anchors.extend(moved);
         self
     }
 
@@ -60,18 +87,19 @@ impl Line {
 
     /// Appends a typed value. An address is always defanged.
     pub(crate) fn value(mut self, one: &Indicator) -> Self {
-        self.0.push_str(&sanitize_value(one.kind, &one.value, NAME));
+        self.text
+            .push_str(&sanitize_value(one.kind, &one.value, NAME));
         self
     }
 
     /// Appends foreign text of at most this many characters.
     pub(crate) fn foreign(mut self, foreign: &str, max_chars: usize) -> Self {
-        self.0.push_str(&sanitize(foreign, max_chars));
+        self.text.push_str(&sanitize(foreign, max_chars));
         self
     }
 
     pub(crate) fn number(mut self, number: u64) -> Self {
-        self.0.push_str(&number.to_string());
+        self.text.push_str(&number.to_string());
         self
     }
 
@@ -107,14 +135,37 @@ impl Line {
     }
 
     /// Appends a time in UTC.
-    pub(crate) fn at(mut self, at: DateTime<Utc>) -> Self {
-        self.0.push_str(&words::moment(at));
+    pub(crate) fn at(self, at: DateTime<Utc>) -> Self {
+        self.anchor(&words::moment(at), Target::Time(at))
+    }
+
+    /// Appends a time with seconds, without its zone: `2026-11-20 03:02:15`.
+    pub(crate) fn second(self, at: DateTime<Utc>) -> Self {
+        let text = at.format("%Y-%m-%d %H:%M:%S").to_string();
+        self.anchor(&text, Target::Time(at))
+    }
+
+    /// Appends the id of another case.
+    pub(crate) fn case(self, id: &str) -> Self {
+        match is_case_id(id) {
+            true => self.anchor(id, Target::Case(id.to_owned())),
+            false => self.foreign(id, 40),
+        }
+    }
+
+    fn anchor(mut self, text: &str, target: Target) -> Self {
+        let begin = self.text.len();
+        self.text.push_str(text);
+        self.anchors.push(Anchor {
+            place: begin..self.text.len(),
+            target,
+        });
         self
     }
 
     /// Appends text that our functions made from numbers and times.
     pub(crate) fn made(mut self, made: words::FormattedText) -> Self {
-        self.0.push_str(&made.0);
+        self.text.push_str(&made.0);
         self
     }
 
@@ -123,7 +174,9 @@ impl Line {
         let mut seen = Vec::new();
         for id in ids {
             if !seen.contains(&id) && seen.len() < 4 {
-                self.0.push_str(&format!(" [{id}]"));
+                self = self
+                    .say(" ")
+                    .anchor(&format!("[{id}]"), Target::Evidence(id));
                 seen.push(id);
             }
         }
@@ -131,12 +184,35 @@ impl Line {
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// Returns the parts of the line in order, with what they stand for.
+    pub(crate) fn parts(&self) -> Vec<(&str, Option<&Target>)> {
+        let mut parts = Vec::new();
+        let mut end = 0;
+        for Anchor { place, target } in &self.anchors {
+            parts.push((self.text.get(end..place.start).unwrap_or_default(), None));
+            let text = self.text.get(place.clone()).unwrap_or_default();
+            parts.push((text, Some(target)));
+            end = place.end;
+        }
+        parts.push((self.text.get(end..).unwrap_or_default(), None));
+        parts.retain(|(text, _)| !text.is_empty());
+        parts
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.text.is_empty()
     }
+}
+
+/// Returns whether a text has the form of a case id, `k3f9-x2mq-7d1w`.
+fn is_case_id(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let is_sign = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+    let is_group = |group: &&str| group.len() == 4 && group.bytes().all(is_sign);
+    groups.len() == 3 && groups.iter().all(is_group)
 }
 
 /// Joins lines with fixed words between them and skips empty ones.

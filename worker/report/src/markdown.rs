@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use nightshift_pipeline::report::Report;
 
 use crate::Language;
-use crate::document::{Block, Brief, Document, Reader, Section, document};
+use crate::document::{Block, Brief, Document, FindingItem, Reader, Section, document};
 use escape::fence;
 
 pub(crate) use escape::escape;
@@ -40,6 +40,7 @@ const fn reader(language: Language, now: DateTime<Utc>) -> Reader {
         local: None,
         language,
         is_kept: false,
+        is_page: false,
     }
 }
 
@@ -70,7 +71,13 @@ pub(crate) fn part(section: &Section, language: Language) -> String {
 const fn is_list(block: &Block) -> bool {
     matches!(
         block,
-        Block::Item(_) | Block::Numbered(..) | Block::Below(_) | Block::Command(..)
+        Block::Item(_)
+            | Block::Step(..)
+            | Block::Evidence(..)
+            | Block::Finding(_)
+            | Block::Numbered(..)
+            | Block::Below(_)
+            | Block::Command(..)
     )
 }
 
@@ -89,7 +96,12 @@ fn write(block: &Block, language: Language, out: &mut String) {
             };
             out.push_str(&format!("**{label}{colon}** {}\n", escape(line.as_str())));
         }
-        Block::Item(line) => out.push_str(&format!("- {}\n", escape(line.as_str()))),
+        Block::Item(line)
+        | Block::Step(_, line)
+        | Block::Evidence(_, line)
+        | Block::Finding(FindingItem { line, .. }) => {
+            out.push_str(&format!("- {}\n", escape(line.as_str())))
+        }
         Block::Numbered(number, line) => {
             out.push_str(&format!("{number}. **{}**\n", escape(line.as_str())));
         }

@@ -8,7 +8,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_pipeline::report::Report;
 
 use crate::Language;
-use crate::document::{Block, Brief, Document, Reader, document};
+use crate::document::{Block, Brief, Document, FindingItem, Reader, document};
 use layout::{Paint, TextPage};
 
 /// The properties of the terminal, and the time of its reader.
@@ -46,6 +46,7 @@ impl TextOptions {
             local: self.local,
             language: Language::En,
             is_kept: false,
+            is_page: false,
         }
     }
 }
@@ -90,7 +91,12 @@ fn one(block: &Block, page: &mut TextPage) {
             let text = format!("{label}{end} {}", line.as_str());
             page.labelled(label.len() + 1, "  ", "    ", &text);
         }
-        Block::Item(line) => page.line(Paint::None, "  - ", "    ", line.as_str()),
+        Block::Item(line)
+        | Block::Step(_, line)
+        | Block::Evidence(_, line)
+        | Block::Finding(FindingItem { line, .. }) => {
+            page.line(Paint::None, "  - ", "    ", line.as_str())
+        }
         Block::Numbered(number, line) => {
             page.line(
                 Paint::Title,

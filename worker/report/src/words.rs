@@ -16,11 +16,6 @@ pub(crate) fn moment(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// Formats a time with seconds: `2026-11-20 03:02:15`.
-pub(crate) fn second(at: DateTime<Utc>) -> FormattedText {
-    FormattedText(at.format("%Y-%m-%d %H:%M:%S").to_string())
-}
-
 /// Formats a period: `2026-11-20 02:41 to 03:02 UTC`. It has both days if they differ.
 pub(crate) fn window(
     language: Language,

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use nightshift_engine::port::Clock;
+use nightshift_pipeline::language::Language;
 use nightshift_pipeline::port::{AlertLedger, Cases};
 use nightshift_pipeline::report::ReportProducer;
 
@@ -35,6 +36,8 @@ pub struct ServerParts {
 pub(crate) struct AppState {
     pub(crate) parts: ServerParts,
     pub(crate) templates: Templates,
+    /// The language of the pages.
+    pub(crate) language: Language,
     /// Listeners that are not bound yet; unset before the first bind.
     pub(crate) pending_listeners: OnceLock<PendingListeners>,
 }

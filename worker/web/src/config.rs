@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use nightshift_pipeline::language::Language;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -47,6 +48,8 @@ pub struct WebConfig {
     /// load balancers notice. The maximum is 60.
     #[schemars(range(max = 60))]
     pub linger_secs: u64,
+    /// Language of the pages.
+    pub language: Language,
 }
 
 impl Default for WebConfig {
@@ -60,6 +63,7 @@ impl Default for WebConfig {
             tokens: Vec::new(),
             trusted_proxies: Vec::new(),
             linger_secs: 0,
+            language: Language::default(),
         }
     }
 }
@@ -210,6 +214,7 @@ impl WebConfig {
             metrics_listen,
             intake_listen,
             linger: self.linger(),
+            language: self.language,
             access,
         })
     }

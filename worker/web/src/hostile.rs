@@ -218,7 +218,7 @@ fn a05_only_the_catalogues_commands_stand_where_commands_do() {
         "/cases/k3f9",
     ));
     assert!(
-        page.text.contains("A command is left out"),
+        page.text.contains("the command is left out"),
         "whole or not at all"
     );
 }

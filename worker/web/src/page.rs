@@ -98,7 +98,12 @@ pub(crate) async fn case(
             },
         ),
         Ok(Some(view)) => {
-            let page = case::CasePage::new(&view, &site.parts.links, site.parts.clock.now());
+            let page = case::CasePage::new(
+                &view,
+                &site.parts.links,
+                site.language,
+                site.parts.clock.now(),
+            );
             site.render(StatusCode::OK, "case.html", page)
         }
         Err(StoreError::NoSuchCase(_)) => site.render(

@@ -3,11 +3,9 @@
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use nightshift_alert::Indicator;
-use nightshift_alert::text::{sanitize, sanitize_value};
+use nightshift_alert::text::sanitize;
 use nightshift_pipeline::report::with_plain_times;
 use serde::Serialize;
-use serde_json::Value;
 
 /// Maximum number of characters of a foreign sentence.
 const MAX_SENTENCE_CHARS: usize = 500;
@@ -35,11 +33,6 @@ impl SafeText {
         Self::from_foreign(text, MAX_NAME_CHARS)
     }
 
-    /// Cleans a typed value. An address is defanged in any form.
-    pub(crate) fn value(one: &Indicator) -> Self {
-        Self(sanitize_value(one.kind, &one.value, MAX_NAME_CHARS))
-    }
-
     /// Cleans a foreign name, if there is one.
     pub(crate) fn optional_name(text: Option<&String>) -> Option<Self> {
         let shown = Self::name(text?);
@@ -50,23 +43,6 @@ impl SafeText {
     pub(crate) fn person(by: &str) -> Self {
         let chosen = by.strip_suffix(')').and_then(|by| by.split_once(" ("));
         Self::name(chosen.map_or(by, |(_, chosen)| chosen))
-    }
-
-    /// Cleans at most `most` foreign sentences.
-    pub(crate) fn sentences(texts: &[String], most: usize) -> Vec<Self> {
-        texts
-            .iter()
-            .take(most)
-            .map(|text| Self::sentence(text))
-            .collect()
-    }
-
-    /// Cleans a scalar of evidence or arguments.
-    pub(crate) fn scalar(value: &Value) -> Self {
-        match value {
-            Value::String(text) => Self::from_foreign(text, 200),
-            other => Self::from_foreign(&other.to_string(), 200),
-        }
     }
 
     /// Wraps Nightshift's own words, numbers, times, and other `Shown` values.
@@ -107,12 +83,6 @@ impl DisplayTime {
 fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let after = if at > now { "ahead" } else { "ago" };
     format!("{} {after}", span(at, now))
-}
-
-/// Returns `20 min before` or `20 min after`.
-pub(crate) fn relative_time(at: DateTime<Utc>, other: DateTime<Utc>) -> String {
-    let after = if at > other { "after" } else { "before" };
-    format!("{} {after}", span(at, other))
 }
 
 /// Returns the difference in the largest fitting unit.

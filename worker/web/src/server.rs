@@ -11,6 +11,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{get, post};
+use nightshift_pipeline::language::Language;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
@@ -47,6 +48,8 @@ pub struct ServerOptions {
     pub intake_listen: Option<SocketAddr>,
     /// The time for which requests are accepted after the stop signal.
     pub linger: Duration,
+    /// The language of the pages.
+    pub language: Language,
     pub(crate) access: AccessPolicy,
     pub(crate) hosts: AllowedHosts,
 }
@@ -70,6 +73,7 @@ impl Server {
         let site = Arc::new(AppState {
             parts,
             templates,
+            language: options.language,
             pending_listeners: OnceLock::new(),
         });
         Ok(Self {

@@ -6,7 +6,7 @@ mod ticket;
 use std::path::{Path, PathBuf};
 
 use nightshift_llm::KeyRef;
-use nightshift_report::{DestinationError, Language, Links, WebhookConfig};
+use nightshift_report::{DestinationError, Links, WebhookConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -63,24 +63,6 @@ pub(crate) struct WebhookDestinationConfig {
     /// URL of a proxy. Without it `HTTPS_PROXY` and similar environment variables apply; `none` disables proxies.
     #[serde(default)]
     proxy: Option<String>,
-}
-
-/// The language of Nightshift's own words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ReportLanguage {
-    #[default]
-    En,
-    Ja,
-}
-
-impl From<ReportLanguage> for Language {
-    fn from(speech: ReportLanguage) -> Self {
-        match speech {
-            ReportLanguage::En => Self::En,
-            ReportLanguage::Ja => Self::Ja,
-        }
-    }
 }
 
 impl DestinationConfig {

@@ -154,6 +154,16 @@ fn finding(finding: &Finding) -> FindingEntry {
     }
 }
 
+/// Returns the steps of a case that has not come to its end.
+#[must_use]
+pub fn steps_so_far(state: &CaseState) -> Vec<StepEntry> {
+    let tools = state
+        .setup
+        .as_ref()
+        .map_or(&[] as &[_], |setup| &setup.tools);
+    steps(state, tools, &ProseFilter::from_state(state))
+}
+
 fn steps(state: &CaseState, tools: &[ToolSpec], prose: &ProseFilter<'_>) -> Vec<StepEntry> {
     let views = state.step_views();
     views.iter().map(|view| step(view, tools, prose)).collect()

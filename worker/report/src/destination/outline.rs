@@ -2,7 +2,7 @@
 //! and a command stays whole on its own lines.
 
 use crate::Language;
-use crate::document::{Block, Section};
+use crate::document::{Block, FindingItem, Section};
 
 /// The indentation of details below a line.
 const INDENT: &str = "  ";
@@ -27,7 +27,10 @@ fn block_lines(block: &Block, language: Language) -> Vec<String> {
             )]
         }
         Block::Labelled(label, line) => vec![labelled(label, line.as_str())],
-        Block::Item(line) => vec![format!("- {}", line.as_str())],
+        Block::Item(line)
+        | Block::Step(_, line)
+        | Block::Evidence(_, line)
+        | Block::Finding(FindingItem { line, .. }) => vec![format!("- {}", line.as_str())],
         Block::Numbered(number, line) => vec![format!("{number}. {}", line.as_str())],
         Block::Below(line) => vec![format!("{INDENT}- {}", line.as_str())],
         Block::Command(label, commands) => std::iter::once(format!("{INDENT}- {label}"))

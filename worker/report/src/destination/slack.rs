@@ -170,6 +170,7 @@ impl SlackDestination {
             local: None,
             language: self.style.language,
             is_kept: true,
+            is_page: false,
         }
     }
 

@@ -24,6 +24,7 @@ pub(super) fn read(report: &Report, language: Language) -> Document {
         local: None,
         language,
         is_kept: true,
+        is_page: false,
     };
     document(report, reader)
 }

@@ -3,7 +3,7 @@
 use nightshift_engine::event::AnalystKind;
 use nightshift_pipeline::report::Report;
 
-use super::{Block, Part, Section};
+use super::{Block, Part, Reader, Section};
 use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
@@ -11,7 +11,8 @@ use crate::words;
 /// The maximum number of models that are listed.
 const MOST_MODELS: usize = 4;
 
-pub(super) fn section(report: &Report, language: Language) -> Section {
+pub(super) fn section(report: &Report, reader: Reader) -> Section {
+    let language = reader.language;
     let line = joined(
         [
             Line::from_static(language.pick("case ", "ケース "))
@@ -33,20 +34,26 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
         part: Part::About,
         title: language.pick("About this report", "このレポートについて"),
         heading: language.pick("About this report", "このレポートについて"),
-        blocks: vec![
-            Block::Text(line),
-            Block::Text(
+        blocks: [
+            Some(line),
+            reader.is_page.then(|| tokens(report, language)),
+            Some(
                 Line::from_static(language.pick("Alert ", "アラート "))
                     .name(&report.alert.key)
                     .say(language.pick(" of ", "、フィード "))
                     .name(&report.alert.feed)
                     .say(language.pick(".", "。")),
             ),
-            Block::Text(Line::from_static(language.pick(
+            Some(Line::from_static(language.pick(
                 "Written by a machine; alert text is untrusted.",
                 "機械が作成しました。アラート内の文章は信頼できません。",
             ))),
-        ],
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|line| !line.is_empty())
+        .map(Block::Text)
+        .collect(),
     }
 }
 
@@ -75,6 +82,21 @@ pub(super) fn short(report: &Report, language: Language) -> Line {
         ],
         " · ",
     )
+}
+
+/// Returns `5600 tokens in (4100 of them cached), 520 out`, or an empty line if no model was asked.
+fn tokens(report: &Report, language: Language) -> Line {
+    let cost = &report.cost;
+    if cost.model_calls == 0 {
+        return Line::default();
+    }
+    Line::from_static(language.pick("", "入力 "))
+        .number(cost.input_tokens)
+        .say(language.pick(" tokens in (", " トークン（うちキャッシュ "))
+        .number(cost.cached_tokens)
+        .say(language.pick(" of them cached), ", "）、出力 "))
+        .number(cost.output_tokens)
+        .say(language.pick(" out", " トークン"))
 }
 
 /// Returns `4 steps`, or `2 of 35 steps` when not all of them ran.

@@ -3,7 +3,7 @@
 use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 use nightshift_pipeline::report::Report;
 
-use super::{Block, Part, Section};
+use super::{Block, Part, Reader, Section};
 use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
@@ -13,7 +13,8 @@ const MOST_TECHNIQUES: usize = 4;
 /// The maximum number of characters of a line of details.
 const MOST_DETAIL: usize = 600;
 
-pub(super) fn section(report: &Report, language: Language) -> Section {
+pub(super) fn section(report: &Report, reader: Reader) -> Section {
+    let language = reader.language;
     let alert = &report.alert;
     let named = |value: &Option<String>| value.as_deref().map(Line::from_name);
     let principal = value(
@@ -39,8 +40,16 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
         ),
         (language.pick("Seen", "観測"), seen(report, language)),
         (
+            language.pick("Action", "操作"),
+            named(&alert.action).filter(|_| reader.is_page),
+        ),
+        (
+            language.pick("Feed", "フィード"),
+            reader.is_page.then(|| Line::from_name(&alert.feed)),
+        ),
+        (
             language.pick("Techniques", "攻撃手法"),
-            techniques(report, language),
+            techniques(report, reader),
         ),
         (
             language.pick("Severity", "重要度"),
@@ -162,8 +171,9 @@ fn seen(report: &Report, language: Language) -> Option<Line> {
     Some(line)
 }
 
-fn techniques(report: &Report, language: Language) -> Option<Line> {
-    let named = report.techniques.iter().take(MOST_TECHNIQUES).map(|one| {
+fn techniques(report: &Report, reader: Reader) -> Option<Line> {
+    let most = reader.most(MOST_TECHNIQUES);
+    let named = report.techniques.iter().take(most).map(|one| {
         let id = Line::default().foreign(&one.id, 12);
         match &one.name {
             Some(name) => id.say(" ").foreign(name, 60),
@@ -171,7 +181,7 @@ fn techniques(report: &Report, language: Language) -> Option<Line> {
         }
     });
     let line = joined(named, ", ");
-    (!line.is_empty()).then(|| line.and_more(language, MOST_TECHNIQUES, report.techniques.len()))
+    (!line.is_empty()).then(|| line.and_more(reader.language, most, report.techniques.len()))
 }
 
 fn severity(report: &Report, language: Language) -> Line {

@@ -26,7 +26,7 @@ pub(super) fn line(report: &Report, language: Language) -> Line {
     let all = reach.other_cases.len();
     if reach.others.is_empty() {
         let ids = reach.other_cases.iter().take(MOST_CASES);
-        let named = ids.map(|id| Line::default().foreign(id, 40));
+        let named = ids.map(|id| Line::default().case(id));
         return joined(named, ", ").and_more(language, MOST_CASES, all);
     }
     let is_near = |other: &&OtherCase| {
@@ -79,6 +79,6 @@ fn other(other: &OtherCase, opened_at: DateTime<Utc>, language: Language) -> Lin
     let when = Line::default().made(words::apart(language, other.opened_at, opened_at));
     joined([verdict, kind, when, shares], language.pick(", ", "、"))
         .say(" (")
-        .foreign(&other.case_id, 40)
+        .case(&other.case_id)
         .say(")")
 }

@@ -1,9 +1,10 @@
 //! Builds the plan as it ran: waves, steps with their results, and the insights and changes of reflections.
 
-use nightshift_engine::plan::{PlanUpdate, PlanUpdateRecord};
+use nightshift_engine::plan::{PlanUpdate, PlanUpdateRecord, StepOutcome, StepStatus};
 use nightshift_pipeline::report::{Report, StepCall, StepEntry};
 
-use super::{Block, Part, Section, more};
+use super::record::arguments;
+use super::{Block, Part, Reader, Section, more};
 use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
@@ -15,13 +16,14 @@ const MOST_CALLS: usize = 8;
 /// The maximum number of insights, and of updates.
 const MOST_NOTES: usize = 20;
 
-pub(super) fn section(report: &Report, language: Language) -> Section {
+pub(super) fn section(report: &Report, reader: Reader) -> Section {
+    let language = reader.language;
     let mut steps: Vec<&StepEntry> = report.steps.iter().collect();
     steps.sort_by_key(|step| step.wave.unwrap_or(u32::MAX));
     let mut blocks: Vec<Block> = steps
         .iter()
         .take(MOST_STEPS)
-        .flat_map(|step| one(step, language))
+        .flat_map(|step| self::step(step, reader))
         .collect();
     if steps.is_empty() {
         blocks.push(Block::Text(Line::from_static(
@@ -51,7 +53,9 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     }
 }
 
-fn one(step: &StepEntry, language: Language) -> Vec<Block> {
+/// Returns a step with its result and its calls.
+pub(crate) fn step(step: &StepEntry, reader: Reader) -> Vec<Block> {
+    let language = reader.language;
     let mut head = Line::default().foreign(&step.id.0, 12).say(" · ");
     if let Some(wave) = step.wave {
         head = head
@@ -63,7 +67,7 @@ fn one(step: &StepEntry, language: Language) -> Vec<Block> {
         .say(words::step(language, step.status, step.outcome))
         .say(" — ")
         .sentence(&step.description);
-    let mut blocks = vec![Block::Item(head)];
+    let mut blocks = vec![Block::Step(result(step), head)];
     if !step.summary.trim().is_empty() {
         blocks.push(Block::Below(Line::from_sentence(&step.summary)));
     }
@@ -73,15 +77,37 @@ fn one(step: &StepEntry, language: Language) -> Vec<Block> {
                 .sentence(reason),
         ));
     }
-    let named = joined(step.calls_made().take(MOST_CALLS).map(call), ", ");
+    let most = reader.most(MOST_CALLS);
+    if reader.is_page {
+        // A running step still makes those that were only planned.
+        let is_running = step.status == StepStatus::Running;
+        let calls = step
+            .calls
+            .iter()
+            .filter(|call| is_running || call.is_made());
+        blocks.extend(
+            calls
+                .take(most)
+                .map(|one| Block::Below(call_with_arguments(one, language))),
+        );
+        return blocks;
+    }
+    let named = joined(step.calls_made().take(most).map(call), ", ");
     if !named.is_empty() {
         blocks.push(Block::Below(
             Line::from_static(language.pick("asked: ", "問い合わせ: "))
                 .then(&named)
-                .and_more(language, MOST_CALLS, step.calls_made().count()),
+                .and_more(language, most, step.calls_made().count()),
         ));
     }
     blocks
+}
+
+const fn result(step: &StepEntry) -> &'static str {
+    match (step.status, step.outcome) {
+        (StepStatus::Done, Some(StepOutcome::Unmet)) => "unmet",
+        (status, _) => status.as_str(),
+    }
 }
 
 fn call(call: &StepCall) -> Line {
@@ -90,6 +116,23 @@ fn call(call: &StepCall) -> Line {
         Some(error) => line.say(" (").foreign(&error.to_string(), 120).say(")"),
         None => line,
     }
+}
+
+/// Returns a call: `vpc_flow (ip=185.220.101[.]42): 12 rows [E4]`.
+fn call_with_arguments(call: &StepCall, language: Language) -> Line {
+    let line = Line::default().foreign(&call.tool, 60);
+    let line = match arguments(&call.arguments) {
+        named if named.is_empty() => line,
+        named => line.say(" (").then(&named).say(")"),
+    };
+    let line = match (&call.error, call.rows) {
+        (Some(error), _) => line
+            .say(language.pick(": NO ANSWER, ", ": 【応答なし】"))
+            .foreign(&error.to_string(), 200),
+        (None, Some(rows)) => line.say(": ").count(language, rows, ["row", "rows", "行"]),
+        (None, None) => line,
+    };
+    line.cite(call.evidence)
 }
 
 /// Returns a plan update: `Reflection 1 cancelled s4 (the owner is known)`, or the requested change and why it was

@@ -1,10 +1,10 @@
 //! Builds the reasons for the verdict, the evidence against it, the gaps, and what would decide it.
 
 use nightshift_engine::conclusion::Verdict;
-use nightshift_engine::finding::FindingStance;
+use nightshift_engine::finding::{FindingStance, Quote};
 use nightshift_pipeline::report::{FindingEntry, Report};
 
-use super::{Block, Part, Section, assessment, more};
+use super::{Block, FindingItem, Part, Reader, Section, assessment, more};
 use crate::Language;
 use crate::line::{Line, joined};
 
@@ -14,6 +14,9 @@ const MOST_REASONS: usize = 5;
 const MOST_AGAINST: usize = 3;
 /// The maximum number of unread sources that are listed.
 const MOST_MISSING: usize = 4;
+/// The maximum number of quotes of a finding, and of characters of a quote.
+const MOST_QUOTES: usize = 8;
+const QUOTE: usize = 300;
 /// The maximum number of further findings.
 const MOST_FURTHER: usize = 20;
 
@@ -24,10 +27,43 @@ const fn other(stance: FindingStance) -> FindingStance {
     }
 }
 
-fn bullet(finding: &FindingEntry) -> Block {
-    Block::Item(
-        Line::from_sentence(&finding.claim).cite(finding.evidence.iter().map(|quote| quote.id)),
-    )
+/// Returns the bullet of a finding, with what it quotes for a page.
+fn bullet(report: &Report, finding: &FindingEntry, line: Line, reader: Reader) -> Block {
+    let all = report.findings.iter();
+    let place = all.take_while(|one| !std::ptr::eq(*one, finding)).count();
+    let quotes = finding.evidence.iter().take(MOST_QUOTES);
+    Block::Finding(FindingItem {
+        number: place + 1,
+        line,
+        quotes: quotes
+            .filter(|_| reader.is_page)
+            .map(|one| quote(one, reader.language))
+            .collect(),
+    })
+}
+
+/// Returns a quote with its place: `“RunInstances” at /rows/0/action [E4]`.
+fn quote(quote: &Quote, language: Language) -> Line {
+    let line = Line::from_static(language.pick("\u{201c}", "「"))
+        .foreign(&quote.quote, QUOTE)
+        .say(language.pick("\u{201d}", "」"));
+    let line = match &quote.path {
+        Some(path) => line.say(language.pick(" at ", " 場所: ")).name(path),
+        None => line,
+    };
+    line.cite([quote.id])
+}
+
+/// Returns the bullets of the findings with this stance that their evidence supports.
+fn proven(report: &Report, stance: FindingStance, reader: Reader) -> Vec<Block> {
+    let findings = report.proven(stance);
+    findings
+        .map(|finding| {
+            let ids = finding.evidence.iter().map(|quote| quote.id);
+            let line = Line::from_sentence(&finding.claim).cite(ids);
+            bullet(report, finding, line, reader)
+        })
+        .collect()
 }
 
 /// Splits two lists into shown bullets and the rest. The second list gets at least one place if it is not empty.
@@ -54,7 +90,8 @@ fn below(language: Language, left: usize) -> Option<Block> {
 }
 
 /// Returns what supports the verdict: clearing records, then findings.
-fn bearing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
+fn bearing(report: &Report, reader: Reader) -> (Vec<Block>, Vec<Block>) {
+    let language = reader.language;
     let records = match report.verdict.is_benign() {
         true => report.grouped_records(),
         false => Vec::new(),
@@ -64,25 +101,27 @@ fn bearing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
         Block::Item(word.then(&assessment::record(one, language)))
     };
     let records = records.iter().map(cleared).collect();
-    let findings = report.proven(report.bearing()).map(bullet).collect();
+    let findings = proven(report, report.bearing(), reader);
     split(records, findings, MOST_REASONS)
 }
 
 /// Returns what speaks against the verdict, then what was not checked.
-fn opposing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
-    let findings = report.proven(other(report.bearing())).map(bullet).collect();
+fn opposing(report: &Report, reader: Reader) -> (Vec<Block>, Vec<Block>) {
+    let language = reader.language;
+    let findings = proven(report, other(report.bearing()), reader);
     let gap = |gap: &String| {
         Block::Item(Line::from_static(language.pick("Not checked: ", "未確認: ")).sentence(gap))
     };
     split(
         findings,
         report.gaps.iter().map(gap).collect(),
-        MOST_AGAINST,
+        reader.most(MOST_AGAINST),
     )
 }
 
-pub(super) fn why(report: &Report, language: Language) -> Section {
-    let (mut blocks, left) = bearing(report, language);
+pub(super) fn why(report: &Report, reader: Reader) -> Section {
+    let language = reader.language;
+    let (mut blocks, left) = bearing(report, reader);
     blocks.extend(below(language, left.len()));
     if blocks.is_empty() {
         let none = if report.failed.is_some() {
@@ -106,8 +145,9 @@ pub(super) fn why(report: &Report, language: Language) -> Section {
     }
 }
 
-pub(super) fn against(report: &Report, language: Language) -> Section {
-    let (mut blocks, left) = opposing(report, language);
+pub(super) fn against(report: &Report, reader: Reader) -> Section {
+    let language = reader.language;
+    let (mut blocks, left) = opposing(report, reader);
     blocks.extend(below(language, left.len()));
     if blocks.is_empty() {
         let nothing = report.nothing_against(language);
@@ -115,7 +155,7 @@ pub(super) fn against(report: &Report, language: Language) -> Section {
     }
     blocks.push(Block::Labelled(
         language.pick("Coverage", "情報源"),
-        coverage(report, language),
+        coverage(report, reader),
     ));
     Section {
         part: Part::Against,
@@ -129,7 +169,8 @@ pub(super) fn against(report: &Report, language: Language) -> Section {
 }
 
 /// Returns the coverage: `4 of 5 sources read; VPC flow: access denied`.
-fn coverage(report: &Report, language: Language) -> Line {
+fn coverage(report: &Report, reader: Reader) -> Line {
+    let (language, most) = (reader.language, reader.most(MOST_MISSING));
     let coverage = &report.coverage;
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     if coverage.wanted == 0 {
@@ -154,7 +195,7 @@ fn coverage(report: &Report, language: Language) -> Line {
     let missing = coverage
         .missing
         .iter()
-        .take(MOST_MISSING)
+        .take(most)
         .map(|why| Line::default().foreign(why, 200));
     let missing = joined(missing, "; ");
     let line = if missing.is_empty() {
@@ -162,7 +203,7 @@ fn coverage(report: &Report, language: Language) -> Line {
     } else {
         line.say("; ").then(&missing)
     };
-    match number(coverage.missing.len().saturating_sub(MOST_MISSING)) {
+    match number(coverage.missing.len().saturating_sub(most)) {
         0 => line,
         rest => line
             .say(language.pick("; and ", "; ほか "))
@@ -171,15 +212,16 @@ fn coverage(report: &Report, language: Language) -> Line {
     }
 }
 
-pub(super) fn would_decide(report: &Report, language: Language) -> Option<Section> {
+pub(super) fn would_decide(report: &Report, reader: Reader) -> Option<Section> {
+    let (language, most) = (reader.language, reader.most(MOST_REASONS));
     if report.verdict != Verdict::Inconclusive {
         return None;
     }
-    let wanted = report.would_decide.iter().take(MOST_REASONS);
+    let wanted = report.would_decide.iter().take(most);
     let mut blocks: Vec<Block> = wanted
         .map(|line| Block::Item(Line::from_sentence(line)))
         .collect();
-    blocks.extend(more(language, MOST_REASONS, report.would_decide.len()));
+    blocks.extend(more(language, most, report.would_decide.len()));
     if blocks.is_empty() {
         let not_known = report.not_known_what_decides(language)?;
         blocks.push(Block::Item(Line::from_static(not_known)));
@@ -193,12 +235,13 @@ pub(super) fn would_decide(report: &Report, language: Language) -> Option<Sectio
 }
 
 /// Returns the records, findings and gaps that did not fit above.
-pub(super) fn further(report: &Report, language: Language) -> Option<Section> {
-    let (_, mut blocks) = bearing(report, language);
-    blocks.extend(opposing(report, language).1);
+pub(super) fn further(report: &Report, reader: Reader) -> Option<Section> {
+    let (language, most) = (reader.language, reader.most(MOST_FURTHER));
+    let (_, mut blocks) = bearing(report, reader);
+    blocks.extend(opposing(report, reader).1);
     let all = blocks.len();
-    blocks.truncate(MOST_FURTHER);
-    blocks.extend(more(language, MOST_FURTHER, all));
+    blocks.truncate(most);
+    blocks.extend(more(language, most, all));
     (!blocks.is_empty()).then_some(Section {
         part: Part::Further,
         title: language.pick("Further findings", "その他の所見"),
@@ -208,17 +251,18 @@ pub(super) fn further(report: &Report, language: Language) -> Option<Section> {
 }
 
 /// Returns the claims that their evidence does not support, each with the reason.
-pub(super) fn unverified(report: &Report, language: Language) -> Option<Section> {
+pub(super) fn unverified(report: &Report, reader: Reader) -> Option<Section> {
+    let (language, most) = (reader.language, reader.most(MOST_FURTHER));
     let unverified: Vec<_> = report
         .findings
         .iter()
         .filter(|one| !one.supported)
         .collect();
     let mut blocks = Vec::new();
-    for finding in unverified.iter().take(MOST_FURTHER) {
-        blocks.push(Block::Item(
-            Line::from_static(language.pick("Unverified: ", "未検証: ")).sentence(&finding.claim),
-        ));
+    for finding in unverified.iter().take(most) {
+        let claim = Line::from_static(language.pick("Unverified: ", "未検証: "));
+        let claim = claim.sentence(&finding.claim);
+        blocks.push(bullet(report, finding, claim, reader));
         let unborne = language.pick("its evidence does not bear it", "証拠が裏付けていない");
         let problem = finding.problem.as_deref().unwrap_or(unborne);
         blocks.push(Block::Below(
@@ -227,7 +271,7 @@ pub(super) fn unverified(report: &Report, language: Language) -> Option<Section>
                 .cite(finding.evidence.iter().map(|quote| quote.id)),
         ));
     }
-    blocks.extend(more(language, MOST_FURTHER, unverified.len()));
+    blocks.extend(more(language, most, unverified.len()));
     (!blocks.is_empty()).then_some(Section {
         part: Part::Unverified,
         title: language.pick("Unverified, counts for nothing", "未検証（判定に使わない）"),

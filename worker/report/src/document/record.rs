@@ -6,10 +6,9 @@ use nightshift_engine::evidence::EvidenceId;
 use nightshift_pipeline::report::{EvidenceEntry, Report};
 use serde_json::{Map, Value};
 
-use super::{Block, Part, Section, more};
+use super::{Block, Part, Reader, Section, more};
 use crate::Language;
 use crate::line::{Line, joined};
-use crate::words;
 
 /// The maximum number of lines of the timeline.
 const MOST_LINES: usize = 40;
@@ -22,18 +21,19 @@ const MOST_ARGUMENTS: usize = 8;
 /// The maximum number of indicators.
 const MOST_INDICATORS: usize = 30;
 
-pub(super) fn timeline(report: &Report, language: Language) -> Option<Section> {
-    let lines = report.timeline.iter().take(MOST_LINES).map(|entry| {
+pub(super) fn timeline(report: &Report, reader: Reader) -> Option<Section> {
+    let (language, most) = (reader.language, reader.most(MOST_LINES));
+    let lines = report.timeline.iter().take(most).map(|entry| {
         Block::Item(
             Line::default()
-                .made(words::second(entry.at))
+                .second(entry.at)
                 .say("  ")
                 .foreign(&entry.what, 200)
                 .cite(entry.evidence),
         )
     });
     let blocks: Vec<Block> = lines
-        .chain(more(language, MOST_LINES, report.timeline.len()))
+        .chain(more(language, most, report.timeline.len()))
         .chain(left_out(report, language))
         .collect();
     Some(Section {
@@ -56,13 +56,17 @@ fn left_out(report: &Report, language: Language) -> Option<Block> {
     (report.timeline_left > 0).then_some(Block::Item(line))
 }
 
-pub(super) fn evidence(report: &Report, language: Language) -> Option<Section> {
+pub(super) fn evidence(report: &Report, reader: Reader) -> Option<Section> {
+    let (language, most) = (reader.language, reader.most(MOST_EVIDENCE));
     let mut blocks = Vec::new();
-    for entry in report.evidence.iter().take(MOST_EVIDENCE) {
-        blocks.push(Block::Item(asked(entry, language)));
-        blocks.extend(excerpts(report, entry).into_iter().map(Block::Below));
+    for entry in report.evidence.iter().take(most) {
+        blocks.push(Block::Evidence(entry.id, asked(entry, language)));
+        // A page has what findings quote below the findings.
+        if !reader.is_page {
+            blocks.extend(excerpts(report, entry).into_iter().map(Block::Below));
+        }
     }
-    blocks.extend(more(language, MOST_EVIDENCE, report.evidence.len()));
+    blocks.extend(more(language, most, report.evidence.len()));
     Some(Section {
         part: Part::Evidence,
         title: language.pick("Evidence", "証拠"),
@@ -99,7 +103,8 @@ fn asked(entry: &EvidenceEntry, language: Language) -> Line {
     }
 }
 
-fn arguments(arguments: &Map<String, Value>) -> Line {
+/// Returns the arguments of a call: `user=ci-deploy, from=2026-11-20`.
+pub(super) fn arguments(arguments: &Map<String, Value>) -> Line {
     let shown = arguments.iter().take(MOST_ARGUMENTS).map(|(name, value)| {
         Line::default()
             .foreign(name, 40)
@@ -142,8 +147,9 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-pub(super) fn indicators(report: &Report, language: Language) -> Option<Section> {
-    let lines = report.indicators.iter().take(MOST_INDICATORS).map(|one| {
+pub(super) fn indicators(report: &Report, reader: Reader) -> Option<Section> {
+    let (language, most) = (reader.language, reader.most(MOST_INDICATORS));
+    let lines = report.indicators.iter().take(most).map(|one| {
         Block::Item(
             Line::from_static(one.role.as_str())
                 .say(" ")
@@ -153,7 +159,7 @@ pub(super) fn indicators(report: &Report, language: Language) -> Option<Section>
         )
     });
     let blocks: Vec<Block> = lines
-        .chain(more(language, MOST_INDICATORS, report.indicators.len()))
+        .chain(more(language, most, report.indicators.len()))
         .collect();
     Some(Section {
         part: Part::Indicators,

@@ -5,13 +5,11 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior};
 use serde::Serialize;
 
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("base.html", include_str!("../../templates/base.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
     ("list.html", include_str!("../../templates/list.html")),
     ("case.html", include_str!("../../templates/case.html")),
-    ("early.html", include_str!("../../templates/early.html")),
-    ("record.html", include_str!("../../templates/record.html")),
     ("people.html", include_str!("../../templates/people.html")),
     ("trace.html", include_str!("../../templates/trace.html")),
     ("problem.html", include_str!("../../templates/problem.html")),

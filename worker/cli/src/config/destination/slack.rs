@@ -10,8 +10,6 @@ use nightshift_report::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::ReportLanguage;
-
 /// `kind = "slack"`: a message for each report, edited as the case goes on.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +38,7 @@ pub(crate) struct SlackDestinationConfig {
     pub(crate) analysts: Vec<String>,
     /// Language of labels.
     #[serde(default)]
-    language: ReportLanguage,
+    language: Language,
     /// Allows plain http to another machine.
     #[serde(default)]
     allow_private: bool,
@@ -75,7 +73,7 @@ impl SlackDestinationConfig {
 
     /// Returns the language of labels and answers.
     pub(crate) fn language(&self) -> Language {
-        self.language.into()
+        self.language
     }
 
     /// Returns the references to all its secrets.
@@ -124,7 +122,7 @@ impl SlackDestinationConfig {
             name: self.name.clone(),
             transport: way,
             interactive: self.is_interactive(links),
-            language: self.language.into(),
+            language: self.language,
             links: links.clone(),
             access: HttpOptions {
                 allow_private: self.allow_private,

@@ -13,8 +13,6 @@ use nightshift_report::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::ReportLanguage;
-
 /// Declares a kind that opens tickets, with the keys that all such kinds share.
 macro_rules! ticket {
     ($(#[$about:meta])* $name:ident { $($(#[$key_about:meta])* $vis:vis $key:ident: $of:ty,)* }) => {
@@ -34,7 +32,7 @@ macro_rules! ticket {
             severity_at_least: Option<Severity>,
             /// Language of Nightshift's own words.
             #[serde(default)]
-            language: ReportLanguage,
+            language: Language,
             /// Allows plain http to another machine.
             #[serde(default)]
             allow_private: bool,
@@ -64,7 +62,7 @@ macro_rules! ticket {
             }
 
             fn language(&self) -> Language {
-                self.language.into()
+                self.language
             }
         }
     };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::{mark, ticket};
 use super::adf::{self, AdfDocument};
 use super::config::JiraConfig;
-use crate::document::{Block, Section, header};
+use crate::document::{Block, FindingItem, Section, header};
 use crate::line::Line;
 
 /// The longest summary, in characters ("The summary is invalid because it … 255 characters or less").
@@ -153,7 +153,10 @@ fn write(blocks: &[Block], config: &JiraConfig, page: &mut AdfDocument) {
         let (below, after) = after.split_at(below);
         rest = after;
         match block {
-            Block::Item(line) => {
+            Block::Item(line)
+            | Block::Step(_, line)
+            | Block::Evidence(_, line)
+            | Block::Finding(FindingItem { line, .. }) => {
                 let mut content = vec![adf::paragraph([adf::text(line.as_str())])];
                 content.extend(details(below));
                 page.bullet(content);
@@ -194,7 +197,13 @@ fn plain(block: &Block, config: &JiraConfig) -> Option<Value> {
         Block::Facts(facts) => Some(adf::table(
             facts.iter().map(|(name, line)| (*name, line.as_str())),
         )),
-        Block::Item(_) | Block::Numbered(..) | Block::Below(_) | Block::Command(..) => None,
+        Block::Item(_)
+        | Block::Step(..)
+        | Block::Evidence(..)
+        | Block::Finding(_)
+        | Block::Numbered(..)
+        | Block::Below(_)
+        | Block::Command(..) => None,
     }
 }
 

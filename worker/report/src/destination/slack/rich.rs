@@ -10,7 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::limits::{BLOCK, BLOCKS, MESSAGE};
 use crate::Language;
-use crate::document::Block;
+use crate::document::{Block, FindingItem};
 
 /// Returns the length in UTF-16 units.
 pub(super) fn units(text: &str) -> usize {
@@ -152,7 +152,10 @@ pub(super) fn pieces(block: &Block, language: Language, most: usize) -> Vec<Piec
             one(Shape::Line, label, line.as_str())
         }
         Block::Labelled(label, line) => one(Shape::Line, &colon(label), line.as_str()),
-        Block::Item(line) => one(Shape::Bullet(0), "", line.as_str()),
+        Block::Item(line)
+        | Block::Step(_, line)
+        | Block::Evidence(_, line)
+        | Block::Finding(FindingItem { line, .. }) => one(Shape::Bullet(0), "", line.as_str()),
         Block::Below(line) => one(Shape::Bullet(1), "", line.as_str()),
         Block::Numbered(number, line) => one(Shape::Line, &format!("{number}. "), line.as_str()),
         Block::Command(label, lines) => vec![Piece::say(label), Piece::command(lines)],

@@ -1,17 +1,11 @@
-//! Renders evidence as readable JSON: every string is safe text, and depth, rows and bytes are bounded. Each piece
-//! links back to the findings that quote it. Programs get the whole evidence from `/api/v1`.
+//! Renders evidence as readable JSON: every string is safe text, and depth, rows and bytes are bounded. Programs get the
+//! whole evidence from `/api/v1`.
 
-use chrono::{DateTime, Utc};
-use nightshift_pipeline::report::{EvidenceEntry, Report};
-use serde::Serialize;
+use nightshift_alert::text::sanitize;
 use serde_json::{Map, Value};
 
-use crate::safe_text::{DisplayTime, SafeText};
-
-/// The maximum number of pieces of evidence.
-const MOST: usize = 100;
 /// The maximum number of bytes of all bodies of a page, and of one body.
-const BYTES: usize = 512 * 1024;
+pub(super) const BYTES: usize = 512 * 1024;
 const BODY_BYTES: usize = 64 * 1024;
 /// The maximum number of values of one body.
 const NODES: usize = 2_000;
@@ -22,77 +16,6 @@ const DEPTH: usize = 24;
 /// The maximum number of characters of a string or key.
 const STRING: usize = 2_000;
 const KEY: usize = 120;
-
-#[derive(Debug, Serialize)]
-pub(super) struct EvidenceView {
-    id: String,
-    tool: SafeText,
-    arguments: Vec<Argument>,
-    at: DisplayTime,
-    rows: Option<u64>,
-    truncated: bool,
-    error: Option<SafeText>,
-    is_alert: bool,
-    /// The numbers of the findings that quote this evidence.
-    findings: Vec<usize>,
-    body: Option<SafeText>,
-    /// True if some of the evidence is left out.
-    shortened: bool,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Argument {
-    name: SafeText,
-    value: SafeText,
-}
-
-/// Returns all pieces in order.
-pub(super) fn entries(report: &Report, now: DateTime<Utc>) -> Vec<EvidenceView> {
-    let mut left = BYTES;
-    let shown = report.evidence.iter().take(MOST);
-    shown
-        .map(|entry| view(report, entry, now, &mut left))
-        .collect()
-}
-
-fn view(
-    report: &Report,
-    entry: &EvidenceEntry,
-    now: DateTime<Utc>,
-    left: &mut usize,
-) -> EvidenceView {
-    let numbered = (1..).zip(&report.findings);
-    let (body, shortened) = body(&entry.body.value(), left);
-    EvidenceView {
-        id: entry.id.to_string(),
-        tool: SafeText::name(&entry.tool),
-        arguments: arguments(&entry.arguments),
-        at: DisplayTime::new(entry.at, now),
-        rows: entry.rows,
-        truncated: entry.truncated,
-        error: entry
-            .error
-            .as_ref()
-            .map(|error| SafeText::sentence(&error.to_string())),
-        is_alert: entry.id == nightshift_engine::evidence::EvidenceId::ALERT,
-        findings: numbered
-            .filter(|(_, finding)| finding.evidence.iter().any(|quote| quote.id == entry.id))
-            .map(|(number, _)| number)
-            .take(20)
-            .collect(),
-        body,
-        shortened,
-    }
-}
-
-/// Returns the arguments of a call.
-pub(super) fn arguments(arguments: &Map<String, Value>) -> Vec<Argument> {
-    let shown = arguments.iter().take(12).map(|(name, value)| Argument {
-        name: SafeText::from_foreign(name, 40),
-        value: SafeText::scalar(value),
-    });
-    shown.collect()
-}
 
 /// The remaining output budget. It is spent before the work is done, so that a flood takes no time either.
 struct Budget {
@@ -114,14 +37,14 @@ impl Budget {
 
     fn text(&mut self, text: &str, most: usize) -> String {
         self.spent |= text.len() > most;
-        let shown = SafeText::from_foreign(text, most).to_string();
+        let shown = sanitize(text, most);
         self.bytes = self.bytes.saturating_sub(shown.len());
         shown
     }
 }
 
-/// Returns the readable JSON, and whether parts of it are missing.
-fn body(value: &Value, left: &mut usize) -> (Option<SafeText>, bool) {
+/// Returns the readable JSON, unless there is no room for it, and whether parts of it are missing.
+pub(super) fn body(value: &Value, left: &mut usize) -> (Option<String>, bool) {
     let room = BODY_BYTES.min(*left);
     let mut budget = Budget {
         nodes: NODES,
@@ -134,10 +57,7 @@ fn body(value: &Value, left: &mut usize) -> (Option<SafeText>, bool) {
     let tree = readable(value, 0, &mut budget);
     *left -= room - budget.bytes;
     let text = serde_json::to_string_pretty(&tree).unwrap_or_default();
-    (
-        Some(SafeText::from_own(format_args!("{text}"))),
-        budget.spent,
-    )
+    (Some(text), budget.spent)
 }
 
 fn readable(value: &Value, depth: usize, budget: &mut Budget) -> Value {
@@ -176,7 +96,7 @@ mod tests {
 
     fn shown(value: &Value) -> (String, bool) {
         let (body, shortened) = body(value, &mut BYTES.clone());
-        (body.unwrap().to_string(), shortened)
+        (body.unwrap(), shortened)
     }
 
     #[test]
