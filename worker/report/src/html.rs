@@ -424,7 +424,7 @@ impl<'a> HtmlPage<'a> {
                     .map(|(text, target)| self.part(text, *target))
                     .collect::<String>()
             ),
-            _ => self.line(line),
+            _ => format!("<span>{}</span>", self.line(line)),
         }
     }
 

@@ -28,7 +28,9 @@ pub use destination::{
 };
 pub use html::{HtmlReport, render_early_html, render_html, render_steps_html};
 pub use json::render_json;
+pub use line::Line;
 pub use links::{Links, console};
 pub use markdown::{render_markdown, render_markdown_in, render_short_markdown};
 pub use nightshift_pipeline::language::Language;
 pub use text::{TextOptions, render_short_text, render_text};
+pub use words::{FormattedText, ago, cost, took};

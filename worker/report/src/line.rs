@@ -1,6 +1,7 @@
 //! Builds a line of a document. The builder takes fixed words, numbers and times unchanged. Foreign text enters only
 //! through [`sanitize`]. A line knows its references, other cases and times, which a page shows as links.
 
+use std::fmt;
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
@@ -9,6 +10,7 @@ use nightshift_alert::text::{sanitize, sanitize_value};
 use nightshift_engine::evidence::EvidenceId;
 use nightshift_pipeline::digest::MOST_COUNTED;
 use nightshift_pipeline::report::with_plain_times;
+use serde::{Serialize, Serializer};
 
 use crate::Language;
 use crate::words;
@@ -20,7 +22,7 @@ pub(crate) const NAME: usize = 120;
 
 /// Text that is safe to show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Line {
+pub struct Line {
     text: String,
     anchors: Vec<Anchor>,
 }
@@ -30,6 +32,18 @@ pub(crate) struct Line {
 struct Anchor {
     place: Range<usize>,
     target: Target,
+}
+
+impl Serialize for Line {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 /// What a part of a line stands for.
@@ -43,28 +57,28 @@ pub(crate) enum Target {
 
 impl Line {
     /// Starts a line with fixed words.
-    pub(crate) fn from_static(own: &'static str) -> Self {
+    pub fn from_static(own: &'static str) -> Self {
         Self::default().say(own)
     }
 
     /// Starts a line with a foreign sentence.
-    pub(crate) fn from_sentence(foreign: &str) -> Self {
+    pub fn from_sentence(foreign: &str) -> Self {
         Self::default().sentence(foreign)
     }
 
     /// Starts a line with a foreign name.
-    pub(crate) fn from_name(foreign: &str) -> Self {
+    pub fn from_name(foreign: &str) -> Self {
         Self::default().name(foreign)
     }
 
     /// Appends fixed words.
-    pub(crate) fn say(mut self, own: &'static str) -> Self {
+    pub fn say(mut self, own: &'static str) -> Self {
         self.text.push_str(own);
         self
     }
 
     /// Appends another line.
-    pub(crate) fn then(mut self, other: &Self) -> Self {
+    pub fn then(mut self, other: &Self) -> Self {
         let begin = self.text.len();
         self.text.push_str(&other.text);
         let moved = other.anchors.iter().map(|anchor| Anchor {
@@ -76,12 +90,12 @@ impl Line {
     }
 
     /// Appends a foreign sentence.
-    pub(crate) fn sentence(self, foreign: &str) -> Self {
+    pub fn sentence(self, foreign: &str) -> Self {
         self.foreign(&with_plain_times(foreign), SENTENCE)
     }
 
     /// Appends a foreign name.
-    pub(crate) fn name(self, foreign: &str) -> Self {
+    pub fn name(self, foreign: &str) -> Self {
         self.foreign(foreign, NAME)
     }
 
@@ -93,12 +107,12 @@ impl Line {
     }
 
     /// Appends foreign text of at most this many characters.
-    pub(crate) fn foreign(mut self, foreign: &str, max_chars: usize) -> Self {
+    pub fn foreign(mut self, foreign: &str, max_chars: usize) -> Self {
         self.text.push_str(&sanitize(foreign, max_chars));
         self
     }
 
-    pub(crate) fn number(mut self, number: u64) -> Self {
+    pub fn number(mut self, number: u64) -> Self {
         self.text.push_str(&number.to_string());
         self
     }
@@ -113,7 +127,7 @@ impl Line {
     }
 
     /// Appends a number of things: `1 row`, `3 rows`, or the Japanese form with its counter.
-    pub(crate) fn count(
+    pub fn count(
         self,
         language: Language,
         number: u64,
@@ -135,7 +149,7 @@ impl Line {
     }
 
     /// Appends a time in UTC.
-    pub(crate) fn at(self, at: DateTime<Utc>) -> Self {
+    pub fn at(self, at: DateTime<Utc>) -> Self {
         self.anchor(&words::moment(at), Target::Time(at))
     }
 
@@ -164,7 +178,7 @@ impl Line {
     }
 
     /// Appends text that our functions made from numbers and times.
-    pub(crate) fn made(mut self, made: words::FormattedText) -> Self {
+    pub fn made(mut self, made: words::FormattedText) -> Self {
         self.text.push_str(&made.0);
         self
     }
@@ -183,7 +197,7 @@ impl Line {
         self
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.text
     }
 
@@ -202,7 +216,7 @@ impl Line {
         parts
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 }

@@ -9,7 +9,8 @@ use nightshift_engine::plan::{StepOutcome, StepStatus};
 use crate::Language;
 
 /// Text made from numbers and fixed words.
-pub(crate) struct FormattedText(pub(crate) String);
+#[derive(Debug)]
+pub struct FormattedText(pub(crate) String);
 
 /// Formats a time: `2026-11-20 03:02 UTC`.
 pub(crate) fn moment(at: DateTime<Utc>) -> String {
@@ -40,7 +41,7 @@ pub(crate) fn local(at: DateTime<Utc>, offset: FixedOffset) -> FormattedText {
 }
 
 /// Formats an age: `12 min ago`, or that the time is in the future.
-pub(crate) fn ago(language: Language, at: DateTime<Utc>, now: DateTime<Utc>) -> FormattedText {
+pub fn ago(language: Language, at: DateTime<Utc>, now: DateTime<Utc>) -> FormattedText {
     let after = match at <= now {
         true => language.pick(" ago", "前"),
         false => language.pick(" ahead of the clock here", "先（当システムの時計基準）"),
@@ -79,7 +80,7 @@ pub(crate) const fn cap(language: Language, cap: BudgetCap) -> &'static str {
 }
 
 /// Formats a duration: `0.4 s`, `12 s`, `3 min 20 s`.
-pub(crate) fn took(language: Language, ms: u64) -> FormattedText {
+pub fn took(language: Language, ms: u64) -> FormattedText {
     let (min, s) = (language.pick("min", "分"), language.pick("s", "秒"));
     FormattedText(match ms {
         0..10_000 => format!("{}.{} {s}", ms / 1_000, ms % 1_000 / 100),
@@ -89,7 +90,7 @@ pub(crate) fn took(language: Language, ms: u64) -> FormattedText {
 }
 
 /// Formats a cost: `0.0312 USD, 5 model calls, 6120 tokens`, or that there was none.
-pub(crate) fn cost(language: Language, cost: &Cost) -> FormattedText {
+pub fn cost(language: Language, cost: &Cost) -> FormattedText {
     if cost.model_calls == 0 {
         return FormattedText(
             language

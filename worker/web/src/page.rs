@@ -1,9 +1,10 @@
 //! Serves the pages: a list of cases, a case, and error pages.
 //!
 //! A handler reads a port, builds a view and renders a template. Views hold Nightshift's own words, numbers and
-//! [`SafeText`](crate::safe_text::SafeText); templates escape everything and build every link themselves.
+//! [`Line`](nightshift_report::Line); templates escape everything and build every link themselves.
 
 mod case;
+mod display;
 mod list;
 mod templates;
 
@@ -51,7 +52,12 @@ pub(crate) async fn list(
 ) -> Response {
     let query = match query {
         Ok(Query(query)) => query,
-        Err(_) => return site.bad_request("A filter stands there twice, or is no number."),
+        Err(_) => {
+            return site.bad_request(site.language.pick(
+                "A filter stands there twice, or is no number.",
+                "同じ絞り込みが二つあるか、数ではありません。",
+            ));
+        }
     };
     let filter = match query.filter() {
         Ok(filter) => filter,
@@ -66,7 +72,8 @@ pub(crate) async fn list(
     match read {
         Ok((cases, grave)) => {
             let now = site.parts.clock.now();
-            let page = list::ListPage::new(&query, cases, grave, places.as_deref(), now);
+            let page =
+                list::ListPage::new(&query, cases, grave, places.as_deref(), site.language, now);
             site.render(StatusCode::OK, "list.html", page)
         }
         Err(error) => site.store_error_page(&error),
@@ -86,15 +93,24 @@ pub(crate) async fn case(
     query: Result<Query<CaseQuery>, QueryRejection>,
 ) -> Response {
     let Ok(Query(query)) = query else {
-        return site.bad_request("A revision is a number.");
+        return site.bad_request(
+            site.language
+                .pick("A revision is a number.", "改訂は数で指定します。"),
+        );
     };
     match site.view(&id, query.revision).await {
         Ok(None) => site.render(
             StatusCode::NOT_FOUND,
             "problem.html",
             ErrorPage {
-                title: "No such revision",
-                text: "This case has no report of that revision.".to_owned(),
+                title: site.language.pick("No such revision", "改訂がありません"),
+                text: site
+                    .language
+                    .pick(
+                        "This case has no report of that revision.",
+                        "このケースにその改訂のレポートはありません。",
+                    )
+                    .to_owned(),
             },
         ),
         Ok(Some(view)) => {
@@ -110,8 +126,13 @@ pub(crate) async fn case(
             StatusCode::NOT_FOUND,
             "problem.html",
             ErrorPage {
-                title: "No such case",
-                text: "No case has this id, or its first letters fit several. The list shows those there are."
+                title: site.language.pick("No such case", "ケースがありません"),
+                text: site
+                    .language
+                    .pick(
+                        "No case has this id, or its first letters fit several. The list shows those there are.",
+                        "この ID のケースがないか、先頭の文字が複数のケースに一致します。一覧を確認してください。",
+                    )
                     .to_owned(),
             },
         ),
@@ -121,8 +142,14 @@ pub(crate) async fn case(
 
 pub(crate) async fn not_found(State(site): State<Arc<AppState>>) -> Response {
     let problem = ErrorPage {
-        title: "Nothing here",
-        text: "There is no page at this address.".to_owned(),
+        title: site.language.pick("Nothing here", "ページがありません"),
+        text: site
+            .language
+            .pick(
+                "There is no page at this address.",
+                "このアドレスにページはありません。",
+            )
+            .to_owned(),
     };
     site.render(StatusCode::NOT_FOUND, "problem.html", problem)
 }
@@ -171,10 +198,11 @@ impl AppState {
         if query.is_filtered() {
             return Ok(all);
         }
-        for (query, words) in ListQuery::high_priority_queries() {
+        for (query, words, words_ja) in ListQuery::high_priority_queries() {
             // These filters are constants of this program, so they always parse.
             let Ok(filter) = query.filter() else { continue };
             let cases = self.parts.cases.list(&filter).await?.len();
+            let words = self.language.pick(words, words_ja);
             all.extend(list::HighPriorityCount::new(&query, words, cases));
         }
         Ok(all)
@@ -197,7 +225,9 @@ impl AppState {
 
     fn bad_request(&self, why: &str) -> Response {
         let problem = ErrorPage {
-            title: "This filter cannot be used",
+            title: self
+                .language
+                .pick("This filter cannot be used", "この絞り込みは使えません"),
             text: why.to_owned(),
         };
         self.render(StatusCode::BAD_REQUEST, "problem.html", problem)
@@ -209,8 +239,16 @@ impl AppState {
             "the store did not answer a page"
         );
         let problem = ErrorPage {
-            title: "The database is unavailable",
-            text: "Cases cannot be read now. The log of the worker says why, and /readyz when it is over.".to_owned(),
+            title: self
+                .language
+                .pick("The database is unavailable", "データベースに接続できません"),
+            text: self
+                .language
+                .pick(
+                    "Cases cannot be read now. The log of the worker says why, and /readyz when it is over.",
+                    "今はケースを読めません。理由はワーカーのログに、復旧は /readyz に表示されます。",
+                )
+                .to_owned(),
         };
         self.render(StatusCode::SERVICE_UNAVAILABLE, "problem.html", problem)
     }

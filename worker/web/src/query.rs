@@ -81,7 +81,7 @@ impl ListQuery {
 
     /// Returns the filters for unassigned high and critical cases that are not cleared, each with its words. Samples
     /// are left out. A verdict still counts while its case runs again, or when that run was cancelled.
-    pub(crate) fn high_priority_queries() -> [(Self, &'static str); 6] {
+    pub(crate) fn high_priority_queries() -> [(Self, &'static str, &'static str); 6] {
         let open = |verdict: &str, status: &str| Self {
             severity: Severity::High.as_str().to_owned(),
             desk: WorkflowStatus::Open.as_str().to_owned(),
@@ -92,10 +92,15 @@ impl ListQuery {
         };
         let concluded = CaseStatus::Concluded.as_str();
         [
-            (open(Verdict::TruePositive.as_str(), ""), "true positive"),
+            (
+                open(Verdict::TruePositive.as_str(), ""),
+                "true positive",
+                "件の真陽性",
+            ),
             (
                 open(Verdict::Inconclusive.as_str(), concluded),
                 "inconclusive",
+                "件の判定不能",
             ),
             (
                 open(
@@ -103,10 +108,23 @@ impl ListQuery {
                     CaseStatus::Cancelled.as_str(),
                 ),
                 "inconclusive, run again called off",
+                "件の判定不能（再実行は取消）",
             ),
-            (open("", CaseStatus::Failed.as_str()), "not triaged"),
-            (open("", CaseStatus::Running.as_str()), "running"),
-            (open("", CaseStatus::Queued.as_str()), "waiting"),
+            (
+                open("", CaseStatus::Failed.as_str()),
+                "not triaged",
+                "件の未トリアージ",
+            ),
+            (
+                open("", CaseStatus::Running.as_str()),
+                "running",
+                "件の調査中",
+            ),
+            (
+                open("", CaseStatus::Queued.as_str()),
+                "waiting",
+                "件の待機中",
+            ),
         ]
     }
 

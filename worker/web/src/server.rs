@@ -69,7 +69,7 @@ impl Server {
     ///
     /// Returns [`WebError::Template`], which a test of this crate rules out.
     pub fn new(options: ServerOptions, parts: ServerParts) -> Result<Self, WebError> {
-        let templates = Templates::new().map_err(WebError::Template)?;
+        let templates = Templates::new(options.language).map_err(WebError::Template)?;
         let site = Arc::new(AppState {
             parts,
             templates,

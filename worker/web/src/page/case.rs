@@ -9,12 +9,12 @@ use chrono::{DateTime, Utc};
 use nightshift_engine::fold::fold;
 use nightshift_pipeline::case::CaseView;
 use nightshift_pipeline::language::Language;
-use nightshift_report::{HtmlReport, render_early_html, render_html};
+use nightshift_report::{HtmlReport, Line, render_early_html, render_html};
 use serde::Serialize;
 
 use crate::DeliveryLinks;
+use crate::page::display::{DisplayTime, optional_name};
 use crate::page::list::{OutcomeBadge, outcome_badge, status_label};
-use crate::safe_text::{DisplayTime, SafeText};
 use cost::CostRow;
 use people::People;
 use progress::Progress;
@@ -24,7 +24,7 @@ use trace::Trace;
 #[derive(Debug, Serialize)]
 pub(super) struct CasePage {
     id: String,
-    place: Option<SafeText>,
+    place: Option<Line>,
     severity_word: &'static str,
     outcome: OutcomeBadge,
     status: &'static str,
@@ -58,26 +58,24 @@ impl CasePage {
         };
         let is_open = !row.status.is_over() || view.report.is_none();
         let place = [row.account.as_ref(), view.alert.region.as_ref()];
-        let place: Vec<String> = place
-            .into_iter()
-            .filter_map(|part| Some(SafeText::optional_name(part)?.to_string()))
-            .collect();
+        let mut place = place.into_iter().filter_map(optional_name);
+        let first = place.next();
+        let place = place.fold(first, |all, part| Some(all?.say(" · ").then(&part)));
         Self {
             id: row.id.0.clone(),
-            place: (!place.is_empty())
-                .then(|| SafeText::from_own(format_args!("{}", place.join(" · ")))),
-            severity_word: row.shown_severity().title(),
-            outcome: outcome_badge(row),
-            status: status_label(row.status),
+            place,
+            severity_word: language.severity(row.shown_severity()),
+            outcome: outcome_badge(row, language),
+            status: status_label(row.status, language),
             revision: row.revision,
-            opened: DisplayTime::new(row.opened_at, now),
+            opened: DisplayTime::new(language, row.opened_at, now),
             progress: is_open.then(|| Progress::new(&fold(&view.events), row, language, now)),
             reloads: view.report.is_none() && !row.status.is_over(),
             document,
             shown: view.report.as_ref().map(|report| report.revision),
-            costs: cost::rows(view),
-            people: People::new(view, now),
-            trace: Trace::new(view, links, now),
+            costs: cost::rows(view, language),
+            people: People::new(view, language, now),
+            trace: Trace::new(view, links, language, now),
         }
     }
 }

@@ -3,6 +3,7 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior};
+use nightshift_pipeline::language::Language;
 use serde::Serialize;
 
 const TEMPLATES: [(&str, &str); 7] = [
@@ -20,7 +21,8 @@ const FUEL: u64 = 10_000_000;
 pub(crate) struct Templates(Environment<'static>);
 
 impl Templates {
-    pub(crate) fn new() -> Result<Self, Error> {
+    /// Compiles the templates. `pick(en, ja)` is the text of these in the language.
+    pub(crate) fn new(language: Language) -> Result<Self, Error> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -31,6 +33,11 @@ impl Templates {
             .build()?;
         environment.set_syntax(syntax);
         environment.set_fuel(Some(FUEL));
+        environment.add_global("language", language.code());
+        environment.add_function("pick", move |en: String, ja: String| match language {
+            Language::En => en,
+            Language::Ja => ja,
+        });
         for (name, source) in TEMPLATES {
             environment.add_template(name, source)?;
         }

@@ -4,14 +4,20 @@ mod list;
 
 use std::sync::Arc;
 
+use axum::body::Body;
+use axum::http::Request;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseId, CaseStatus};
 use nightshift_pipeline::case_workflow::{
     CaseAction, CaseActionKind, CaseWorkflow, WorkflowStatus,
 };
 use nightshift_pipeline::feedback::PersonVerdict;
+use nightshift_pipeline::language::Language;
 
-use crate::testing::{FakeStore, ID, TestResponse, failed, get, inconclusive, now, report, view};
+use crate::WebConfig;
+use crate::testing::{
+    FakeStore, ID, TestResponse, ask, failed, get, inconclusive, now, report, server, view,
+};
 
 fn store() -> Arc<FakeStore> {
     Arc::new(FakeStore::with_views(vec![view(Some(report()))]))
@@ -449,5 +455,68 @@ async fn page_explains_that_the_database_is_unavailable_in_time() {
         let page = get(Arc::new(store), path).await;
         assert_eq!(page.status, 503, "{path}");
         has(&page, &[words]);
+    }
+}
+
+#[tokio::test]
+async fn pages_speak_the_configured_language() {
+    let config = WebConfig {
+        language: Language::Ja,
+        ..WebConfig::default()
+    };
+    let mut case = view(Some(report()));
+    case.workflow = CaseWorkflow::from_actions(vec![CaseAction {
+        at: now(),
+        by: "ana".into(),
+        kind: CaseActionKind::Acknowledged,
+        note: String::new(),
+    }]);
+    let mut early = view(None);
+    early.row.id = CaseId("aaaa-bbbb-cccc".into());
+    let store = Arc::new(FakeStore::with_views(vec![case, early]));
+    let server = server(&config, store);
+    for (path, words) in [
+        (
+            "/cases/k3f9",
+            [
+                "<html lang=\"ja\">",
+                "<h2 id=\"why\">根拠</h2>",
+                "<strong>ana</strong> が対応中",
+                "未表示、試行 3 回: channel_not_found（表示中の版: 1）",
+            ],
+        ),
+        (
+            "/cases/aaaa",
+            [
+                "<strong>高</strong> <span>（送信時）</span>",
+                "ワーカーを待っています。 このページは 10 秒ごとに再読み込みします。",
+                "<h2 id=\"facts\">概要</h2>",
+                "まだ誰も対応していません。",
+            ],
+        ),
+        (
+            "/",
+            [
+                "<h1>ケース</h1>",
+                ">真陽性</span>",
+                ">待機中</option>",
+                " 件の同時多発アラート",
+            ],
+        ),
+        (
+            "/cases/none",
+            [
+                "<h1>ケースがありません</h1>",
+                "<title>ケースがありません · Nightshift</title>",
+                "すべてのケース",
+                "機械が作成しました。",
+            ],
+        ),
+    ] {
+        let request = Request::get(path)
+            .header("host", "localhost:8080")
+            .body(Body::empty());
+        let page = ask(&server, request.unwrap(), "127.0.0.1:9").await;
+        has(&page, &words);
     }
 }

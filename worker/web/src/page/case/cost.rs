@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use nightshift_engine::event::{CommandId, EventBody};
 use nightshift_engine::limits::Cost;
 use nightshift_pipeline::case::CaseView;
+use nightshift_pipeline::language::Language;
+use nightshift_report::{Line, took};
 use serde::Serialize;
-
-use crate::safe_text::{SafeText, duration_text};
 
 /// The maximum number of rows. There are six questions and few models.
 const MOST: usize = 24;
@@ -15,26 +15,26 @@ const MOST: usize = 24;
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct CostRow {
     question: &'static str,
-    model: SafeText,
+    model: Line,
     calls: u64,
     input: u64,
     output: u64,
-    usd: SafeText,
-    took: Option<SafeText>,
+    usd: String,
+    took: Option<Line>,
 }
 
 /// The questions in the order in which they are asked.
-const QUESTIONS: [(&str, &str); 5] = [
-    ("plan", "Plan"),
-    ("turn", "Step turns"),
-    ("decide", "Decisions"),
-    ("reflect", "Reflections"),
-    ("conclude", "Conclusion"),
+const QUESTIONS: [(&str, &str, &str); 5] = [
+    ("plan", "Plan", "計画"),
+    ("turn", "Step turns", "手順"),
+    ("decide", "Decisions", "決定"),
+    ("reflect", "Reflections", "見直し"),
+    ("conclude", "Conclusion", "結論"),
 ];
 
 /// Returns the costs of the shown report. The result is empty when no model was asked, and for an earlier report,
 /// whose events the page does not load.
-pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
+pub(super) fn rows(view: &CaseView, language: Language) -> Vec<CostRow> {
     let opened = view.events.first().map(|event| &event.body);
     let report = view.report.as_ref();
     let Some((report, EventBody::Opened(opened))) = report.zip(opened) else {
@@ -71,17 +71,19 @@ pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
     let mut rows: Vec<CostRow> = sums
         .into_iter()
         .map(|((place, model), (cost, ms))| {
-            let question = QUESTIONS.get(place).map_or("Others", |(_, words)| words);
-            let model = model.map_or_else(none_answered, SafeText::name);
-            row(question, model, &cost, Some(duration_text(ms)))
+            let (_, en, ja) = QUESTIONS.get(place).unwrap_or(&("", "Others", "その他"));
+            let none = || Line::from_static(language.pick("none answered", "応答なし"));
+            let model = model.map_or_else(none, Line::from_name);
+            let took = Line::default().made(took(language, ms));
+            row(language.pick(en, ja), model, &cost, Some(took))
         })
         .collect();
     rows.truncate(MOST);
     if rest.model_calls > 0 {
         // This is the cost of calls by a lost worker, which is charged as reserved.
         rows.push(row(
-            "Lost before it was noted",
-            SafeText::default(),
+            language.pick("Lost before it was noted", "記録前に失われた分"),
+            Line::default(),
             &rest,
             None,
         ));
@@ -91,22 +93,18 @@ pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
 
 fn place(id: &CommandId) -> usize {
     let kind = id.0.split(':').next();
-    let found = QUESTIONS.iter().position(|(name, _)| Some(*name) == kind);
+    let found = QUESTIONS.iter().position(|(name, ..)| Some(*name) == kind);
     found.unwrap_or(QUESTIONS.len())
 }
 
-fn none_answered() -> SafeText {
-    SafeText::from_own(format_args!("none answered"))
-}
-
-fn row(question: &'static str, model: SafeText, cost: &Cost, took: Option<SafeText>) -> CostRow {
+fn row(question: &'static str, model: Line, cost: &Cost, took: Option<Line>) -> CostRow {
     CostRow {
         question,
         model,
         calls: cost.model_calls,
         input: cost.input_tokens,
         output: cost.output_tokens,
-        usd: SafeText::from_own(format_args!("{:.4}", cost.usd)),
+        usd: format!("{:.4}", cost.usd),
         took,
     }
 }

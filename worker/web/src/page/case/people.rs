@@ -4,10 +4,12 @@ use chrono::{DateTime, Utc};
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseRow, CaseView};
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, WorkflowStatus};
+use nightshift_pipeline::language::Language;
+use nightshift_report::Line;
 use serde::Serialize;
 
+use crate::page::display::{DisplayTime, optional_name, person};
 use crate::page::list::workflow_label;
-use crate::safe_text::{DisplayTime, SafeText};
 
 /// The maximum number of actions that are shown.
 const MOST: usize = 100;
@@ -19,12 +21,12 @@ pub(super) struct People {
     status: &'static str,
     class: &'static str,
     /// The assignee of an open case, with and without the id.
-    owner: Option<SafeText>,
-    owner_name: Option<SafeText>,
+    owner: Option<Line>,
+    owner_name: Option<Line>,
     /// The verdict of a person, if it differs from that of the case.
     verdict: Option<&'static str>,
     /// The person who cancelled the latest triage.
-    cancelled_by: Option<SafeText>,
+    cancelled_by: Option<Line>,
     acts: Vec<ActionRow>,
     /// The number of earlier actions that are not shown.
     left: usize,
@@ -35,29 +37,29 @@ pub(super) struct People {
 #[derive(Debug, Serialize)]
 struct ActionRow {
     at: DisplayTime,
-    by: SafeText,
-    words: SafeText,
-    note: Option<SafeText>,
+    by: Line,
+    words: Line,
+    note: Option<Line>,
 }
 
 impl People {
-    pub(super) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(view: &CaseView, language: Language, now: DateTime<Utc>) -> Self {
         let desk = &view.workflow;
         let owner = desk.owner.as_ref();
         let owner = owner.filter(|_| desk.status == WorkflowStatus::Acknowledged);
         Self {
-            status: workflow_label(desk.status),
+            status: workflow_label(desk.status, language),
             class: desk.status.as_str(),
-            owner: SafeText::optional_name(owner),
-            owner_name: owner.map(|owner| SafeText::person(owner)),
-            verdict: desk.verdict.map(Verdict::title),
-            cancelled_by: SafeText::optional_name(view.cancelled_by.as_ref()),
+            owner: optional_name(owner),
+            owner_name: owner.map(|owner| person(owner)),
+            verdict: desk.verdict.map(|verdict| language.verdict(verdict)),
+            cancelled_by: optional_name(view.cancelled_by.as_ref()),
             acts: desk
                 .acts
                 .iter()
                 .rev()
                 .take(MOST)
-                .map(|act| done(act, view, now))
+                .map(|act| done(act, view, language, now))
                 .collect(),
             left: desk.acts.len().saturating_sub(MOST),
             commands: commands(&view.row),
@@ -90,50 +92,49 @@ fn commands(row: &CaseRow) -> Vec<String> {
     commands
 }
 
-fn done(act: &CaseAction, view: &CaseView, now: DateTime<Utc>) -> ActionRow {
-    let note = SafeText::from_foreign(&act.note, NOTE);
+fn done(act: &CaseAction, view: &CaseView, language: Language, now: DateTime<Utc>) -> ActionRow {
+    let note = Line::default().foreign(&act.note, NOTE);
     ActionRow {
-        at: DisplayTime::new(act.at, now),
-        by: SafeText::name(&act.by),
-        words: words(act, view),
+        at: DisplayTime::new(language, act.at, now),
+        by: Line::from_name(&act.by),
+        words: words(act, view, language),
         note: (!note.is_empty()).then_some(note),
     }
 }
 
 /// Returns the text of an action, which follows the name.
-fn words(act: &CaseAction, view: &CaseView) -> SafeText {
+fn words(act: &CaseAction, view: &CaseView, language: Language) -> Line {
+    let own = |en, ja| Line::from_static(language.pick(en, ja));
     match &act.kind {
-        CaseActionKind::Acknowledged => SafeText::from_own(format_args!("has it")),
-        CaseActionKind::Assigned { to } => {
-            SafeText::from_own(format_args!("gave it to {}", SafeText::name(to)))
+        CaseActionKind::Acknowledged => own("has it", "が対応中"),
+        CaseActionKind::Assigned { to } => own("gave it to ", "が担当者を指定: ").name(to),
+        CaseActionKind::Agreed => own("agrees with the verdict", "が判定に同意")
+            .then(&revision_suffix(act, view, language)),
+        CaseActionKind::Disagreed { verdict } => own("disagrees: ", "が異議: ")
+            .say(language.verdict(*verdict))
+            .then(&revision_suffix(act, view, language)),
+        CaseActionKind::AskedAgain => own("had it triaged again", "が再トリアージを依頼"),
+        CaseActionKind::Muted { name, until } => {
+            own("muted its like until ", "が同種をミュート、期限 ")
+                .at(*until)
+                .say(" (")
+                .name(name)
+                .say(")")
         }
-        CaseActionKind::Agreed => SafeText::from_own(format_args!(
-            "agrees with the verdict{}",
-            revision_suffix(act, view)
-        )),
-        CaseActionKind::Disagreed { verdict } => SafeText::from_own(format_args!(
-            "disagrees: {}{}",
-            verdict.title(),
-            revision_suffix(act, view)
-        )),
-        CaseActionKind::AskedAgain => SafeText::from_own(format_args!("had it triaged again")),
-        CaseActionKind::Muted { name, until } => SafeText::from_own(format_args!(
-            "muted its like until {} UTC ({})",
-            until.format("%Y-%m-%d %H:%M"),
-            SafeText::name(name)
-        )),
-        CaseActionKind::Closed => SafeText::from_own(format_args!("closed it")),
-        CaseActionKind::Reopened => {
-            SafeText::from_own(format_args!("sent something new: open again"))
-        }
+        CaseActionKind::Closed => own("closed it", "がクローズ"),
+        CaseActionKind::Reopened => own("sent something new: open again", "から新着、再オープン"),
     }
 }
 
 /// Returns the revision that a verdict is about, if there are several.
-fn revision_suffix(act: &CaseAction, view: &CaseView) -> String {
+fn revision_suffix(act: &CaseAction, view: &CaseView, language: Language) -> Line {
     let mut said = view.person_verdicts.iter();
     match said.find(|said| said.at == act.at && said.by == act.by) {
-        Some(said) if view.row.revision > 1 => format!(" (revision {})", said.revision),
-        _ => String::new(),
+        Some(said) if view.row.revision > 1 => {
+            Line::from_static(language.pick(" (revision ", "（改訂 "))
+                .number(said.revision.into())
+                .say(language.pick(")", "）"))
+        }
+        _ => Line::default(),
     }
 }

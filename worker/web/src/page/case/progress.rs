@@ -6,10 +6,8 @@ use nightshift_engine::state::CaseState;
 use nightshift_pipeline::case::{CaseRow, CaseStatus};
 use nightshift_pipeline::language::Language;
 use nightshift_pipeline::report::steps_so_far;
-use nightshift_report::render_steps_html;
+use nightshift_report::{Line, cost, render_steps_html};
 use serde::Serialize;
-
-use crate::safe_text::SafeText;
 
 /// The maximum number of steps.
 const MOST_STEPS: usize = 40;
@@ -18,10 +16,10 @@ const MOST_STEPS: usize = 40;
 pub(super) struct Progress {
     words: &'static str,
     is_over: bool,
-    objective: SafeText,
+    objective: Line,
     /// The steps as HTML.
     steps: String,
-    spent: Option<SafeText>,
+    spent: Option<Line>,
 }
 
 impl Progress {
@@ -37,26 +35,35 @@ impl Progress {
         steps.truncate(MOST_STEPS);
         Self {
             words: match row.status {
-                CaseStatus::Queued if state.setup.is_some() => {
-                    "It was begun, and waits for a worker to go on with it."
+                CaseStatus::Queued if state.setup.is_some() => language.pick(
+                    "It was begun, and waits for a worker to go on with it.",
+                    "調査を始めましたが、続きを行うワーカーを待っています。",
+                ),
+                CaseStatus::Queued => {
+                    language.pick("It waits for a worker.", "ワーカーを待っています。")
                 }
-                CaseStatus::Queued => "It waits for a worker.",
-                CaseStatus::Running if plan.is_none() => "A worker has it, and makes a plan.",
-                CaseStatus::Running => "A worker has it.",
-                CaseStatus::Cancelled => "It was called off before it came to a conclusion.",
-                CaseStatus::Concluded | CaseStatus::Failed => "Its report cannot be shown.",
+                CaseStatus::Running if plan.is_none() => language.pick(
+                    "A worker has it, and makes a plan.",
+                    "ワーカーが計画を作成しています。",
+                ),
+                CaseStatus::Running => {
+                    language.pick("A worker has it.", "ワーカーが調査しています。")
+                }
+                CaseStatus::Cancelled => language.pick(
+                    "It was called off before it came to a conclusion.",
+                    "結論が出る前に取り消されました。",
+                ),
+                CaseStatus::Concluded | CaseStatus::Failed => {
+                    language.pick("Its report cannot be shown.", "レポートを表示できません。")
+                }
             },
             is_over: row.status.is_over(),
-            objective: SafeText::sentence(
+            objective: Line::from_sentence(
                 &plan.map_or_else(String::new, |plan| prose.filter_text(&plan.objective)),
             ),
             steps: render_steps_html(&steps, language, now),
-            spent: (state.spent.model_calls > 0).then(|| {
-                SafeText::from_own(format_args!(
-                    "{:.4} USD, {} model calls",
-                    state.spent.usd, state.spent.model_calls
-                ))
-            }),
+            spent: (state.spent.model_calls > 0)
+                .then(|| Line::default().made(cost(language, &state.spent))),
         }
     }
 }

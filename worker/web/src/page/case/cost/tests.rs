@@ -36,7 +36,7 @@ fn asked(usd: f64) -> CaseView {
 }
 
 fn told(case: &CaseView) -> String {
-    let rows = rows(case).into_iter().map(|one| {
+    let rows = rows(case, Language::En).into_iter().map(|one| {
         let took = one.took.map_or_else(String::new, |took| took.to_string());
         format!(
             "{} | {} | {} | {} | {} | {} | {took}",
@@ -67,14 +67,14 @@ fn each_question_is_told_by_model_and_what_was_lost_by_itself() {
 fn cost_is_absent_for_a_triage_without_model_or_events() {
     let mut case = asked(0.01);
     case.report.as_mut().unwrap().revision = 2;
-    assert_eq!(rows(&case), []);
+    assert_eq!(rows(&case, Language::En), []);
     case.report = None;
-    assert_eq!(rows(&case), []);
+    assert_eq!(rows(&case, Language::En), []);
     let mut case = asked(0.0);
     case.report.as_mut().unwrap().cost = Cost::default();
     let events = EVENTS.lines().map(|line| read_event(line).unwrap());
     case.events = events.collect();
-    assert_eq!(rows(&case), []);
+    assert_eq!(rows(&case, Language::En), []);
 }
 
 #[tokio::test]
