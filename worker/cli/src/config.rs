@@ -33,9 +33,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(crate) use blobs::BlobsConfig;
-pub(crate) use destination::{
-    DestinationConfig, FileFormat, SlackDestinationConfig, WebhookDestinationConfig,
-};
+pub(crate) use destination::{DestinationConfig, SlackDestinationConfig, WebhookDestinationConfig};
 pub(crate) use environment::{no_colour, suggest_nearest, user, variable};
 pub(crate) use feed::FeedConfig;
 pub(crate) use feed_names::{check_feed, known_feeds};

@@ -27,13 +27,13 @@ mod trial;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 
-pub use file::{FileDestination, ReportFormat};
+pub use file::{FileDestination, FileFormat};
 pub use github::{GitHubConfig, GitHubDestination};
 pub use http::{DestinationError, HttpOptions, SecretSource};
 pub use jira::{JiraConfig, JiraDestination};
 pub use pagerduty::{PagerDutyConfig, PagerDutyDestination};
 pub use policy::TicketPolicy;
-pub use servicenow::{ServiceNowConfig, ServiceNowDestination, ServiceNowResolve};
+pub use servicenow::{ResolveConfig, ServiceNowConfig, ServiceNowDestination};
 pub use slack::{SLACK_API, SlackConfig, SlackDestination, SlackTransport};
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};

@@ -21,9 +21,9 @@ mod fixture;
 mod hostile;
 
 pub use destination::{
-    DestinationError, FileDestination, GitHubConfig, GitHubDestination, HttpOptions, JiraConfig,
-    JiraDestination, PagerDutyConfig, PagerDutyDestination, ReportFormat, SLACK_API, SecretSource,
-    ServiceNowConfig, ServiceNowDestination, ServiceNowResolve, SlackConfig, SlackDestination,
+    DestinationError, FileDestination, FileFormat, GitHubConfig, GitHubDestination, HttpOptions,
+    JiraConfig, JiraDestination, PagerDutyConfig, PagerDutyDestination, ResolveConfig, SLACK_API,
+    SecretSource, ServiceNowConfig, ServiceNowDestination, SlackConfig, SlackDestination,
     SlackTransport, StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
 };
 pub use html::{HtmlReport, render_early_html, render_html, render_steps_html};

@@ -6,7 +6,7 @@ mod ticket;
 use std::path::{Path, PathBuf};
 
 use nightshift_llm::KeyRef;
-use nightshift_report::{DestinationError, Links, WebhookConfig};
+use nightshift_report::{DestinationError, FileFormat, Links, WebhookConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -177,16 +177,6 @@ impl WebhookDestinationConfig {
             traced: 0.0,
         }
     }
-}
-
-/// The format of a report in a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum FileFormat {
-    #[default]
-    Markdown,
-    Text,
-    Json,
 }
 
 #[cfg(test)]

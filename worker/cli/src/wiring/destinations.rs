@@ -8,12 +8,12 @@ use nightshift_llm::KeyRef;
 use nightshift_pipeline::port::Destination;
 use nightshift_report::{
     DestinationError, FileDestination, GitHubDestination, JiraDestination, Links,
-    PagerDutyDestination, ReportFormat, SecretSource, ServiceNowDestination, SlackDestination,
-    WebhookConfig, WebhookDestination,
+    PagerDutyDestination, SecretSource, ServiceNowDestination, SlackDestination, WebhookConfig,
+    WebhookDestination,
 };
 
 use crate::config::{
-    DestinationConfig, FileFormat, LoadedConfig, SlackDestinationConfig, WebhookDestinationConfig,
+    DestinationConfig, LoadedConfig, SlackDestinationConfig, WebhookDestinationConfig,
     secret_reader,
 };
 use crate::exit::Exit;
@@ -96,11 +96,7 @@ impl DestinationBuilder<'_> {
             DestinationConfig::File { name, path, format } => Arc::new(FileDestination {
                 name: name.clone(),
                 dir: path.clone(),
-                format: match format {
-                    FileFormat::Markdown => ReportFormat::Markdown,
-                    FileFormat::Text => ReportFormat::Text,
-                    FileFormat::Json => ReportFormat::Json,
-                },
+                format: *format,
             }),
             DestinationConfig::Webhook(one) => Arc::new(self.webhook(one)?),
             DestinationConfig::Slack(one) => Arc::new(self.slack(one)?),

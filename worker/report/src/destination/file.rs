@@ -13,6 +13,8 @@ use nightshift_pipeline::blocking::run_blocking;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
 use nightshift_pipeline::report::Report;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::case_id;
 use super::checkup::folder;
@@ -21,17 +23,19 @@ use crate::{TextOptions, render_json, render_markdown, render_text};
 /// The width of text in files, in columns.
 const COLUMNS: usize = 100;
 
-/// The format of report files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportFormat {
-    /// Text as on a terminal, without colour.
-    Text,
+/// The format of a report in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileFormat {
+    #[default]
     Markdown,
-    /// JSON on one line.
+    // As on a terminal, without colour.
+    Text,
+    // On one line.
     Json,
 }
 
-impl ReportFormat {
+impl FileFormat {
     /// Returns the extension of the file name.
     #[must_use]
     pub const fn extension(self) -> &'static str {
@@ -51,7 +55,7 @@ pub struct FileDestination {
     /// The folder. It is created if missing.
     pub dir: PathBuf,
     /// The format. Times are relative to the end of the triage, because a file does not age.
-    pub format: ReportFormat,
+    pub format: FileFormat,
 }
 
 #[async_trait]
@@ -115,15 +119,15 @@ impl FileDestination {
     }
 }
 
-fn file_name(report: &Report, format: ReportFormat) -> Result<String, DeliveryError> {
+fn file_name(report: &Report, format: FileFormat) -> Result<String, DeliveryError> {
     let (id, extension) = (case_id(report)?, format.extension());
     Ok(format!("{id}.r{}.{extension}", report.revision))
 }
 
-fn content(report: &Report, format: ReportFormat) -> String {
+fn content(report: &Report, format: FileFormat) -> String {
     let now = report.concluded_at;
     match format {
-        ReportFormat::Text => render_text(
+        FileFormat::Text => render_text(
             report,
             &TextOptions {
                 width: COLUMNS,
@@ -132,8 +136,8 @@ fn content(report: &Report, format: ReportFormat) -> String {
                 local: None,
             },
         ),
-        ReportFormat::Markdown => render_markdown(report, now),
-        ReportFormat::Json => render_json(report) + "\n",
+        FileFormat::Markdown => render_markdown(report, now),
+        FileFormat::Json => render_json(report) + "\n",
     }
 }
 
@@ -162,7 +166,7 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn destination(dir: &Path, format: ReportFormat) -> FileDestination {
+    fn destination(dir: &Path, format: FileFormat) -> FileDestination {
         FileDestination {
             name: "files".into(),
             dir: dir.into(),
@@ -184,7 +188,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("a/b");
         let mut report = fixture::true_positive();
-        let to = destination(&dir, ReportFormat::Markdown);
+        let to = destination(&dir, FileFormat::Markdown);
         let first = to
             .deliver(&DeliveryPayload::new(report.clone()))
             .await
@@ -215,7 +219,7 @@ mod tests {
     #[tokio::test]
     async fn a_canary_that_has_come_through_leaves_no_file_behind() {
         let home = tempfile::tempdir().unwrap();
-        let to = destination(home.path(), ReportFormat::Json);
+        let to = destination(home.path(), FileFormat::Json);
         let mut showing = fixture::canary();
         let sent = to.deliver(&showing).await.unwrap();
         assert_eq!(names(home.path()), ["k3f9-x2mq-7d1w.r1.json"]);
@@ -232,7 +236,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(".k3f9-x2mq-7d1w.r1.json.part"), "{\"half").unwrap();
         let report = fixture::true_positive();
-        for format in [ReportFormat::Text, ReportFormat::Json] {
+        for format in [FileFormat::Text, FileFormat::Json] {
             let to = destination(home.path(), format);
             to.deliver(&DeliveryPayload::new(report.clone()))
                 .await
@@ -249,7 +253,7 @@ mod tests {
     #[tokio::test]
     async fn f26_killed_at_any_step_leaves_one_complete_file() {
         let report = fixture::true_positive();
-        let whole = content(&report, ReportFormat::Json);
+        let whole = content(&report, FileFormat::Json);
         let (file, part) = ("k3f9-x2mq-7d1w.r1.json", ".k3f9-x2mq-7d1w.r1.json.part");
         let half = "{\"schema\":";
         // The process was killed before the write, during it, before the rename, and before the result was recorded.
@@ -264,7 +268,7 @@ mod tests {
             if let Some((name, text)) = left {
                 fs::write(home.path().join(name), text).unwrap();
             }
-            let to = destination(home.path(), ReportFormat::Json);
+            let to = destination(home.path(), FileFormat::Json);
             to.deliver(&DeliveryPayload::new(report.clone()))
                 .await
                 .unwrap();
@@ -278,7 +282,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let blocked = home.path().join("file");
         fs::write(&blocked, "").unwrap();
-        let to = destination(&blocked, ReportFormat::Text);
+        let to = destination(&blocked, FileFormat::Text);
         let error = to
             .deliver(&DeliveryPayload::new(fixture::true_positive()))
             .await
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_permission_denied_says_so_and_is_tried_again() {
-        let to = destination(Path::new("/reports"), ReportFormat::Text);
+        let to = destination(Path::new("/reports"), FileFormat::Text);
         let error = to.later(
             Path::new("/reports/x.md"),
             &io::Error::from_raw_os_error(13),
@@ -311,7 +315,7 @@ mod tests {
         let mut report = fixture::true_positive();
         for id in ["../../etc/x", "", "a/b", "a\0b", ".hidden"] {
             report.case_id = id.into();
-            let error = destination(home.path(), ReportFormat::Text)
+            let error = destination(home.path(), FileFormat::Text)
                 .deliver(&DeliveryPayload::new(report.clone()))
                 .await
                 .unwrap_err();

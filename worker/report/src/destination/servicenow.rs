@@ -33,7 +33,7 @@ use super::tracker::{TicketContents, Tracker, below, destination};
 use crate::Language;
 use crate::line::Line;
 
-pub use config::{ServiceNowConfig, ServiceNowResolve};
+pub use config::{ResolveConfig, ServiceNowConfig};
 
 /// The time for which ServiceNow may still process a call whose answer was lost. It is longer than the timeout of any
 /// call.

@@ -7,8 +7,8 @@ use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_llm::KeyRef;
 use nightshift_report::{
-    GitHubConfig, HttpOptions, JiraConfig, Language, Links, PagerDutyConfig, ServiceNowConfig,
-    ServiceNowResolve, TicketPolicy,
+    GitHubConfig, HttpOptions, JiraConfig, Language, Links, PagerDutyConfig, ResolveConfig,
+    ServiceNowConfig, TicketPolicy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -159,21 +159,6 @@ ticket! {
     }
 }
 
-/// The fields that resolve an incident.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ResolveConfig {
-    /// The state, as the number behind its name; 6 is Resolved on a new instance.
-    state: String,
-    /// The resolution code, in the instance's own words.
-    close_code: String,
-    /// The state of a resolved incident when its case is open again, by its source or by people, and a new report is
-    /// sent: 2 is In Progress on a new instance. Without this key incidents stay resolved, and the report is still
-    /// sent.
-    #[serde(default)]
-    reopen_state: Option<String>,
-}
-
 fn task() -> String {
     JiraConfig::default().issue_type
 }
@@ -229,11 +214,6 @@ impl ServiceNow {
 
     /// Converts the table for the adapter.
     pub(crate) fn to_config(&self, links: &Links) -> ServiceNowConfig {
-        let resolve = self.resolve.as_ref().map(|one| ServiceNowResolve {
-            state: one.state.clone(),
-            close_code: one.close_code.clone(),
-            reopen_state: one.reopen_state.clone(),
-        });
         let mut config = ServiceNowConfig {
             name: self.name.clone(),
             url: self.url.clone(),
@@ -241,7 +221,7 @@ impl ServiceNow {
             user: self.user.clone(),
             table: self.table.clone(),
             fields: self.fields.clone(),
-            resolve,
+            resolve: self.resolve.clone(),
             policy: self.policy(),
             language: self.language(),
             links: links.clone(),

@@ -3,21 +3,26 @@
 use std::collections::BTreeMap;
 
 use nightshift_alert::Severity;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use url::Url;
 
 use super::super::http::{DestinationError, HttpOptions};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
-/// The fields of an incident whose case people closed. Instances require different fields.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceNowResolve {
-    /// The number of the state. On a new instance, 6 is Resolved.
+/// The fields that resolve an incident.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolveConfig {
+    /// The state, as the number behind its name; 6 is Resolved on a new instance.
     pub state: String,
-    /// The resolution code as the instance names it.
+    /// The resolution code, in the instance's own words.
     pub close_code: String,
-    /// The state of a resolved incident whose case is open again and has a new report. On a new instance, 2 is In
-    /// Progress. Without it the state is not changed.
+    /// The state of a resolved incident when its case is open again, by its source or by people, and a new report is
+    /// sent: 2 is In Progress on a new instance. Without this key incidents stay resolved, and the report is still
+    /// sent.
+    #[serde(default)]
     pub reopen_state: Option<String>,
 }
 
@@ -40,7 +45,7 @@ pub struct ServiceNowConfig {
     /// Further fields, such as `assignment_group` or `caller_id`. They do not replace the fields of Nightshift.
     pub fields: BTreeMap<String, String>,
     /// The fields of an incident whose case people closed. Without them only a note is added.
-    pub resolve: Option<ServiceNowResolve>,
+    pub resolve: Option<ResolveConfig>,
     /// The policy that decides which reports become incidents.
     pub policy: TicketPolicy,
     /// The language of labels and sentences of Nightshift.

@@ -8,7 +8,7 @@ use nightshift_pipeline::report::Report;
 use serde_json::{Map, Value, json};
 
 use super::super::{case_id, mark, outline, ticket};
-use super::config::{ServiceNowConfig, ServiceNowResolve};
+use super::config::{ResolveConfig, ServiceNowConfig};
 use crate::document::{Section, header};
 use crate::line::Line;
 
@@ -91,7 +91,7 @@ pub(super) fn closing(line: &Line, key: &str) -> String {
 }
 
 /// Builds the fields of a resolved incident.
-pub(super) fn resolved(resolve: &ServiceNowResolve, line: &Line) -> Value {
+pub(super) fn resolved(resolve: &ResolveConfig, line: &Line) -> Value {
     json!({
         "state": resolve.state,
         "close_code": resolve.close_code,

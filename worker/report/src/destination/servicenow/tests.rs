@@ -20,7 +20,7 @@ fn config(url: &str) -> ServiceNowConfig {
         url: url.into(),
         user: Some("maria@example.com".into()),
         fields: [("assignment_group".to_owned(), "SOC".to_owned())].into(),
-        resolve: Some(ServiceNowResolve {
+        resolve: Some(ResolveConfig {
             state: "6".into(),
             close_code: "Solution provided".into(),
             reopen_state: Some("2".into()),
