@@ -63,14 +63,17 @@ impl Report {
     pub const fn nothing_unchecked(&self, language: Language) -> &'static str {
         if self.coverage.read == 0 {
             language.pick(
-                "everything: no source was read",
+                "everything (no source was read)",
                 "すべて（情報源を読めていません）",
             )
         } else if self.failed.is_some() {
-            language.pick("everything: the run failed", "すべて（実行が失敗しました）")
+            language.pick(
+                "everything (the run failed)",
+                "すべて（実行が失敗しました）",
+            )
         } else {
             language.pick(
-                "nothing: every source was read",
+                "nothing (every source was read)",
                 "なし（情報源はすべて読めました）",
             )
         }

@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::sanitize;
+use nightshift_alert::{Indicator, IndicatorRole};
 use nightshift_engine::conclude::UNDECIDED;
 use nightshift_engine::conclusion::{Urgency, Verdict};
 use nightshift_engine::evidence::EvidenceId;
@@ -46,6 +47,8 @@ pub(crate) struct Brief {
     pub(crate) reach: Line,
     /// The titles of the first actions.
     pub(crate) actions: Vec<Line>,
+    /// True if the actions need not be taken, because the case is benign.
+    pub(crate) is_optional: bool,
     /// Why there is no action, if there is none.
     pub(crate) no_action: &'static str,
     pub(crate) why: Vec<Line>,
@@ -75,6 +78,7 @@ impl Brief {
             actions: actions
                 .map(|one| Line::default().foreign(one.text.trim_end_matches('.'), PART))
                 .collect(),
+            is_optional: report.verdict.is_benign(),
             no_action: report.no_action(language),
             why: why(report, &happened, language),
             not_checked: not_checked(report, language),
@@ -104,6 +108,10 @@ impl Brief {
                 .map(|(number, line)| Block::Numbered(number, line))
                 .collect(),
         };
+        let title = match self.is_optional {
+            true => language.pick("Optional", "任意の対応"),
+            false => language.pick("Do this first", "最初にすること"),
+        };
         let why = self.why.into_iter().map(Block::Item);
         let all = Line::from_static(language.pick("All of it: ", "全文: "))
             .say(show)
@@ -130,12 +138,7 @@ impl Brief {
                         ])
                         .collect(),
                 ),
-                section(
-                    Part::First,
-                    language.pick("Do this first", "最初にすること"),
-                    language.pick("Do this first", "最初にすること"),
-                    first,
-                ),
+                section(Part::First, title, title, first),
                 section(
                     Part::Why,
                     language.pick("Why", "根拠"),
@@ -235,17 +238,21 @@ fn since(report: &Report, language: Language) -> Line {
         .count(
             language,
             count,
-            ["event since", "events since", "件が以後にあり"],
+            [
+                "event in the logs since",
+                "events in the logs since",
+                "件が以後のログにあり",
+            ],
         ),
         LaterActivity::Nothing { .. } => {
-            Line::from_static(language.pick("nothing since", "以後の活動なし"))
+            Line::from_static(language.pick("nothing in the logs since", "以後のログに活動なし"))
         }
         LaterActivity::Ends { .. }
         | LaterActivity::Uncovered { .. }
         | LaterActivity::Cut { .. }
         | LaterActivity::Unread { .. }
         | LaterActivity::NotKnown => {
-            Line::from_static(language.pick("unknown since", "以後は不明"))
+            Line::from_static(language.pick("later activity unknown", "以後の活動は不明"))
         }
     }
 }
@@ -261,11 +268,7 @@ fn counts(report: &Report, language: Language) -> Line {
     joined(
         [
             times("", repeats, ["time", "times", "回"]),
-            times(
-                language.pick("arrived again ", "再着信 "),
-                alert.sightings,
-                ["time", "times", "回"],
-            ),
+            times("", alert.sightings, ["repeat", "repeats", "件の再着信"]),
             times(
                 language.pick("stands for ", "代表 "),
                 alert.members,
@@ -342,13 +345,25 @@ fn why(report: &Report, happened: &str, language: Language) -> Vec<Line> {
     })]
 }
 
-/// Returns a clearing record: `authorised scanner SCAN-7, approved by maria, until 2026-12-31 [E2]`.
+/// Returns a clearing record: `authorised scanner SCAN-7 for 203.0.113[.]9, approved by maria [E2]`.
 fn record(told: &GroupedRecord<'_>, language: Language) -> Line {
     let record = told.record;
     let line = Line::from_static(language.pick("Cleared by ", "無害の根拠: "))
         .name(&record.kind.replace('_', " "))
         .say(" ")
-        .name(&record.reference)
+        .name(&record.reference);
+    // A record of an identity has its name.
+    let line = match record.subject.contains(&record.reference) {
+        true => line,
+        false => line
+            .say(language.pick(" for ", "、対象 "))
+            .value(&Indicator::new(
+                record.subject_type,
+                &record.subject,
+                IndicatorRole::Related,
+            )),
+    };
+    let line = line
         .say(language.pick(", approved by ", "、承認 "))
         .name(&record.approved_by);
     let line = match record.until {

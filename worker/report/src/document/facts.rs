@@ -153,9 +153,11 @@ fn seen(report: &Report, language: Language) -> Option<Line> {
         .say(language.pick(", ", "、"))
         .count(language, alert.count, times);
     if alert.sightings > 0 {
-        line = line
-            .say(language.pick("; arrived again ", "; 再着信 "))
-            .count(language, alert.sightings, times);
+        line = line.say("; ").count(
+            language,
+            alert.sightings,
+            ["repeat", "repeats", "件の再着信"],
+        );
     }
     if alert.members > 0 {
         line = line.say(language.pick("; stands for ", "; 代表 ")).count(

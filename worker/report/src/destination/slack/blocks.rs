@@ -105,11 +105,13 @@ fn rows(showing: &DeliveryPayload, brief: &Brief, language: Language) -> Vec<Row
         let first = language.pick("First: ", "最初に: ");
         rows.push(Row::new(Group::Actions, first, brief.no_action));
     }
-    let first = [
-        language.pick("First: ", "最初に: "),
-        language.pick("Then: ", "次に: "),
-        language.pick("Then: ", "次に: "),
-    ];
+    let first = match brief.is_optional {
+        true => [language.pick("Optional: ", "任意: "); 3],
+        false => {
+            let then = language.pick("Then: ", "次に: ");
+            [language.pick("First: ", "最初に: "), then, then]
+        }
+    };
     rows.extend(
         first
             .into_iter()
