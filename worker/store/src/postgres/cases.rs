@@ -1,5 +1,5 @@
 //! Reads and writes cases. Claims and leases are in `claim`, writes of workers in `journal`, reads for people in
-//! `read`.
+//! [`crate::sql`].
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::event::Event;

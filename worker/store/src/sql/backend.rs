@@ -8,7 +8,8 @@ use crate::postgres::{Database, Repeat};
 use crate::sqlite::SqliteThread;
 
 /// A database. A request is a function that runs statements. On PostgreSQL it runs again when the connection was lost;
-/// on SQLite it runs once, on the writing thread, in a transaction. It owns what it needs, and waits for statements only.
+/// on SQLite it runs once, on the writing thread, in a transaction. It owns what it needs, and waits for statements
+/// only.
 #[derive(Debug, Clone)]
 pub(crate) enum Backend {
     Postgres(Database),
@@ -53,8 +54,8 @@ impl Backend {
         }
     }
 
-    /// Changes something as [`Backend::write`] does. Returns the failure if the server gave up because a statement took too
-    /// long, so that the caller can do less at a time.
+    /// Changes something as [`Backend::write`] does. Returns the failure if the server gave up because a statement took
+    /// too long, so that the caller can do less at a time.
     pub(crate) async fn write_in_time<T: Send + 'static>(
         &self,
         doing: &'static str,

@@ -75,7 +75,8 @@ async fn view(tx: Tx<'_>, id: &str) -> Result<CaseView, Failure> {
     })
 }
 
-/// Returns the journal of a revision up to its end, or to the first event that this version cannot read, with the reason.
+/// Returns the journal of a revision up to its end, or to the first event that this version cannot read, with the
+/// reason.
 async fn readable_events(
     tx: Tx<'_>,
     id: &str,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use nightshift_alert::Alert;
 use nightshift_pipeline::case::CaseRow;
 
-use super::{Row, Statement, Tx, statement, values};
+use super::{IN_LIST, Row, Statement, Tx, statement, values};
 use crate::failure::Failure;
 
 /// The least length of an id prefix that identifies a case.
@@ -32,7 +32,8 @@ pub(crate) static COLUMNS: LazyLock<Statement> = LazyLock::new(|| {
 pub(crate) static FIND: LazyLock<Statement> =
     LazyLock::new(|| statement!("cases/find.sql").with("columns", &COLUMNS));
 static BY_IDS: LazyLock<Statement> = LazyLock::new(|| {
-    statement!("cases/by_ids.postgres.sql", "cases/by_ids.sqlite.sql").with("columns", &COLUMNS)
+    let by_ids = statement!("cases/by_ids.sql").with("columns", &COLUMNS);
+    by_ids.with("in_list", &IN_LIST)
 });
 static ALERT: Statement = statement!("cases/alert.sql");
 

@@ -42,7 +42,9 @@ static DELETE_ARRIVALS_WITHOUT_CASE: LazyLock<Statement> = LazyLock::new(|| {
 pub(super) static BY_INDEX: Statement = Statement::new("", "INDEXED BY arrivals_without_case");
 pub(crate) static DELETE_DEAD_LETTERS: Statement = statement!("expire/delete_dead_letters.sql");
 static WITH_JOURNAL: LazyLock<Statement> =
-    LazyLock::new(|| statement!("expire/with_journal.sql").with("skip_locked", &SKIP_LOCKED));
+    LazyLock::new(|| statement!("expire/with_journal.sql").with("lock_to_update", &LOCK_TO_UPDATE));
+/// Locks the selected cases as [`SKIP_LOCKED`] does, but alerts can still arrive for them.
+pub(super) static LOCK_TO_UPDATE: Statement = Statement::new("FOR NO KEY UPDATE SKIP LOCKED", "");
 static JOURNALS_REMOVED: LazyLock<Statement> =
     LazyLock::new(|| statement!("expire/journals_removed.sql").with("in_list", &IN_LIST));
 static DELETE_JOURNALS: LazyLock<Statement> =
@@ -157,7 +159,8 @@ impl SqlStore {
         }
     }
 
-    /// Continues where the previous call stopped, until enough is removed. After the last row, the next call starts again.
+    /// Continues where the previous call stopped, until enough is removed. After the last row, the next call starts
+    /// again.
     async fn scan<T: Clone + Default + Send + Sync + 'static>(
         &self,
         cursor: &ScanCursor<(DateTime<Utc>, T)>,

@@ -6,8 +6,10 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 
-use super::expire::{CaseCursor, SLICE, ScanStep, count, delete_unreferenced, ids, texts};
-use super::{IN_LIST, Row, SKIP_LOCKED, Statement, Tx, statement, values};
+use super::expire::{
+    CaseCursor, LOCK_TO_UPDATE, SLICE, ScanStep, count, delete_unreferenced, ids, texts,
+};
+use super::{IN_LIST, Row, Statement, Tx, statement, values};
 use crate::failure::Failure;
 
 static WITH_EARLIER_JOURNALS: Statement = statement!("expire_earlier/with_earlier_journals.sql");
@@ -15,7 +17,7 @@ static OPENED_CASES: Statement = statement!("expire_earlier/opened_cases.sql");
 static LOCK_CASES: LazyLock<Statement> = LazyLock::new(|| {
     statement!("expire_earlier/lock_cases.sql")
         .with("in_list", &IN_LIST)
-        .with("skip_locked", &SKIP_LOCKED)
+        .with("lock_to_update", &LOCK_TO_UPDATE)
 });
 static JOURNALS_REMOVED_TO: Statement = statement!("expire_earlier/journals_removed_to.sql");
 static DELETE_JOURNALS_TO: Statement = statement!("expire_earlier/delete_journals_to.sql");

@@ -9,8 +9,8 @@ use nightshift_pipeline::port::{DestinationBacklog, OutboxAdmin, StoreError};
 use super::{IN_LIST, Row, SqlStore, Statement, Tx, statement, values};
 use crate::failure::Failure;
 
-/// The condition of a delivery whose destination does not show the report and may still take it. SQLite uses its partial
-/// index only for the condition as the index has it.
+/// The condition of a delivery whose destination does not show the report and may still take it. SQLite uses its
+/// partial index only for the condition as the index has it.
 pub(super) static IS_UNDELIVERED: Statement = Statement::new(
     "sent_version < wanted_version AND sent_version < major_version AND NOT given_up",
     "sent_version < wanted_version AND sent_version < major_version AND given_up = 0",

@@ -92,8 +92,8 @@ impl SqlStore {
         }
     }
 
-    /// Purges cases that were over before this time. Continues where the previous call stopped. After the last case, the
-    /// next call starts again.
+    /// Purges cases that were over before this time. Continues where the previous call stopped. After the last case,
+    /// the next call starts again.
     async fn purge_before(&self, before: DateTime<Utc>, most: usize) -> Result<u64, StoreError> {
         let cursor = &self.cursors.purge;
         let mut removed = 0;

@@ -9,7 +9,8 @@ pub(crate) struct Statement {
     sqlite: Cow<'static, str>,
 }
 
-/// Reads a statement from a file beside the repository: one for both databases, or one for PostgreSQL and one for SQLite.
+/// Reads a statement from a file beside the repository: one for both databases, or one for PostgreSQL and one for
+/// SQLite.
 macro_rules! statement {
     ($both:literal) => {
         $crate::sql::statement!($both, $both)

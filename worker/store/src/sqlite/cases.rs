@@ -1,5 +1,5 @@
 //! Writes journals and conclusions. Every write of a case checks its lease in the same transaction. Claims and leases
-//! are in `claim`, reads for people in `read`.
+//! are in `claim`, reads for people in [`crate::sql`].
 
 use std::sync::Arc;
 

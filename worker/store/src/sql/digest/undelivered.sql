@@ -1,5 +1,5 @@
--- A given-up delivery counts on the day on which it was requested. A pending delivery whose attempts failed counts every
--- day, because a temporary refusal does not give it up. Each of the two has an index.
+-- A given-up delivery counts on the day on which it was requested. A pending delivery whose attempts failed counts
+-- every day, because a temporary refusal does not give it up. Each of the two has an index.
 SELECT destination, count(*) AS reports
 FROM (
     SELECT case_id, destination FROM deliveries

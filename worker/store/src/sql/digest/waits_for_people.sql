@@ -1,5 +1,5 @@
--- Matches cases that wait for people. An index covers all but the last condition. A verdict remains valid while its case
--- runs again, and after that run is cancelled. A case that people called a false positive waits for nobody. As for
+-- Matches cases that wait for people. An index covers all but the last condition. A verdict remains valid while its
+-- case runs again, and after that run is cancelled. A case that people called a false positive waits for nobody. As for
 -- tickets, the last of the three actions counts.
 workflow_status <> 'closed' AND feed <> 'canary'
     AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive'))

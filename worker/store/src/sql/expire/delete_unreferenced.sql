@@ -1,5 +1,5 @@
--- Deletes those of the messages that are kept for longer than their arrivals, because nothing could find them any more. All
--- arrivals of a message have its time.
+-- Deletes those of the messages that are kept for longer than their arrivals, because nothing could find them any more.
+-- All arrivals of a message have its time.
 DELETE FROM raw_messages AS raw
 WHERE raw.id {in_list}
     AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE dead_letters.raw_id = raw.id)

@@ -1,3 +1,3 @@
 SELECT id FROM cases
 WHERE id {in_list}
-{skip_locked}
+{lock_to_update}

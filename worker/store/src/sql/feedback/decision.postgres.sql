@@ -1,6 +1,6 @@
--- Selects the last verdict of a person about a case of the account and type in which one of the actors of $4 has the same
--- role. It examines the newest $3 verdicts. Alerts are large. They are read one by one until one has one of the actors,
--- and only for cases that have such an actor at all.
+-- Selects the last verdict of a person about a case of the account and type in which one of the actors of $4 has the
+-- same role. It examines the newest $3 verdicts. Alerts are large. They are read one by one until one has one of the
+-- actors, and only for cases that have such an actor at all.
 SELECT v.case_id, v.verdict, v.decided_by, v.decided_at, a.alert
 FROM (
     SELECT * FROM person_verdicts AS one

@@ -1,5 +1,5 @@
--- A true positive after $1 revokes earlier verdicts about any of its subjects, which are those of $3: within its account,
--- and everywhere for values that mean the same in all accounts.
+-- A true positive after $1 revokes earlier verdicts about any of its subjects, which are those of $3: within its
+-- account, and everywhere for values that mean the same in all accounts.
 SELECT min(v.decided_at) AS ended_at
 FROM person_verdicts v
 WHERE v.verdict = 'true_positive' AND v.decided_at > $1

@@ -11,7 +11,8 @@ ON CONFLICT (case_id, destination) DO UPDATE SET
     given_up = false
 WHERE deliveries.sent_version >= deliveries.major_version
         AND coalesce(
-            CAST(deliveries.shown ->> 'revision' AS bigint) < (SELECT max(revision) FROM conclusions WHERE case_id = $1),
+            CAST(deliveries.shown ->> 'revision' AS bigint)
+                < (SELECT max(revision) FROM conclusions WHERE case_id = $1),
             true
         )
     OR deliveries.given_up

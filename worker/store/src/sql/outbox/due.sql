@@ -1,6 +1,6 @@
--- Selects due deliveries. Reports are read for the selected rows only, however many wait. The rank is a subquery and not
--- a join: the planner of PostgreSQL cannot know how few rows are due, and would read all cases. No wait is longer than an
--- hour (`nightshift_pipeline::delivery::MAX_WAIT`); a longer one comes from a clock that was set back since.
+-- Selects due deliveries. Reports are read for the selected rows only, however many wait. The rank is a subquery and
+-- not a join: the planner of PostgreSQL cannot know how few rows are due, and would read all cases. No wait is longer
+-- than an hour (`nightshift_pipeline::delivery::MAX_WAIT`); a longer one comes from a clock that was set back since.
 SELECT
     d.case_id, d.wanted_version, d.remote_id, d.attempts, {now} AS now, d.begun_at,
     d.sent_version >= d.major_version AS is_minor, d.shown, d.instead_of,

@@ -1,9 +1,10 @@
--- Selects cases with the same key, or with one of the values of $4 (types) and $5 (values), and which of these they have.
+-- Selects cases with the same key, or with one of the values of $4 (types) and $5 (values), and which of these they
+-- have.
 --
--- The conditions are written for the planner. For a range and a CASE it expects many rows, and therefore reads the newest
--- off the index until there are enough. For `=` it expects few rows, as most values are rare, and therefore reads and
--- sorts all of them. That takes seconds for a value with a hundred thousand cases. Reports are large: the subqueries that
--- read them are in the list of columns, and therefore run for the returned rows only.
+-- The conditions are written for the planner. For a range and a CASE it expects many rows, and therefore reads the
+-- newest off the index until there are enough. For `=` it expects few rows, as most values are rare, and therefore
+-- reads and sorts all of them. That takes seconds for a value with a hundred thousand cases. Reports are large: the
+-- subqueries that read them are in the list of columns, and therefore run for the returned rows only.
 WITH alike AS (
     SELECT id, coalesce(jsonb_agg(number) FILTER (WHERE number IS NOT NULL), '[]') AS numbers
     FROM (

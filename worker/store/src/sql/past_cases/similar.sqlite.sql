@@ -1,5 +1,5 @@
--- Selects cases with the same key, or with one of the values of $4 (types) and $5 (values), and which of these they have.
--- Reports are large: they are read for the returned rows only.
+-- Selects cases with the same key, or with one of the values of $4 (types) and $5 (values), and which of these they
+-- have. Reports are large: they are read for the returned rows only.
 WITH alike AS (
     SELECT id, json_group_array(number) FILTER (WHERE number IS NOT NULL) AS numbers
     FROM (

@@ -1,5 +1,5 @@
--- Sums up the reserved cost of the calls that were started since the last claim of a case and have not ended. Calls that
--- the last claim found are charged already.
+-- Sums up the reserved cost of the calls that were started since the last claim of a case and have not ended. Calls
+-- that the last claim found are charged already.
 SELECT
     alert ->> 'severity' IN ('high', 'critical') AS urgent,
     sum(CAST(began.event -> 'reserved' ->> 'usd' AS double precision)) AS usd

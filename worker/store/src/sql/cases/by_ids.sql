@@ -1,2 +1,2 @@
 SELECT {columns} FROM cases
-WHERE id = ANY($1)
+WHERE id {in_list}

@@ -1,2 +1,0 @@
-SELECT {columns} FROM cases
-WHERE id IN (SELECT value FROM json_each($1))
