@@ -238,21 +238,17 @@ fn since(report: &Report, language: Language) -> Line {
         .count(
             language,
             count,
-            [
-                "event in the logs since",
-                "events in the logs since",
-                "件が以後のログにあり",
-            ],
+            ["event since", "events since", "件が以後にあり"],
         ),
         LaterActivity::Nothing { .. } => {
-            Line::from_static(language.pick("nothing in the logs since", "以後のログに活動なし"))
+            Line::from_static(language.pick("nothing since", "以後の活動なし"))
         }
         LaterActivity::Ends { .. }
         | LaterActivity::Uncovered { .. }
         | LaterActivity::Cut { .. }
         | LaterActivity::Unread { .. }
         | LaterActivity::NotKnown => {
-            Line::from_static(language.pick("later activity unknown", "以後の活動は不明"))
+            Line::from_static(language.pick("unknown since", "以後は不明"))
         }
     }
 }

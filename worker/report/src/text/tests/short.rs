@@ -76,14 +76,14 @@ fn a_benign_one_in_short() {
         since [E4]
       Reach: not known
 
-    Do this first
+    Optional
       Nothing: no action is needed.
 
     Why
-      - Cleared by authorised scanner SCAN-7, approved by maria@example[.]com, until
-        2026-12-31 00:00 UTC [E2]
+      - Cleared by authorised scanner SCAN-7 for 203.0.113[.]50, approved by
+        maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
       - 203.0.113[.]50 stands in the register of authorised scanners. [E2]
-      Not checked: nothing: every source was read
+      Not checked: nothing (every source was read)
 
       case k3f9-x2mq-7d1w revision 1 · written by a machine; alert text is untrusted
       · high confidence · playbook crypto-mining 1, no model was used · 12 s
@@ -108,7 +108,7 @@ fn a_failed_run_in_short() {
 
     Why
       - Nothing was found: the run failed
-      Not checked: everything: the run failed
+      Not checked: everything (the run failed)
 
       case k3f9-x2mq-7d1w revision 1 · written by a machine; alert text is untrusted
       · low confidence · model openai/gpt-x · 12 s · 0.0020 USD, 1 model call, 900

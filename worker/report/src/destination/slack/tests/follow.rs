@@ -83,7 +83,7 @@ async fn a_first_word_becomes_the_report_and_people_leave_their_mark() {
     assert!(shown.contains("disagrees: False positive"));
     let thread = slack.below()[0].body["blocks"].to_string();
     assert!(thread.contains("maria has it · 2026-11-20 03:14 UTC"));
-    assert!(thread.contains("arrived again 4 times"));
+    assert!(thread.contains("4 repeats"));
     assert!(
         !shown.contains("<!channel") && !shown.contains("<@U1"),
         "{shown}"

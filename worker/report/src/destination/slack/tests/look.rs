@@ -250,13 +250,13 @@ fn a_benign_one() {
 
     203.0.113[.]50 is the scanner of the security team, allowed until December.
 
-    *Still happening? *1 event since 2026-11-20 03:02 UTC [E4], 3 times
+    *Still happening? *1 event since 2026-11-20 03:02 UTC
     *Reach: *not known
 
     *First: *Nothing: no action is needed.
 
-    *Why: *Cleared by authorised scanner SCAN-7, approved by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
-    *Not checked: *nothing: every source was read
+    *Why: *Cleared by authorised scanner SCAN-7 for 203.0.113[.]50, approved by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
+    *Not checked: *nothing (every source was read)
 
     (case k3f9-x2mq-7d1w revision 1 · written by…)
 
@@ -278,7 +278,7 @@ fn one_that_failed() {
     *First: *The run failed before an action was chosen. Open the alert in its own console.
 
     *Why: *Nothing was found: the run failed
-    *Not checked: *everything: the run failed
+    *Not checked: *everything (the run failed)
 
     (case k3f9-x2mq-7d1w revision 1 · written by a machine; alert text is untrusted · low…)
 
@@ -478,7 +478,7 @@ fn what_is_left_out_for_want_of_room_is_in_the_thread() {
     for words in [
         "Block pool.minexmr[.]com at the resolver.",
         "No change is recorded for web-server-prod-01 that night.",
-        "arrived again 4 times",
+        "4 repeats",
         "Looking at it with the team that owns it.",
         "gcloud compute instances add-tags",
     ] {
