@@ -1,7 +1,6 @@
 //! Wiring builds the adapters behind the ports from a configuration.
 
 mod canary;
-mod carried_state;
 mod destinations;
 mod doctor;
 mod filtered_toolbox;
@@ -12,6 +11,7 @@ mod orphaned_deliveries;
 mod samples;
 mod slack;
 mod sources;
+mod store_identity;
 mod web;
 mod worker;
 
@@ -45,18 +45,17 @@ use crate::clock::SystemClock;
 use crate::config::{Config, LoadedConfig, ProfileConfig, secret_reader};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
-pub(crate) use carried_state::CarriedState;
 pub(crate) use destinations::{build_destinations, remote_link};
 pub(crate) use doctor::{
     check_profiles, check_tool_globs, probe_destination, probe_profiles, store_probe_options,
 };
-pub(crate) use sources::{Sources, check_sources};
+pub(crate) use sources::{SourceWithFeeds, Sources, check_sources};
 pub(crate) use worker::WorkerLoop;
 
-use carried_state::StoreIdentity;
 use filtered_toolbox::FilteredToolbox;
 use models::{ConnectedModels, ModelsInUse};
 use no_wait::NoWaitAnalyst;
+use store_identity::StoreIdentity;
 
 /// The parts that commands work with.
 pub(crate) struct App {
@@ -120,17 +119,20 @@ impl App {
     }
 
     /// Builds the same after an earlier configuration, with the state that stays valid.
-    pub(crate) async fn rebuild(
-        loaded: &LoadedConfig,
-        before: &CarriedState,
-    ) -> Result<Self, Exit> {
-        let opened = match before.reusable_store(loaded)? {
-            Some(opened) => opened,
-            None => open_store(loaded, false).await?,
+    pub(crate) async fn rebuild(loaded: &LoadedConfig, before: &Self) -> Result<Self, Exit> {
+        let identity = &before.store_identity;
+        let opened = if StoreIdentity::from_config(&loaded.config) == *identity {
+            let options = store_options(loaded).map_err(Exit::Config)?;
+            let store = before.store.as_ref();
+            let store = store.with_settings(options.lease, options.admission);
+            (store, identity.clone())
+        } else {
+            open_store(loaded, false).await?
         };
         let app = Self::build_with_store(opened, loaded, Arc::clone(&before.metrics))?;
+        let asked = before.models_in_use.get();
         Ok(Self {
-            previous_models: before.models.clone(),
+            previous_models: asked.map(|asked| asked.models.clone()),
             signers_keys: before.signers_keys.clone(),
             ..app
         })

@@ -9,7 +9,7 @@ use nightshift_pipeline::report::ReportProducer;
 
 use crate::health::{MetricsText, Readiness};
 use crate::page::Templates;
-use crate::server::PendingListeners;
+use crate::server::Listener;
 
 /// Returns the URL of a remote id at a destination, given the destination's name, or `None` when there is none.
 pub type DeliveryLinks = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
@@ -38,6 +38,6 @@ pub(crate) struct AppState {
     pub(crate) templates: Templates,
     /// The language of the pages.
     pub(crate) language: Language,
-    /// Listeners that are not bound yet; unset before the first bind.
-    pub(crate) pending_listeners: OnceLock<PendingListeners>,
+    /// The listeners of the server; unset before they are bound.
+    pub(crate) listeners: OnceLock<Vec<Arc<Listener>>>,
 }

@@ -163,9 +163,8 @@ pub(crate) async fn ready(
         lines.push_str(&format!("{}: {told}\n", sanitize(part.name(), 60)));
     }
     let late = |place| {
-        site.pending_listeners
-            .get()
-            .is_some_and(|shut| shut.has(place))
+        let mut all = site.listeners.get().into_iter().flatten();
+        all.any(|one| one.is_pending(place))
     };
     for (place, name, is_needed) in [
         (ListenerRole::Pages, "listen", true),

@@ -35,5 +35,5 @@ pub use intake::{
     HttpConfig, HttpIntake, HttpPublisher, HttpPubsubConfig, HttpSnsConfig, HttpSource,
     IntakeSecrets, SigningKeyCache, secret_problems,
 };
-pub use server::{BoundServer, DrainingServer, Listeners, Server, ServerOptions};
+pub use server::{BoundServer, Listeners, Server, ServerOptions};
 pub use slack::{SlackIntegration, SlackReplies, SlackSecret, SlackWorkspace};

@@ -17,9 +17,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-pub use self::listeners::{BoundServer, DrainingServer, Listeners};
-pub(crate) use self::listeners::{DrainMarker, ListenerRole, PendingListeners};
-use self::listeners::{ListenerService, ListenerSpec};
+pub use self::listeners::{BoundServer, Listeners};
+pub(crate) use self::listeners::{DrainMarker, Listener, ListenerRole};
 use crate::access::AccessPolicy;
 use crate::app_state::{AppState, ServerParts};
 use crate::config::WebError;
@@ -74,7 +73,7 @@ impl Server {
             parts,
             templates,
             language: options.language,
-            pending_listeners: OnceLock::new(),
+            listeners: OnceLock::new(),
         });
         Ok(Self {
             options,
@@ -111,42 +110,24 @@ impl Server {
         self.bind_replacing(&Listeners::default()).await
     }
 
-    /// Binds the addresses that differ from those of a running server. [`BoundServer::take_over`] then replaces that
-    /// server.
+    /// Binds the addresses that differ from those of a running server. The other sockets are shared until that server
+    /// has handed them over ([`Listeners::hand_over`]).
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`Server::bind`].
     pub async fn bind_replacing(self, before: &Listeners) -> Result<BoundServer, WebError> {
-        self.site.pending_listeners.get_or_init(|| before.pending());
-        let wanted = |place, address, router| ListenerSpec {
-            role: place,
-            address,
-            service: ListenerService {
-                router,
-                linger: self.options.linger,
-            },
-        };
-        let mut all = vec![wanted(
-            ListenerRole::Pages,
-            self.options.listen,
-            self.pages_router(),
-        )];
-        if let Some(address) = self.options.metrics_listen {
-            all.push(wanted(
-                ListenerRole::Metrics,
-                address,
-                self.metrics_router(address),
-            ));
+        let options = &self.options;
+        let mut all = vec![(ListenerRole::Pages, options.listen, self.pages_router())];
+        if let Some(address) = options.metrics_listen {
+            all.push((ListenerRole::Metrics, address, self.metrics_router(address)));
         }
-        if let Some(address) = self.options.intake_listen {
-            all.push(wanted(
-                ListenerRole::Intake,
-                address,
-                self.intake_router(address),
-            ));
+        if let Some(address) = options.intake_listen {
+            all.push((ListenerRole::Intake, address, self.intake_router(address)));
         }
-        BoundServer::bind(all, before).await
+        let bound = BoundServer::bind(all, options.linger, before).await?;
+        self.site.listeners.get_or_init(|| bound.listeners());
+        Ok(bound)
     }
 
     /// Binds the addresses and serves until `stop` is cancelled.

@@ -41,22 +41,21 @@ pub(super) async fn run(
     let changes = ConfigWatcher::new(ConfigFingerprint::from_loaded(&loaded));
     check_sources_of(&loaded, options)?;
     let app = App::build(&loaded).await?;
-    let ready = PreparedGeneration::build(&app, options, None).await?;
+    let metrics = Arc::clone(&app.metrics);
+    let ready = PreparedGeneration::build(app, options, None).await?;
     let stop = super::stop_on_signal();
     let mut site = WorkerProcess {
         parts: JoinSet::new(),
         changes,
         holds: ConfigSections::from_loaded(&loaded),
-        metrics: Arc::clone(&app.metrics),
+        metrics,
         file: loaded.file.clone(),
         options,
         telemetry,
         stop,
     };
-    let mut crew = ready
-        .start(&app, options, None, &mut site.parts, &site.stop)
-        .await;
-    drop((app, loaded));
+    drop(loaded);
+    let mut running = ready.start(options, &mut site.parts, &site.stop).await;
     let mut result = Ok(());
     while !site.stop.is_cancelled() {
         tokio::select! {
@@ -67,21 +66,19 @@ pub(super) async fn run(
                 site.metrics.remove_stale_series();
                 result = judge(ended);
             }
-            why = site.changes.next() => match Box::pin(site.renew(&crew, why)).await {
-                Ok(Some(new)) => crew = new,
-                Ok(None) => {}
-                Err(error) => result = Err(error),
-            },
+            why = site.changes.next() => {
+                if let Some(new) = Box::pin(site.renew(&running, why)).await {
+                    running = new;
+                }
+            }
         }
         if result.is_err() {
             site.stop.cancel();
         }
     }
     let all = async { while site.parts.join_next().await.is_some() {} };
-    if tokio::time::timeout(GRACE + crew.linger, all)
-        .await
-        .is_err()
-    {
+    let grace = GRACE + running.app.config.web.linger();
+    if tokio::time::timeout(grace, all).await.is_err() {
         log_warning("some cases were not given back in time; their leases will expire");
     }
     result
@@ -103,51 +100,42 @@ struct WorkerProcess<'a> {
 }
 
 /// The result of building from a configuration.
-type ReloadCandidate = (App, PreparedGeneration, TelemetrySettings, ConfigSections);
+type ReloadCandidate = (PreparedGeneration, TelemetrySettings, ConfigSections);
 
 impl WorkerProcess<'_> {
     /// Starts a generation with the current configuration. Returns `None` if the configuration is not accepted; the
     /// old generation then continues.
-    async fn renew(
-        &mut self,
-        old: &Generation,
-        why: ReloadTrigger,
-    ) -> Result<Option<Generation>, Exit> {
+    async fn renew(&mut self, old: &Generation, why: ReloadTrigger) -> Option<Generation> {
         if !self.changes.is_quiet(why) {
             tracing::info!(why = why.as_str(), "reloading configuration");
         }
         let stop = self.stop.clone();
-        let read = tokio::select! {
+        let prepared = tokio::select! {
             biased;
-            () = stop.cancelled() => return Ok(None),
-            read = Box::pin(self.load_and_prepare(old, why)) => read,
+            () = stop.cancelled() => return None,
+            prepared = Box::pin(self.prepare(old, why)) => prepared,
         };
-        let (seen, taken) = match read {
-            Ok((seen, taken)) => (Some(seen), taken),
-            Err(exit) => (None, Err(exit)),
-        };
-        // The error may be in a file that only this configuration names, so that file is watched too.
-        if let Some(seen) = seen {
-            self.changes.watch(seen);
-        }
-        self.metrics.set_reload_refused(taken.is_err());
-        let (app, ready, wanted, holds) = match taken {
-            Ok(taken) => taken,
+        self.metrics.set_reload_refused(prepared.is_err());
+        let (ready, wanted, holds) = match prepared {
+            Ok(prepared) => prepared,
             Err(exit) => {
                 self.keep_current(&exit, why);
-                return Ok(None);
+                return None;
             }
         };
         self.changes.note_applied();
         // The new configuration is valid and applies from here on, whatever happens.
         self.telemetry.follow(wanted);
         self.holds = holds;
-        let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
-        let new = new.await;
-        if !self.stop.is_cancelled() {
-            tracing::info!("new cases use the reloaded configuration");
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return None,
+            () = old.drain() => {}
         }
-        Ok(Some(new))
+        ready.app.apply_config_to_metrics();
+        let new = ready.start(self.options, &mut self.parts, &stop).await;
+        tracing::info!("new cases use the reloaded configuration");
+        Some(new)
     }
 
     /// Reports why the earlier configuration stays, and schedules a retry. A temporary failure (database down,
@@ -168,30 +156,22 @@ impl WorkerProcess<'_> {
         }
     }
 
-    /// Loads the configuration and builds what it names. The outer result fails if it cannot be loaded.
-    async fn load_and_prepare(
-        &self,
-        old: &Generation,
-        why: ReloadTrigger,
-    ) -> Result<(ConfigFingerprint, Result<ReloadCandidate, Exit>), Exit> {
-        let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
-        let seen = ConfigFingerprint::from_loaded(&loaded);
-        Ok((seen, Box::pin(self.take_up(&loaded, old, why)).await))
-    }
-
-    async fn take_up(
-        &self,
-        loaded: &LoadedConfig,
+    /// Loads the configuration and builds what it names.
+    async fn prepare(
+        &mut self,
         old: &Generation,
         why: ReloadTrigger,
     ) -> Result<ReloadCandidate, Exit> {
-        let holds = ConfigSections::from_loaded(loaded);
+        let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
+        // The error may be in a file that only this configuration names, so that file is watched too.
+        self.changes.watch(ConfigFingerprint::from_loaded(&loaded));
+        let holds = ConfigSections::from_loaded(&loaded);
         self.holds.check(&holds, why)?;
-        check_sources_of(loaded, self.options)?;
-        let wanted = Telemetry::wanted(loaded)?;
-        let app = App::rebuild(loaded, &old.carried_state).await?;
-        let ready = PreparedGeneration::build(&app, self.options, Some(old)).await?;
-        Ok((app, ready, wanted, holds))
+        check_sources_of(&loaded, self.options)?;
+        let wanted = Telemetry::wanted(&loaded)?;
+        let app = App::rebuild(&loaded, &old.app).await?;
+        let ready = PreparedGeneration::build(app, self.options, Some(old)).await?;
+        Ok((ready, wanted, holds))
     }
 }
 

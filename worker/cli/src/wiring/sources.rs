@@ -14,7 +14,7 @@ use crate::config::{Config, SourceKind, secret_reader};
 use crate::exit::Exit;
 
 /// A source and the feeds that it may carry.
-type SourceWithFeeds = (Arc<dyn Source>, Option<Vec<String>>);
+pub(crate) type SourceWithFeeds = (Arc<dyn Source>, Option<Vec<String>>);
 
 /// All sources of this process.
 #[derive(Default)]

@@ -24,6 +24,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Maximum number of connections of a listener. Three listeners leave room for outgoing calls within 1,024 file
 /// descriptors.
@@ -39,19 +40,58 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Serves connections until `ends` is cancelled, and then the requests under way. Dropping this future drops all
-/// connections.
-pub(super) async fn serve<A, F>(listener: TcpListener, answer: A, ends: CancellationToken)
-where
+/// A listener with its slots, which all servers that accept from it share.
+pub(super) struct LimitedListener {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+}
+
+impl From<TcpListener> for LimitedListener {
+    fn from(listener: TcpListener) -> Self {
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        Self { listener, places }
+    }
+}
+
+impl LimitedListener {
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// Accepts the next connection once a slot is free. Returns `None` only if the semaphore is closed.
+    async fn accept(&self) -> Option<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
+        let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => return Some((place, stream, peer)),
+                Err(error) if is_theirs(&error) => {}
+                Err(error) => {
+                    log_accept_error(&error);
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// Accepts connections until `handover` or `ends` is cancelled, then drops the listener and the token, and serves the
+/// open connections. After `ends`, only requests under way are answered. Dropping this future drops all connections.
+pub(super) async fn serve<A, F>(
+    listener: Arc<LimitedListener>,
+    accepting: TaskTrackerToken,
+    answer: A,
+    handover: CancellationToken,
+    ends: CancellationToken,
+) where
     A: Fn(Request) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut open = JoinSet::new();
     loop {
         tokio::select! {
+            () = handover.cancelled() => break,
             () = ends.cancelled() => break,
-            Some((place, stream, peer)) = accept(&listener, &places) => {
+            Some((place, stream, peer)) = listener.accept() => {
                 let (answer, ends) = (answer.clone(), ends.clone());
                 open.spawn(async move {
                     serve_connection(stream, peer, answer, ends).await;
@@ -61,7 +101,7 @@ where
             Some(ended) = open.join_next() => log_panic(ended),
         }
     }
-    drop(listener);
+    drop((listener, accepting));
     while let Some(ended) = open.join_next().await {
         log_panic(ended);
     }
@@ -71,24 +111,6 @@ fn log_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         let error = &error as &dyn std::error::Error;
         tracing::error!(error, "a connection ended in the middle");
-    }
-}
-
-/// Accepts the next connection once a slot is free. Returns `None` only if the semaphore is closed.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> Option<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
-    let place = Arc::clone(places).acquire_owned().await.ok()?;
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => return Some((place, stream, peer)),
-            Err(error) if is_theirs(&error) => {}
-            Err(error) => {
-                log_accept_error(&error);
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
     }
 }
 

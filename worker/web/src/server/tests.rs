@@ -391,9 +391,8 @@ impl TakeoverFixture {
 
     async fn take_over(&mut self, config: &WebConfig) {
         let next = server(config, store()).bind_replacing(&self.doors).await;
-        let mut next = next.unwrap();
-        next.take_over(&self.doors).wait_closed().await;
-        let (doors, serving) = next.open(&self.stop).await;
+        self.doors.hand_over().await;
+        let (doors, serving) = next.unwrap().open(&self.stop).await;
         self.doors = doors;
         self.tasks.extend(serving);
     }

@@ -16,16 +16,14 @@ use tokio_util::task::TaskTracker;
 use crate::args::{WorkerArgs, WorkerPart as Does};
 use crate::exit::Exit;
 use crate::logs::log_notice;
-use crate::wiring::{App, CarriedState, Sources, WorkerLoop};
+use crate::wiring::{App, SourceWithFeeds, Sources, WorkerLoop};
 
 /// The time that the old generation has to end its deliveries before the next one begins.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(9);
 
-/// The time that requests to the old generation may take: the longest answer plus a margin.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(11);
-
 /// All parts of a configuration, built and checked. None of them runs yet.
 pub(super) struct PreparedGeneration {
+    pub(super) app: App,
     room: Arc<InboxCapacity>,
     sources: Sources,
     triaging: Option<TriageLoop>,
@@ -36,28 +34,22 @@ pub(super) struct PreparedGeneration {
 
 /// The running parts of a generation.
 pub(super) struct Generation {
-    /// Stops all parts except triage and the intake of posted alerts.
+    /// Also keeps the state that the next generation continues with.
+    pub(super) app: App,
+    /// Stops all parts except running cases, open requests and the intake of what these post.
     stop: CancellationToken,
-    /// Stops the intake of posted alerts. This happens later, because senders wait for an answer.
-    posted: CancellationToken,
-    /// Drains triage.
-    enough: CancellationToken,
     /// The parts that end before the next generation begins.
     leaving: TaskTracker,
     /// The listeners of the pages.
-    doors: Listeners,
+    listeners: Listeners,
     /// The sources and whether each was ready, for the next generation.
     awaited: Vec<Arc<SourceReadiness>>,
-    /// The state that the next generation continues with.
-    pub(super) carried_state: CarriedState,
-    /// The time for which the pages answer after all else has ended.
-    pub(super) linger: Duration,
 }
 
 impl PreparedGeneration {
     /// Builds all parts of the configuration.
     pub(super) async fn build(
-        app: &App,
+        app: App,
         options: &WorkerArgs,
         old: Option<&Generation>,
     ) -> Result<Self, Exit> {
@@ -85,10 +77,11 @@ impl PreparedGeneration {
         };
         let awaited = awaited(&sources, old);
         let pages = match options.runs(Does::Web) {
-            true => Some(pages(app, &mut sources, &awaited, old).await?),
+            true => Some(pages(&app, &mut sources, &awaited, old).await?),
             false => None,
         };
         Ok(Self {
+            app,
             room,
             sources,
             triaging,
@@ -98,70 +91,57 @@ impl PreparedGeneration {
         })
     }
 
-    /// Starts all parts in place of the old generation. Requests in between wait and are not refused.
+    /// Starts all parts. An earlier generation has been drained.
     pub(super) async fn start(
-        mut self,
-        app: &App,
+        self,
         options: &WorkerArgs,
-        old: Option<&Generation>,
         parts: &mut JoinSet<()>,
         process: &CancellationToken,
     ) -> Generation {
-        let mut crew = Generation {
+        let mut new = Generation {
+            app: self.app,
             stop: process.child_token(),
-            posted: CancellationToken::new(),
-            enough: CancellationToken::new(),
             leaving: TaskTracker::new(),
-            doors: Listeners::default(),
+            listeners: Listeners::default(),
             awaited: self.awaited,
-            carried_state: app.carried_state(),
-            linger: app.config.web.linger(),
         };
-        let room = &self.room;
-        let read = self.sources.all.iter().map(|(source, _)| source);
-        let read = read.filter(|source| !is_posted(source)).cloned().collect();
-        crew.spawn(parts, app.gauge_loop(Arc::clone(room), read));
-        for (source, feeds) in self.sources.all.iter().filter(|(one, _)| is_posted(one)) {
-            crew.take_posted(parts, app.ingest_loop(source, feeds.clone(), room));
-        }
-        if let Some(old) = old {
-            tokio::select! {
-                biased;
-                () = process.cancelled() => {
-                    crew.end_with(&old.doors, parts, process);
-                    return crew;
-                }
-                () = old.drain(self.pages.as_mut(), parts) => {}
-            }
-            app.apply_config_to_metrics();
-        }
+        let all = self.sources.all.iter();
+        let (posted, read): (Vec<_>, Vec<_>) = all.partition(|(one, _)| one.kind() == "http");
+        let observed = read.iter().map(|(source, _)| Arc::clone(source)).collect();
+        let gauges = new.app.gauge_loop(Arc::clone(&self.room), observed);
+        new.spawn(parts, gauges);
+        let loops = |all: Vec<&SourceWithFeeds>, app: &App| {
+            let build = |(source, feeds): &SourceWithFeeds| {
+                app.ingest_loop(source, feeds.clone(), &self.room)
+            };
+            all.into_iter().map(build).collect::<Vec<_>>()
+        };
         if let Some(pages) = self.pages {
-            let is_posted_to = self.sources.all.iter().any(|(one, _)| is_posted(one));
-            crew.serve(is_posted_to, pages, parts, process).await;
+            let posted = loops(posted, &new.app);
+            new.serve(posted, pages, parts, process).await;
         }
-        crew.end_with(&crew.doors, parts, process);
-        for (source, feeds) in self.sources.all.iter().filter(|(one, _)| !is_posted(one)) {
-            crew.spawn(parts, app.ingest_loop(source, feeds.clone(), room));
+        for one in loops(read, &new.app) {
+            new.spawn(parts, one);
         }
         if let Some(canary) = self.canary {
-            crew.spawn(parts, canary);
+            new.spawn(parts, canary);
         }
         if let Some(triaging) = self.triaging {
-            crew.triage(app, parts, triaging, process.clone());
+            new.triage(parts, triaging, process.clone());
         }
         if options.runs(Does::Delivery) {
-            app.warn_orphaned_backlogs().await;
-            for one in app.delivery_loops() {
-                crew.spawn(parts, one);
+            new.app.warn_orphaned_backlogs().await;
+            for one in new.app.delivery_loops() {
+                new.spawn(parts, one);
             }
-            crew.spawn(parts, app.retention_loop());
+            new.spawn(parts, new.app.retention_loop());
         }
         log_notice(&format!(
             "nightshift {} started: {}; stop it with Ctrl-C or SIGTERM",
             env!("CARGO_PKG_VERSION"),
             describe(options, &self.sources)
         ));
-        crew
+        new
     }
 }
 
@@ -183,61 +163,24 @@ async fn pages(
 ) -> Result<BoundServer, Exit> {
     let server = app.worker_server(awaited, sources.http.take())?;
     let none = Listeners::default();
-    let bound = server
-        .bind_replacing(old.map_or(&none, |old| &old.doors))
-        .await;
+    let before = old.map_or(&none, |old| &old.listeners);
+    let bound = server.bind_replacing(before).await;
     bound.context("[web]").map_err(Exit::Failed)
 }
 
 impl Generation {
-    /// Stops the old generation. Triage drains. The intake of posted alerts ends after the requests received so far
-    /// are answered; later requests go to the new pages.
-    async fn drain(&self, pages: Option<&mut BoundServer>, parts: &mut JoinSet<()>) {
-        let relieved = pages.map(|pages| Arc::new(pages.take_over(&self.doors)));
-        self.enough.cancel();
+    /// Stops claiming cases and waits until the parts have ended that the next generation replaces. Running cases go on,
+    /// because their requests to models are paid for. The listeners are handed over last, so posts hardly wait.
+    pub(super) async fn drain(&self) {
         self.stop.cancel();
         self.leaving.close();
-        let (posted, answering) = (self.posted.clone(), relieved.clone());
-        parts.spawn(async move {
-            if let Some(answering) = answering {
-                drop(tokio::time::timeout(RESPONSE_TIMEOUT, answering.wait_answered()).await);
-            }
-            posted.cancel();
-        });
-        let ended = async {
-            if let Some(relieved) = &relieved {
-                relieved.wait_closed().await;
-            }
-            self.leaving.wait().await;
-        };
-        if tokio::time::timeout(HANDOVER_TIMEOUT, ended).await.is_err() {
+        let ended = tokio::time::timeout(HANDOVER_TIMEOUT, self.leaving.wait());
+        if ended.await.is_err() {
             tracing::warn!(
                 "the previous generation is slow to stop; starting the next one beside it"
             );
         }
-    }
-
-    /// Stops the intake of posted alerts after the process was asked to stop and the listeners closed. All senders have
-    /// their answers by then.
-    fn end_with(&self, doors: &Listeners, parts: &mut JoinSet<()>, process: &CancellationToken) {
-        let (posted, process, ended) = (self.posted.clone(), process.clone(), doors.ended());
-        parts.spawn(async move {
-            let over = async {
-                process.cancelled().await;
-                ended.await;
-            };
-            tokio::select! {
-                () = posted.cancelled() => {}
-                () = over => posted.cancel(),
-            }
-        });
-    }
-
-    fn take_posted(&self, parts: &mut JoinSet<()>, taking: impl WorkerLoop) {
-        let stop = self.posted.clone();
-        parts.spawn(async move {
-            taking.run(stop).await;
-        });
+        self.listeners.hand_over().await;
     }
 
     fn spawn(&self, parts: &mut JoinSet<()>, part: impl WorkerLoop) {
@@ -247,48 +190,48 @@ impl Generation {
         }));
     }
 
-    fn triage(
-        &self,
-        app: &App,
-        parts: &mut JoinSet<()>,
-        triaging: TriageLoop,
-        process: CancellationToken,
-    ) {
-        app.init_triage_metrics();
-        say_what_goes_nowhere(app);
-        if let Some(watch) = app.register_watch() {
+    fn triage(&self, parts: &mut JoinSet<()>, triaging: TriageLoop, process: CancellationToken) {
+        self.app.init_triage_metrics();
+        say_what_goes_nowhere(&self.app);
+        if let Some(watch) = self.app.register_watch() {
             self.spawn(parts, watch);
         }
-        let enough = self.enough.clone();
+        let enough = self.stop.clone();
         parts.spawn(async move {
             triaging.run_until_drained(&process, &enough).await;
         });
     }
 
+    /// Serves the pages. The intake of posted alerts ends after all requests, because senders wait for an answer.
     async fn serve(
         &mut self,
-        is_posted_to: bool,
+        posted: Vec<impl WorkerLoop>,
         pages: BoundServer,
         parts: &mut JoinSet<()>,
         process: &CancellationToken,
     ) {
-        let (doors, serving) = pages.open(process).await;
-        for one in serving {
-            parts.spawn(one);
+        let is_posted_to = !posted.is_empty();
+        let answered = CancellationToken::new();
+        for one in posted {
+            let stop = answered.clone();
+            parts.spawn(async move {
+                one.run(stop).await;
+            });
         }
-        self.doors = doors;
-        if let Some(address) = self.doors.address() {
+        let (listeners, serving) = pages.open(process).await;
+        parts.spawn(async move {
+            serving.into_iter().collect::<JoinSet<_>>().join_all().await;
+            answered.cancel();
+        });
+        self.listeners = listeners;
+        if let Some(address) = self.listeners.address() {
             log_notice(&format!("the cases are on http://{address}/"));
         }
-        let posts = self.doors.intake_address().filter(|_| is_posted_to);
+        let posts = self.listeners.intake_address().filter(|_| is_posted_to);
         if let Some(address) = posts {
             log_notice(&format!("alerts are posted to http://{address}/v1/alerts"));
         }
     }
-}
-
-fn is_posted(source: &Arc<dyn Source>) -> bool {
-    source.kind() == "http"
 }
 
 /// Prints a note if some alerts match no route with destinations, because that may be unintended.

@@ -6,6 +6,7 @@ use axum::response::IntoResponse as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use super::*;
 
@@ -18,6 +19,8 @@ struct TestListener {
     address: SocketAddr,
     may: Arc<Notify>,
     asked: Arc<Notify>,
+    handover: CancellationToken,
+    accepting: TaskTracker,
     ends: CancellationToken,
     serving: JoinSet<()>,
 }
@@ -44,13 +47,24 @@ impl TestListener {
                 peer.to_string().into_response()
             }
         };
-        let ends = CancellationToken::new();
+        let (handover, ends) = (CancellationToken::new(), CancellationToken::new());
+        let accepting = TaskTracker::new();
+        let (listener, token) = (Arc::new(listener.into()), accepting.token());
+        accepting.close();
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, answer, ends.clone()));
+        serving.spawn(serve(
+            listener,
+            token,
+            answer,
+            handover.clone(),
+            ends.clone(),
+        ));
         Self {
             address,
             may,
             asked,
+            handover,
+            accepting,
             ends,
             serving,
         }
@@ -144,6 +158,22 @@ async fn silent_connections_fill_one_listener_only_and_not_for_long() {
     // No connection was accepted before another one ended.
     answered(&mut late).await;
     assert!(began.elapsed() >= HEAD_TIMEOUT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn accepted_connections_may_still_ask_after_the_handover() {
+    let open = TestListener::new().await;
+    let mut silent = open.connect().await;
+    let mut other = open.connect().await;
+    ask(&mut other, "/").await;
+    // Connections are accepted in order, so the silent one is accepted by now.
+    answered(&mut other).await;
+    open.handover.cancel();
+    open.accepting.wait().await;
+    assert!(TcpStream::connect(open.address).await.is_err());
+    ask(&mut silent, "/").await;
+    answered(&mut silent).await;
+    open.ended().await;
 }
 
 #[tokio::test(start_paused = true)]

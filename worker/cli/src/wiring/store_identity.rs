@@ -1,27 +1,8 @@
-//! Defines the state that carries over to the next configuration, so that the running cases of both generations share
-//! their limits.
+//! Tells whether a changed configuration would open the same store again.
 
-use std::sync::Arc;
+use nightshift_store::StoreUrl;
 
-use nightshift_llm::ModelRegistry;
-use nightshift_store::{Store, StoreUrl};
-use nightshift_web::SigningKeyCache;
-
-use super::{App, OpenedStore, store_options};
-use crate::config::{BlobsConfig, Config, LoadedConfig, StoreConfig};
-use crate::exit::Exit;
-use crate::metrics::Metrics;
-
-/// The state that an earlier configuration hands to the next.
-pub(crate) struct CarriedState {
-    pub(super) metrics: Arc<Metrics>,
-    /// Its models, if it triages with any. Models with the same settings keep their limits and circuits.
-    pub(super) models: Option<ModelRegistry>,
-    /// Keys of signers that need not be fetched again.
-    pub(super) signers_keys: SigningKeyCache,
-    store: Arc<dyn Store>,
-    store_identity: StoreIdentity,
-}
+use crate::config::{BlobsConfig, Config, StoreConfig};
 
 /// The settings and files that a store was opened with.
 #[derive(Clone, PartialEq)]
@@ -66,37 +47,10 @@ fn file(_url: &str) -> Option<(u64, u64)> {
     None
 }
 
-impl App {
-    /// Returns the state to carry over.
-    pub(crate) fn carried_state(&self) -> CarriedState {
-        CarriedState {
-            metrics: Arc::clone(&self.metrics),
-            models: self.models_in_use.get().map(|asked| asked.models.clone()),
-            signers_keys: self.signers_keys.clone(),
-            store: Arc::clone(&self.store),
-            store_identity: self.store_identity.clone(),
-        }
-    }
-}
-
-impl CarriedState {
-    /// Returns the open store if the new configuration would open the same one.
-    pub(super) fn reusable_store(
-        &self,
-        loaded: &LoadedConfig,
-    ) -> Result<Option<OpenedStore>, Exit> {
-        if StoreIdentity::from_config(&loaded.config) != self.store_identity {
-            return Ok(None);
-        }
-        let options = store_options(loaded).map_err(Exit::Config)?;
-        let store = self.store.with_settings(options.lease, options.admission);
-        Ok(Some((store, self.store_identity.clone())))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::LoadedConfig;
 
     #[test]
     fn f33_other_authorities_are_another_store() {
