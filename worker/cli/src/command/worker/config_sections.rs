@@ -12,12 +12,9 @@ use crate::exit::Exit;
 pub(super) struct ConfigSections {
     /// True if the file has any setting.
     has_content: bool,
-    /// The configured store, or `None` for the default.
-    store: Option<String>,
-    has_destinations: bool,
-    /// True if any route has destinations.
-    sends: bool,
-    has_tokens: bool,
+    store: String,
+    /// The names of the sections, and whether each has content.
+    sections: [(&'static str, bool); 4],
 }
 
 impl ConfigSections {
@@ -25,17 +22,22 @@ impl ConfigSections {
         let config = &loaded.config;
         let text = loaded.text.as_deref().unwrap_or_default();
         let is_said = |line: &str| !line.is_empty() && !line.starts_with('#');
-        let store = Some(config.store.url.clone());
+        let store = config.store.url.clone();
+        let has_store = !DEFAULTS.contains(&format!("url = {store:?}\n"));
         let mut sent_to = config.routes.iter().flat_map(|route| {
             let all = route.destinations.iter().chain(&route.otherwise);
             all.flatten()
         });
+        let sends = sent_to.next().is_some();
         Self {
             has_content: text.lines().map(str::trim).any(is_said),
-            store: store.filter(|url| !DEFAULTS.contains(&format!("url = {url:?}\n"))),
-            has_destinations: !config.destinations.is_empty(),
-            sends: sent_to.next().is_some(),
-            has_tokens: !config.web.tokens.is_empty(),
+            store,
+            sections: [
+                ("[store] url", has_store),
+                ("any [[destination]]", !config.destinations.is_empty()),
+                ("any [[route]] with destinations", sends),
+                ("[web] tokens", !config.web.tokens.is_empty()),
+            ],
         }
     }
 
@@ -65,18 +67,9 @@ impl ConfigSections {
     }
 
     fn gone(&self, new: &Self) -> Vec<&'static str> {
-        let all = [
-            (self.store.is_some(), new.store.is_some(), "[store] url"),
-            (
-                self.has_destinations,
-                new.has_destinations,
-                "any [[destination]]",
-            ),
-            (self.sends, new.sends, "any [[route]] with destinations"),
-            (self.has_tokens, new.has_tokens, "[web] tokens"),
-        ];
-        let gone = all.into_iter().filter(|(had, has, _)| *had && !has);
-        gone.map(|(_, _, what)| what).collect()
+        let pairs = self.sections.iter().zip(&new.sections);
+        let gone = pairs.filter(|((_, had), (_, has))| *had && !has);
+        gone.map(|((name, _), _)| *name).collect()
     }
 }
 
