@@ -56,6 +56,7 @@ use filtered_toolbox::FilteredToolbox;
 use models::{ConnectedModels, ModelsInUse};
 use no_wait::NoWaitAnalyst;
 use store_identity::StoreIdentity;
+use worker::LastCleanup;
 
 /// The parts that commands work with.
 pub(crate) struct App {
@@ -77,6 +78,7 @@ pub(crate) struct App {
     previous_models: Option<ModelRegistry>,
     /// The day budget, if there is one.
     day_budget: Option<Arc<DayBudgetTracker>>,
+    last_cleanup: LastCleanup,
 }
 
 /// Settings that the command line overrides.
@@ -131,7 +133,11 @@ impl App {
         };
         let app = Self::build_with_store(opened, loaded, Arc::clone(&before.metrics))?;
         let asked = before.models_in_use.get();
+        let keeps_store = app.store_identity == *identity;
+        let same = (keeps_store && app.config.retention == before.config.retention)
+            .then(|| Arc::clone(&before.last_cleanup));
         Ok(Self {
+            last_cleanup: same.unwrap_or_default(),
             previous_models: asked.map(|asked| asked.models.clone()),
             signers_keys: before.signers_keys.clone(),
             ..app
@@ -176,6 +182,7 @@ impl App {
             models_in_use: OnceLock::new(),
             previous_models: None,
             day_budget: purse,
+            last_cleanup: LastCleanup::default(),
         })
     }
 

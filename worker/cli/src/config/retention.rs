@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `[retention]`: the times for which data is kept, in days. With 0 data is kept indefinitely.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RetentionConfig {
     /// Days for which messages are kept as they came. They are removed at the latest with their last alert.

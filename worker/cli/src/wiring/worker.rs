@@ -18,6 +18,8 @@ use nightshift_pipeline::loops::{
 use nightshift_pipeline::maintenance::StoreMaintenance;
 use nightshift_pipeline::port::{Destination, Source, StoreError};
 use nightshift_web::{HttpIntake, Server, SourceReadiness};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::destinations::DestinationBuilder;
@@ -266,6 +268,7 @@ impl App {
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),
             retention: self.config.retention.clone(),
+            last_cleanup: Arc::clone(&self.last_cleanup),
         }
     }
 
@@ -307,15 +310,21 @@ impl WorkerLoop for DeliveryLoop {
     }
 }
 
+/// The time of the last round of retention, which a reload does not repeat: its checkpoint delays other writes.
+pub(super) type LastCleanup = Arc<Mutex<Option<Instant>>>;
+
 struct RetentionLoop {
     store: Arc<dyn StoreMaintenance>,
     clock: Arc<dyn Clock>,
     retention: RetentionConfig,
+    last_cleanup: LastCleanup,
 }
 
 impl WorkerLoop for RetentionLoop {
     async fn run(self, stop: CancellationToken) {
-        let mut rounds = tokio::time::interval(CLEANUP_INTERVAL);
+        let last = *self.last_cleanup.lock();
+        let first = last.map_or_else(Instant::now, |at| at + CLEANUP_INTERVAL);
+        let mut rounds = tokio::time::interval_at(first, CLEANUP_INTERVAL);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -323,6 +332,9 @@ impl WorkerLoop for RetentionLoop {
             }
             self.expire(&stop).await;
             remove("blobs", &stop, || self.store.sweep()).await;
+            if !stop.is_cancelled() {
+                *self.last_cleanup.lock() = Some(Instant::now());
+            }
         }
     }
 }

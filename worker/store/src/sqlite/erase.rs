@@ -9,6 +9,9 @@ use rusqlite::{Connection, OpenFlags};
 use super::thread::SqliteFailure;
 use super::{BUSY_TIMEOUT_MS, SqliteStore};
 
+/// The time that a checkpoint waits for readers. All writes wait with it, and pages and posts for no longer than 7 s.
+const CHECKPOINT_WAIT: Duration = Duration::from_secs(2);
+
 impl SqliteStore {
     /// Checkpoints and truncates the WAL file, which contains removed rows. This cannot run in a transaction, so it uses
     /// its own connection. If another process reads at that moment, a later round does it.
@@ -25,6 +28,7 @@ impl SqliteStore {
                     %error, "cannot rewrite the database; parts of removed rows may remain in its file"
                 );
             }
+            connection.busy_timeout(CHECKPOINT_WAIT)?;
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
         });
         let is_busy: bool = match emptied.await {

@@ -50,21 +50,40 @@ impl StoreMaintenance for EpochClockStore {
     }
 }
 
-#[tokio::test]
-async fn worker_with_fast_clock_prunes_by_the_clock_of_the_store() {
-    let store = Arc::new(EpochClockStore::default());
-    let keeping = RetentionLoop {
+fn retention_loop(store: &Arc<EpochClockStore>, last_cleanup: &LastCleanup) -> RetentionLoop {
+    RetentionLoop {
         store: store.clone(),
         clock: Arc::new(crate::clock::SystemClock),
         retention: RetentionConfig {
             raw_days: 30,
             ..RetentionConfig::default()
         },
-    };
+        last_cleanup: Arc::clone(last_cleanup),
+    }
+}
+
+#[tokio::test]
+async fn worker_with_fast_clock_prunes_by_the_clock_of_the_store() {
+    let store = Arc::new(EpochClockStore::default());
+    let keeping = retention_loop(&store, &LastCleanup::default());
     keeping.run(store.stop.clone()).await;
     let month_ago = DateTime::UNIX_EPOCH - Days::new(30);
     assert_eq!(
         *store.asked.lock().unwrap(),
         [(RetentionClass::Raw, month_ago)]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn next_generation_waits_for_the_hour_of_the_clean_up() {
+    let (store, last) = (Arc::new(EpochClockStore::default()), LastCleanup::default());
+    let rounds_after = async |time| {
+        let run = retention_loop(&store, &last).run(CancellationToken::new());
+        drop(tokio::time::timeout(time, run).await);
+        store.asked.lock().unwrap().len()
+    };
+    let second = Duration::from_secs(1);
+    assert_eq!(rounds_after(second).await, 1, "the start");
+    assert_eq!(rounds_after(CLEANUP_INTERVAL - 2 * second).await, 1);
+    assert_eq!(rounds_after(2 * second).await, 2, "an hour later");
 }
