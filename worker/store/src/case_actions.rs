@@ -13,7 +13,7 @@ pub(crate) struct CaseActionRow {
     /// The end of the mute.
     pub(crate) until: Option<DateTime<Utc>>,
     /// The workflow status after the action, if the action changes it.
-    pub(crate) desk: Option<WorkflowStatus>,
+    pub(crate) workflow_status: Option<WorkflowStatus>,
     /// The owner after the action, if the action changes it.
     pub(crate) owner: Option<String>,
 }
@@ -33,7 +33,7 @@ impl CaseActionRow {
             CaseActionKind::Closed => ("closed", None),
             CaseActionKind::Reopened => ("reopened", None),
         };
-        let (desk, owner) = match &act.kind {
+        let (workflow_status, owner) = match &act.kind {
             CaseActionKind::Acknowledged => {
                 (Some(WorkflowStatus::Acknowledged), Some(act.by.clone()))
             }
@@ -52,7 +52,7 @@ impl CaseActionRow {
             act: name,
             about,
             until,
-            desk,
+            workflow_status,
             owner,
         }
     }

@@ -46,7 +46,6 @@ mod blobs;
 mod canaries;
 mod cases;
 mod channel;
-mod desk;
 mod feedback;
 mod goes_on;
 mod inbox;
@@ -71,6 +70,7 @@ mod spending;
 mod unread;
 mod upgrade;
 mod upkeep;
+mod workflow;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -47,13 +47,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_ring_is_heard_by_all_and_also_afterwards() {
-        let bell = Notifier::new();
-        bell.notify();
-        assert_eq!(bell.wait(0).await, 1);
-        let (one, two, ()) = tokio::join!(bell.wait(1), bell.wait(1), async { bell.notify() });
+        let notifier = Notifier::new();
+        notifier.notify();
+        assert_eq!(notifier.wait(0).await, 1);
+        let (one, two, ()) = tokio::join!(notifier.wait(1), notifier.wait(1), async {
+            notifier.notify()
+        });
         assert_eq!((one, two), (2, 2));
         let start = tokio::time::Instant::now();
-        assert_eq!(bell.wait(2).await, 2);
+        assert_eq!(notifier.wait(2).await, 2);
         assert_eq!(start.elapsed(), MAX_WAIT);
     }
 }

@@ -163,7 +163,7 @@ pub struct PostgresStore {
     listener: Listener,
     /// The connector of the listener, if notifications can be heard.
     listening: Option<Connector>,
-    bell: Notifier,
+    notifier: Notifier,
     pooler: PoolerWatch,
     /// The worker that holds a lease. It is only for people; the epoch decides.
     holder: String,
@@ -171,7 +171,7 @@ pub struct PostgresStore {
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
     blobs: Option<BlobStore>,
-    told: LoggedOnce,
+    logged: LoggedOnce,
 }
 
 impl PostgresStore {
@@ -218,14 +218,14 @@ impl PostgresStore {
             },
             listening,
             listener: Listener::default(),
-            bell: Notifier::new(),
+            notifier: Notifier::new(),
             pooler: PoolerWatch::default(),
             holder: holder_name(),
             lease: options.lease,
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission),
             blobs: options.blobs,
-            told: LoggedOnce::default(),
+            logged: LoggedOnce::default(),
         })
     }
 
@@ -325,8 +325,8 @@ impl From<PostgresStore> for SqlStore {
             backend: Backend::Postgres(store.database.clone()),
             admission: Arc::clone(&store.admission),
             blobs: store.blobs.clone(),
-            bell: store.bell.clone(),
-            told: store.told.clone(),
+            notifier: store.notifier.clone(),
+            logged: store.logged.clone(),
             cursors: ScanCursors::default(),
             rest: Rest::Postgres(Box::new(store)),
         }

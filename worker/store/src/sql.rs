@@ -86,8 +86,8 @@ pub struct SqlStore {
     pub(crate) backend: Backend,
     pub(crate) admission: Arc<AdmissionPolicy>,
     pub(crate) blobs: Option<BlobStore>,
-    pub(crate) bell: Notifier,
-    pub(crate) told: LoggedOnce,
+    pub(crate) notifier: Notifier,
+    pub(crate) logged: LoggedOnce,
     pub(crate) cursors: ScanCursors,
     pub(crate) rest: Rest,
 }

@@ -127,8 +127,8 @@ pub struct SqliteStore {
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
     blobs: Option<BlobStore>,
-    bell: Notifier,
-    told: LoggedOnce,
+    notifier: Notifier,
+    logged: LoggedOnce,
 }
 
 /// Returns the migrations of this program. Migrations of a later version are accepted, because migrations begin
@@ -165,8 +165,8 @@ impl SqliteStore {
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission.clone()),
             blobs: options.blobs.clone(),
-            bell: Notifier::new(),
-            told: LoggedOnce::default(),
+            notifier: Notifier::new(),
+            logged: LoggedOnce::default(),
         })
     }
 
@@ -205,8 +205,8 @@ impl From<SqliteStore> for SqlStore {
             backend: Backend::Sqlite(store.thread.clone()),
             admission: Arc::clone(&store.admission),
             blobs: store.blobs.clone(),
-            bell: store.bell.clone(),
-            told: store.told.clone(),
+            notifier: store.notifier.clone(),
+            logged: store.logged.clone(),
             cursors: ScanCursors::default(),
             rest: Rest::Sqlite(Box::new(store)),
         }
@@ -224,7 +224,7 @@ pub fn wait_until_closed(most: Duration) -> bool {
 #[async_trait]
 impl WorkNotifier for SqliteStore {
     async fn wait_for_work(&self, heard: u64) -> u64 {
-        self.bell.wait(heard).await
+        self.notifier.wait(heard).await
     }
 }
 

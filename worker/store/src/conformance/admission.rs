@@ -346,7 +346,7 @@ async fn a_storm_is_one_case_with_members(fixture: Fixture) {
         .await;
     assert_eq!(elsewhere.admission, Admission::New);
     // A person closed the first case. New alerts do not join it.
-    let closed = super::desk::does(CaseActionKind::Closed, 33);
+    let closed = super::workflow::does(CaseActionKind::Closed, 33);
     let first = case_of(&accepted[0]);
     fixture.store.record_action(&first.0, closed).await.unwrap();
     let [second, third] = [1, 2].map(|at| case_of(&accepted[at]));
@@ -360,11 +360,11 @@ async fn a_storm_is_one_case_with_members(fixture: Fixture) {
     assert_eq!(fixture.take(nth(35, 42)).await.admission, member);
     // New alerts do not join a case that people called a false positive, until they agree with its verdict.
     let verdict = Verdict::FalsePositive;
-    let wrong = super::desk::does(CaseActionKind::Disagreed { verdict }, 36);
+    let wrong = super::workflow::does(CaseActionKind::Disagreed { verdict }, 36);
     fixture.store.record_action(&third.0, wrong).await.unwrap();
     let member = Admission::Member(case_of(&accepted[3]));
     assert_eq!(fixture.take(nth(37, 43)).await.admission, member);
-    let agreed = super::desk::does(CaseActionKind::Agreed, 38);
+    let agreed = super::workflow::does(CaseActionKind::Agreed, 38);
     fixture.store.record_action(&third.0, agreed).await.unwrap();
     let member = Admission::Member(third);
     assert_eq!(fixture.take(nth(39, 44)).await.admission, member);

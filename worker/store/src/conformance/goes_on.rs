@@ -7,7 +7,7 @@ use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::admission::{arrival, happens_at};
-use super::reopened::{close, desk_of, is_reopened};
+use super::reopened::{close, is_reopened, workflow_of};
 use super::*;
 
 on_both_stores! {
@@ -226,7 +226,7 @@ async fn what_goes_on_while_it_waits_opens_nothing(fixture: Fixture) {
     let id = case_of(&fixture.take(lasts(1_000)).await);
     close(&fixture, &id).await;
     fixture.sights(lasts(2_000)).await;
-    assert!(desk_of(&fixture, &id).await.0.is_settled());
+    assert!(workflow_of(&fixture, &id).await.0.is_settled());
 }
 
 async fn what_went_on_while_it_was_cleared_is_triaged_again(fixture: Fixture) {

@@ -10,9 +10,9 @@ use nightshift_pipeline::port::{DestinationBacklog, PendingDelivery};
 use nightshift_pipeline::report::{FailoverReason, FailoverSource};
 
 use super::admission::arrival;
-use super::desk::does;
 use super::outbox::refused;
 use super::refused::FallbackDestination;
+use super::workflow::does;
 use super::*;
 
 on_both_stores! {

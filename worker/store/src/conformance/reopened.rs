@@ -6,7 +6,7 @@ use nightshift_pipeline::case_workflow::{CaseActionKind, CaseWorkflow, WorkflowS
 use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::admission::arrival;
-use super::desk::does;
+use super::workflow::does;
 use super::*;
 
 on_both_stores! {
@@ -25,7 +25,7 @@ fn severe(second: i64, severity: Severity) -> Arrival {
     arrival(second, |alert| alert.severity = severity)
 }
 
-pub(super) async fn desk_of(
+pub(super) async fn workflow_of(
     fixture: &Fixture,
     id: &CaseId,
 ) -> (CaseWorkflow, WorkflowStatus, Option<String>) {
@@ -41,19 +41,19 @@ pub(super) async fn close(fixture: &Fixture, id: &CaseId) {
         let act = does(kind, second);
         fixture.store.record_action(&id.0, act).await.unwrap();
     }
-    let (desk, column, _) = desk_of(fixture, id).await;
-    assert!(desk.is_settled() && column == WorkflowStatus::Closed);
+    let (workflow, column, _) = workflow_of(fixture, id).await;
+    assert!(workflow.is_settled() && column == WorkflowStatus::Closed);
 }
 
 pub(super) async fn is_reopened(fixture: &Fixture, id: &CaseId) {
-    let (desk, column, owner) = desk_of(fixture, id).await;
-    assert!(!desk.is_settled(), "{desk:?}");
+    let (workflow, column, owner) = workflow_of(fixture, id).await;
+    assert!(!workflow.is_settled(), "{workflow:?}");
     assert_eq!(
-        (desk.status, desk.owner.as_deref()),
+        (workflow.status, workflow.owner.as_deref()),
         (WorkflowStatus::Open, None)
     );
     assert_eq!((column, owner), (WorkflowStatus::Open, None));
-    let reopened = desk
+    let reopened = workflow
         .acts
         .iter()
         .filter(|act| act.kind == CaseActionKind::Reopened);
@@ -68,7 +68,10 @@ async fn what_is_closed_is_open_again_when_it_gets_worse(fixture: Fixture) {
     close(&fixture, &id).await;
     let same = fixture.take(severe(1, Severity::Medium)).await;
     assert_eq!(same.case_id.as_ref(), Some(&id));
-    assert!(desk_of(&fixture, &id).await.0.is_settled(), "nothing new");
+    assert!(
+        workflow_of(&fixture, &id).await.0.is_settled(),
+        "nothing new"
+    );
     fixture.take(severe(10, Severity::High)).await;
     is_reopened(&fixture, &id).await;
     conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
@@ -79,8 +82,8 @@ async fn what_is_closed_is_open_again_when_it_gets_worse(fixture: Fixture) {
     let open: Vec<_> = digest.open.into_iter().map(|case| case.case_id).collect();
     assert_eq!(open, [id.0.as_str()]);
     let closed = does(CaseActionKind::Closed, 20);
-    let (_, desk) = store.record_action(&id.0, closed).await.unwrap();
-    assert!(desk.is_settled(), "they are done with that too");
+    let (_, workflow) = store.record_action(&id.0, closed).await.unwrap();
+    assert!(workflow.is_settled(), "they are done with that too");
 }
 
 async fn a_false_positive_covers_no_alert_that_came_after_it(fixture: Fixture) {
@@ -94,7 +97,7 @@ async fn a_false_positive_covers_no_alert_that_came_after_it(fixture: Fixture) {
         note: "our scanner".into(),
     };
     store.add_verdict(&id.0, says).await.unwrap();
-    assert!(desk_of(&fixture, &id).await.0.is_settled());
+    assert!(workflow_of(&fixture, &id).await.0.is_settled());
     fixture.take(severe(10, Severity::High)).await;
     // A more severe alert replaces the waiting one. The case is already open.
     fixture.take(severe(11, Severity::Critical)).await;
@@ -106,7 +109,10 @@ async fn what_got_worse_while_it_ran_is_open_when_its_turn_comes(fixture: Fixtur
     let claimed = fixture.claim().await;
     close(&fixture, &id).await;
     fixture.take(severe(10, Severity::High)).await;
-    assert!(desk_of(&fixture, &id).await.0.is_settled(), "of what runs");
+    assert!(
+        workflow_of(&fixture, &id).await.0.is_settled(),
+        "of what runs"
+    );
     conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
     is_reopened(&fixture, &id).await;
 }
@@ -124,7 +130,7 @@ async fn what_waits_behind_a_closed_case_opens_it_when_its_turn_comes(fixture: F
         Admission::Revision(id.clone(), RevisionReason::Type)
     );
     let claimed = fixture.claim().await;
-    let is_settled = desk_of(&fixture, &id).await.0.is_settled();
+    let is_settled = workflow_of(&fixture, &id).await.0.is_settled();
     assert!(is_settled, "they are done with what runs");
     conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
     is_reopened(&fixture, &id).await;
@@ -160,7 +166,10 @@ async fn what_is_closed_before_its_report_is_open_with_it(fixture: Fixture) {
             let showing = &ours.unwrap().payload;
             assert!(!showing.workflow.is_settled() && !showing.is_minor);
         } else {
-            assert!(desk_of(&fixture, &id).await.0.is_settled(), "{verdict:?}");
+            assert!(
+                workflow_of(&fixture, &id).await.0.is_settled(),
+                "{verdict:?}"
+            );
         }
     }
 }
@@ -185,7 +194,7 @@ async fn whoever_runs_a_closed_case_again_does_not_open_it(fixture: Fixture) {
     let mut asked = severe(10, Severity::High);
     asked.on_demand = true;
     fixture.take(asked).await;
-    assert!(desk_of(&fixture, &id).await.0.is_settled());
+    assert!(workflow_of(&fixture, &id).await.0.is_settled());
 }
 
 async fn verdict_stands_while_its_case_reruns_or_rerun_is_cancelled(fixture: Fixture) {

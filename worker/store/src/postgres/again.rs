@@ -25,7 +25,7 @@ impl PostgresStore {
     pub(super) async fn queue_for_models(&self, most: usize) -> Result<u64, StoreError> {
         let doing = "queue cases for models";
         let queued = self.retry_count(doing, WITH_MODELS, [&limit(most)]).await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(queued)
     }
 }

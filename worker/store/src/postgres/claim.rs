@@ -337,7 +337,7 @@ impl PostgresStore {
             // which that claim recorded.
             self.retry_change(doing, NO_CRASH, [id, &epoch]).await?;
         }
-        self.bell.notify();
+        self.notifier.notify();
         Ok(())
     }
 }

@@ -88,7 +88,7 @@ impl PostgresStore {
             // The future is boxed because it holds a dozen statements that are sent together.
             let one = Box::pin(self.try_accept(batch, &messages, name, &mut decided));
             let Err(failure) = self.database.within(one).await else {
-                self.bell.notify();
+                self.notifier.notify();
                 return Ok(decided);
             };
             // A part that takes too long is split. A single alert that does so waits for a faster database, because it
@@ -192,7 +192,7 @@ impl PostgresStore {
         let added: Vec<Row> = added.into_iter().map(Row::Postgres).collect();
         Ok(TransactionStart {
             is_accepted: accepted.is_some(),
-            mutes: mutes::in_force(&self.admission, &added, &self.told)?,
+            mutes: mutes::in_force(&self.admission, &added, &self.logged)?,
             ids: ReservedIds::from_rows(&raw, &letters, messages.clone())?,
         })
     }

@@ -174,8 +174,8 @@ impl PostgresStore {
         events: &[Event],
         charge: Charge,
     ) -> Result<(), StoreError> {
-        let told = |failure: PostgresFailure| failure.into_store_error("write a journal");
-        let news = EventColumns::from_events(lease, events).map_err(told)?;
+        let failed = |failure: PostgresFailure| failure.into_store_error("write a journal");
+        let news = EventColumns::from_events(lease, events).map_err(failed)?;
         let write = JournalWrite::new(lease, charge);
         let mut tries = RetryAttempts::for_running_case("write a journal", self.lease);
         loop {
@@ -207,9 +207,9 @@ impl PostgresStore {
 
     /// Implements [`nightshift_pipeline::port::Cases::conclude`].
     pub(super) async fn end(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
-        let told = |failure: PostgresFailure| failure.into_store_error("conclude a case");
-        let news = EventColumns::from_events(lease, &closing.events).map_err(told)?;
-        let report = json(&lease.case_id.0, &closing.report).map_err(told)?;
+        let failed = |failure: PostgresFailure| failure.into_store_error("conclude a case");
+        let news = EventColumns::from_events(lease, &closing.events).map_err(failed)?;
+        let report = json(&lease.case_id.0, &closing.report).map_err(failed)?;
         let write = JournalWrite::new(lease, closing.charge);
         let mut tries = RetryAttempts::for_running_case("conclude a case", self.lease);
         loop {
@@ -217,7 +217,7 @@ impl PostgresStore {
             let one = Box::pin(self.try_end(&write, &news, closing, &report));
             match self.database.within(one).await {
                 Ok(()) => {
-                    self.bell.notify();
+                    self.notifier.notify();
                     return Ok(());
                 }
                 Err(failure) => tries.backoff(failure).await?,

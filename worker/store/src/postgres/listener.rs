@@ -28,12 +28,12 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    fn start(&self, connector: &Connector, bell: &Notifier) {
+    fn start(&self, connector: &Connector, notifier: &Notifier) {
         let Ok(mut task) = self.task.lock() else {
             return;
         };
         if task.is_empty() {
-            task.spawn(listen(connector.clone(), bell.clone()));
+            task.spawn(listen(connector.clone(), notifier.clone()));
         }
     }
 }
@@ -42,18 +42,18 @@ impl Listener {
 impl WorkNotifier for PostgresStore {
     async fn wait_for_work(&self, heard: u64) -> u64 {
         if let Some(connector) = &self.listening {
-            self.listener.start(connector, &self.bell);
+            self.listener.start(connector, &self.notifier);
         }
-        self.bell.wait(heard).await
+        self.notifier.wait(heard).await
     }
 }
 
-async fn listen(connector: Connector, bell: Notifier) {
+async fn listen(connector: Connector, notifier: Notifier) {
     let mut waits = backoff();
     loop {
         match connector.open().await {
             Ok((client, connection)) => {
-                let heard = hear(client, connection, &bell).await;
+                let heard = hear(client, connection, &notifier).await;
                 if heard > 0 {
                     waits = backoff();
                 }
@@ -71,13 +71,13 @@ async fn listen(connector: Connector, bell: Notifier) {
 async fn hear(
     client: tokio_postgres::Client,
     mut connection: DrivenConnection,
-    bell: &Notifier,
+    notifier: &Notifier,
 ) -> u64 {
     let mut heard = 0;
     let listening = async {
         let listening = client.batch_execute(LISTEN).await;
         // Notifications from before the connection are lost, so waiters look once.
-        bell.notify();
+        notifier.notify();
         if listening.is_ok() {
             std::future::pending::<()>().await;
         }
@@ -90,7 +90,7 @@ async fn hear(
             message = message => match message {
                 Some(Ok(AsyncMessage::Notification(_))) => {
                     heard += 1;
-                    bell.notify();
+                    notifier.notify();
                 }
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return heard,

@@ -100,7 +100,7 @@ impl PostgresStore {
         loop {
             match self.database.within(self.try_again(id, name)).await {
                 Ok(id) => {
-                    self.bell.notify();
+                    self.notifier.notify();
                     return Ok(id);
                 }
                 Err(failure) => tries.backoff(failure).await?,
@@ -139,7 +139,7 @@ impl PostgresStore {
             let one = self.try_call_off(id, (&by, at), &event, name);
             match self.database.within(one).await {
                 Ok(called_off) => {
-                    self.bell.notify();
+                    self.notifier.notify();
                     return Ok(called_off);
                 }
                 Err(failure) => tries.backoff(failure).await?,

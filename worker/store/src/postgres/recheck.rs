@@ -102,7 +102,7 @@ impl Rechecks for PostgresStore {
                 Ok(is_queued)
             })
             .await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(queued)
     }
 

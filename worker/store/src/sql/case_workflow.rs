@@ -46,7 +46,7 @@ pub(crate) async fn note(tx: Tx<'_>, id: &str, act: &CaseAction) -> Result<(), F
     if tx.execute(&ADD_ACTION, values).await? == 0 {
         return Ok(());
     }
-    let status = row.desk.map(|status| status.as_str());
+    let status = row.workflow_status.map(|status| status.as_str());
     let values = values![id, status, row.owner.as_deref()];
     tx.execute(&SET_STATUS, values).await?;
     tx.execute(&EDIT_POSTS, values![id]).await?;

@@ -45,7 +45,7 @@ impl Feedback for SqlStore {
         let add = async move |tx: Tx<'_>| add(tx, &id, &new).await;
         let doing = "note a person's verdict";
         let added = self.backend.write(doing, add).await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(added)
     }
 
@@ -57,7 +57,7 @@ impl Feedback for SqlStore {
         let id = id.to_owned();
         let add = async move |tx: Tx<'_>| case_workflow::add(tx, &id, &act).await;
         let noted = self.backend.write("note what a person did", add).await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(noted)
     }
 

@@ -30,7 +30,7 @@ static NOT_TRIAGED: Statement = statement!("mutes/not_triaged.sql");
 #[async_trait]
 impl Mutes for SqlStore {
     async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError> {
-        let (policy, told) = (Arc::clone(&self.admission), self.told.clone());
+        let (policy, logged) = (Arc::clone(&self.admission), self.logged.clone());
         let list = async move |tx: Tx<'_>| {
             let configured = policy.mutes.iter().map(|mute| MuteRow {
                 mute: mute.clone(),
@@ -42,7 +42,7 @@ impl Mutes for SqlStore {
             });
             let mut mutes: Vec<MuteRow> = configured.collect();
             for row in tx.all(&LIST, &[]).await? {
-                mutes.extend(readable(&row, &told)?);
+                mutes.extend(readable(&row, &logged)?);
             }
             let hits = hits(tx, &mutes).await?;
             for row in &mut mutes {
@@ -191,21 +191,21 @@ impl PreviewedAlert {
 pub(crate) fn in_force(
     policy: &AdmissionPolicy,
     added: &[Row],
-    told: &LoggedOnce,
+    logged: &LoggedOnce,
 ) -> Result<Vec<Mute>, Failure> {
     let mut mutes = policy.mutes.clone();
     for row in added {
-        mutes.extend(readable(row, told)?.map(|row| row.mute));
+        mutes.extend(readable(row, logged)?.map(|row| row.mute));
     }
     Ok(mutes)
 }
 
 /// Returns `None` for a mute that this version cannot read. Such a mute hides nothing.
-fn readable(row: &Row, told: &LoggedOnce) -> Result<Option<MuteRow>, Failure> {
+fn readable(row: &Row, logged: &LoggedOnce) -> Result<Option<MuteRow>, Failure> {
     match to_row(row) {
         Ok(row) => Ok(Some(row)),
         Err(error @ Failure::Unreadable(..)) => {
-            told.log_unreadable_mute(&name(row.get("id")?), &error);
+            logged.log_unreadable_mute(&name(row.get("id")?), &error);
             Ok(None)
         }
         Err(failure) => Err(failure),

@@ -197,7 +197,7 @@ impl Outbox for SqlStore {
             tx.execute(&ADD_SOURCES, values).await.map(drop)
         };
         self.backend.write("request a delivery", add).await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(())
     }
 
@@ -212,7 +212,7 @@ impl Outbox for SqlStore {
             tx.execute(&ANNOUNCE, values![&id, names]).await.map(drop)
         };
         self.backend.write("announce a case", enqueue).await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(())
     }
 

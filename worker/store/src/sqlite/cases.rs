@@ -64,7 +64,7 @@ impl SqliteStore {
                 revisions::with_models(connection, most)
             })
             .await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(queued)
     }
 
@@ -122,7 +122,7 @@ impl SqliteStore {
             }
         })
         .await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl SqliteStore {
             })
             .await
             .map_err(|undone| undone.into_store_error("run a case again"))?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(retried)
     }
 
@@ -153,7 +153,7 @@ impl SqliteStore {
             })
             .await
             .map_err(|undone| undone.into_store_error("cancel a case"))?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(called_off)
     }
 

@@ -162,7 +162,7 @@ impl SqliteStore {
                 Ok(())
             })
             .await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(())
     }
 }

@@ -65,7 +65,7 @@ impl Inbox for SqliteStore {
             self.accept_whole(part, placed.cloned().unwrap_or_default())
         })
         .await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(accepted)
     }
 }
@@ -77,10 +77,10 @@ impl SqliteStore {
         batch: Arc<[Arrival]>,
         placed: BlobKeys,
     ) -> Result<Vec<AcceptedAlert>, CommitError> {
-        let (policy, told) = (Arc::clone(&self.admission), self.told.clone());
+        let (policy, logged) = (Arc::clone(&self.admission), self.logged.clone());
         let accepted = self.thread.transaction(DOING, move |connection| {
             let added = at_once(Tx::Sqlite(connection).all(&mutes::IN_FORCE, &[]))?;
-            let mutes = mutes::in_force(&policy, &added, &told)?;
+            let mutes = mutes::in_force(&policy, &added, &logged)?;
             accept_all(&connection.lock(), &batch, placed, &policy, &mutes)
         });
         accepted.await.map_err(|undone| match undone {

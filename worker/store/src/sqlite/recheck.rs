@@ -85,7 +85,7 @@ impl Rechecks for SqliteStore {
                 Ok(true)
             })
             .await?;
-        self.bell.notify();
+        self.notifier.notify();
         Ok(queued)
     }
 

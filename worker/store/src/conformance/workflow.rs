@@ -58,14 +58,14 @@ async fn what_people_did_stands_beside_the_case_and_is_shown(fixture: Fixture) {
     conclude(store, &fixture.claim().await).await;
     let first = show(&fixture).await;
     assert!(first.payload.delivered.is_none() && !first.payload.is_minor);
-    let (found, desk) = store
+    let (found, workflow) = store
         .record_action(
             id.0.get(..6).unwrap(),
             does(CaseActionKind::Acknowledged, 5),
         )
         .await
         .unwrap();
-    assert_eq!((&found, desk.owner.as_deref()), (&id, Some("ana")));
+    assert_eq!((&found, workflow.owner.as_deref()), (&id, Some("ana")));
     // The action is repeated because its answer was lost. It is stored once.
     let again = store
         .record_action(&id.0, does(CaseActionKind::Acknowledged, 5))
@@ -128,11 +128,11 @@ async fn a_verdict_of_a_person_is_an_act_and_is_exported(fixture: Fixture) {
         .add_verdict(&id.0, says(false_positive, 3))
         .await
         .unwrap();
-    let desk = store.view(&id.0).await.unwrap().workflow;
-    assert_eq!(desk.verdict, false_positive);
-    assert!(desk.is_settled());
+    let workflow = store.view(&id.0).await.unwrap().workflow;
+    assert_eq!(workflow.verdict, false_positive);
+    assert!(workflow.is_settled());
     assert_eq!(disputed(store).await, std::slice::from_ref(&id));
-    let kinds: Vec<_> = desk.acts.into_iter().map(|act| act.kind).collect();
+    let kinds: Vec<_> = workflow.acts.into_iter().map(|act| act.kind).collect();
     let disagreed = CaseActionKind::Disagreed {
         verdict: Verdict::FalsePositive,
     };

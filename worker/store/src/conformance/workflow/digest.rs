@@ -11,7 +11,7 @@ use nightshift_pipeline::route::Match;
 use super::does;
 use crate::conformance::admission::arrival;
 use crate::conformance::canaries::canary;
-use crate::conformance::reopened::desk_of;
+use crate::conformance::reopened::workflow_of;
 use crate::conformance::*;
 
 on_both_stores! {
@@ -224,8 +224,12 @@ async fn a_digest_leaves_out_what_people_called_a_false_positive(fixture: Fixtur
         let open: Vec<_> = digest.open.iter().map(|case| &case.case_id).collect();
         let is_open = digest.open_total == 1;
         assert_eq!(open, Vec::from_iter(is_open.then_some(&id.0)));
-        let desk = desk_of(&fixture, &id).await.0;
-        assert_eq!(is_open, !desk.is_settled(), "as tickets have it: {desk:?}");
+        let workflow = workflow_of(&fixture, &id).await.0;
+        assert_eq!(
+            is_open,
+            !workflow.is_settled(),
+            "as tickets have it: {workflow:?}"
+        );
         is_open
     };
     let says = async |verdict: Option<Verdict>, second| {
