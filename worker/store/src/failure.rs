@@ -108,9 +108,14 @@ impl Failure {
         }
     }
 
-    /// Returns whether the server gave up because the request took too long. A smaller request may succeed.
+    /// Returns whether the server or the client gave up because the request took too long. A smaller request may
+    /// succeed.
     pub(crate) fn is_too_slow(&self) -> bool {
-        matches!(self, Self::Postgres(error) if error.code() == Some(&SqlState::QUERY_CANCELED))
+        match self {
+            Self::Postgres(error) => error.code() == Some(&SqlState::QUERY_CANCELED),
+            Self::Silent(_) => true,
+            _ => false,
+        }
     }
 
     /// Converts the failure into an error of the store's interface.

@@ -6,10 +6,8 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 
-use super::expire::{
-    CaseCursor, LOCK_TO_UPDATE, SLICE, ScanStep, count, delete_unreferenced, ids, texts,
-};
-use super::{IN_LIST, Row, Statement, Tx, statement, values};
+use super::expire::{CaseCursor, LOCK_TO_UPDATE, SLICE, ScanStep, delete_unreferenced, ids, texts};
+use super::{IN_LIST, Row, Statement, Tx, Value, statement, values};
 use crate::failure::Failure;
 
 static WITH_EARLIER_JOURNALS: Statement = statement!("expire_earlier/with_earlier_journals.sql");
@@ -19,15 +17,23 @@ static LOCK_CASES: LazyLock<Statement> = LazyLock::new(|| {
         .with("in_list", &IN_LIST)
         .with("lock_to_update", &LOCK_TO_UPDATE)
 });
-static JOURNALS_REMOVED_TO: Statement = statement!("expire_earlier/journals_removed_to.sql");
-static DELETE_JOURNALS_TO: Statement = statement!("expire_earlier/delete_journals_to.sql");
+/// The revisions of cases in `$1`, a list of pairs in JSON. One statement for all holds locks for a short time.
+static PAIRS: Statement = Statement::new(
+    "(SELECT value->>0 AS case_id, (value->>1)::bigint AS revision FROM jsonb_array_elements($1))",
+    "(SELECT value->>0 AS case_id, value->>1 AS revision FROM json_each($1))",
+);
+static JOURNALS_REMOVED_TO: LazyLock<Statement> =
+    LazyLock::new(|| statement!("expire_earlier/journals_removed_to.sql").with("pairs", &PAIRS));
+static DELETE_JOURNALS_TO: LazyLock<Statement> =
+    LazyLock::new(|| statement!("expire_earlier/delete_journals_to.sql").with("pairs", &PAIRS));
 static DELETE_ARRIVALS: LazyLock<Statement> =
     LazyLock::new(|| statement!("expire_earlier/delete_arrivals.sql").with("in_list", &IN_LIST));
 static DELETE_SIGHTINGS: LazyLock<Statement> =
     LazyLock::new(|| statement!("expire_earlier/delete_sightings.sql").with("in_list", &IN_LIST));
 static CONCLUSIONS: LazyLock<Statement> =
     LazyLock::new(|| statement!("expire_earlier/conclusions.sql").with("in_list", &IN_LIST));
-static DELETE_CONCLUSION: Statement = statement!("expire_earlier/delete_conclusion.sql");
+static DELETE_CONCLUSIONS: LazyLock<Statement> =
+    LazyLock::new(|| statement!("expire_earlier/delete_conclusions.sql").with("pairs", &PAIRS));
 
 /// Deletes whole journals up to the last triage that ended before the time. Counts cases.
 pub(super) async fn remove_journals(
@@ -45,8 +51,9 @@ pub(super) async fn remove_journals(
             ended.insert(row.get("id")?, revision);
         }
     }
+    let changed = delete_journals(tx, &ended).await?;
     Ok(ScanStep {
-        removed: count(&delete_journals(tx, &ended).await?),
+        removed: u64::try_from(changed.len()).unwrap_or(u64::MAX),
         is_all: true,
         until: last(&rows)?,
     })
@@ -80,21 +87,17 @@ pub(super) async fn remove_rows(
 }
 
 async fn delete_conclusions(tx: Tx<'_>, conclusions: &[Row]) -> Result<(), Failure> {
-    let mut revisions: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut old = Vec::new();
+    let mut last = BTreeMap::new();
     for row in conclusions {
-        let of_case = revisions.entry(row.get("case_id")?).or_default();
-        of_case.push(row.get("revision")?);
+        let (id, revision): (String, u32) = (row.get("case_id")?, row.get("revision")?);
+        let of_case = last.entry(id.clone()).or_insert(revision);
+        *of_case = revision.max(*of_case);
+        old.push((id, revision));
     }
-    let last = revisions.iter().filter_map(|(id, revisions)| {
-        let last = revisions.iter().max()?;
-        Some((id.clone(), *last))
-    });
-    for id in delete_journals(tx, &last.collect()).await? {
-        for revision in revisions.get(&id).into_iter().flatten() {
-            let values = values![&id, *revision];
-            tx.execute(&DELETE_CONCLUSION, values).await?;
-        }
-    }
+    let locked = delete_journals(tx, &last).await?;
+    old.retain(|(id, _)| locked.contains(id));
+    tx.execute(&DELETE_CONCLUSIONS, &[pairs(&old)?]).await?;
     Ok(())
 }
 
@@ -102,15 +105,23 @@ async fn delete_conclusions(tx: Tx<'_>, conclusions: &[Row]) -> Result<(), Failu
 async fn delete_journals(
     tx: Tx<'_>,
     revisions: &BTreeMap<String, u32>,
-) -> Result<Vec<String>, Failure> {
+) -> Result<BTreeSet<String>, Failure> {
     let cases: Vec<&str> = revisions.keys().map(String::as_str).collect();
     let locked = ids(&tx.all(&LOCK_CASES, values![cases]).await?)?;
-    for id in &locked {
-        let values = values![id, revisions.get(id).copied()];
-        tx.execute(&JOURNALS_REMOVED_TO, values).await?;
-        tx.execute(&DELETE_JOURNALS_TO, values).await?;
-    }
+    let locked: BTreeSet<String> = locked.into_iter().collect();
+    let ended: Vec<(String, u32)> = revisions
+        .iter()
+        .filter(|(id, _)| locked.contains(*id))
+        .map(|(id, revision)| (id.clone(), *revision))
+        .collect();
+    let ended = [pairs(&ended)?];
+    tx.execute(&JOURNALS_REMOVED_TO, &ended).await?;
+    tx.execute(&DELETE_JOURNALS_TO, &ended).await?;
     Ok(locked)
+}
+
+fn pairs(revisions: &[(String, u32)]) -> Result<Value<'_>, Failure> {
+    Value::json("of revisions", &revisions)
 }
 
 /// Returns the position of the last row.

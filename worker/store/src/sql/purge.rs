@@ -29,6 +29,8 @@ static WITHOUT_LATER_ARRIVALS: LazyLock<Statement> =
     LazyLock::new(|| statement!("purge/without_later_arrivals.sql").with("in_list", &IN_LIST));
 static ARRIVALS_BY_ID: LazyLock<Statement> =
     LazyLock::new(|| statement!("purge/arrivals_by_id.sql").with("in_list", &IN_LIST));
+static FIRST_ARRIVALS: LazyLock<Statement> =
+    LazyLock::new(|| statement!("purge/first_arrivals.sql").with("in_list", &IN_LIST));
 static ARRIVALS_WITHOUT_CASE: LazyLock<Statement> =
     LazyLock::new(|| statement!("purge/arrivals_without_case.sql").with("by_index", &BY_INDEX));
 static OTHER_ARRIVALS: LazyLock<Statement> = LazyLock::new(|| {
@@ -126,9 +128,9 @@ async fn purge_some(
     let locked_ids = ids(&locked)?;
     let values = values![texts(&locked_ids), before];
     let cases = ids(&tx.all(&WITHOUT_LATER_ARRIVALS, values).await?)?;
-    let arrivals = tx
-        .all(&ARRIVALS_WITHOUT_CASE, values![before, most])
-        .await?;
+    let mut arrivals = tx.all(&FIRST_ARRIVALS, values![texts(&cases)]).await?;
+    let without_case = values![before, most];
+    arrivals.extend(tx.all(&ARRIVALS_WITHOUT_CASE, without_case).await?);
     let (removed, is_all) = delete(tx, &arrivals, &cases).await?;
     Ok(ScanStep {
         removed,

@@ -1,2 +1,3 @@
-UPDATE cases SET journals_removed_to = $2
-WHERE id = $1 AND journals_removed_to < $2
+UPDATE cases SET journals_removed_to = ended.revision
+FROM {pairs} AS ended
+WHERE cases.id = ended.case_id AND journals_removed_to < ended.revision

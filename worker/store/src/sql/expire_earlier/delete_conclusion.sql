@@ -1,2 +1,0 @@
-DELETE FROM conclusions
-WHERE case_id = $1 AND revision = $2
