@@ -274,9 +274,7 @@ impl DeliveryFixture {
         let seen = soc.message(&case);
         assert!(seen.edits > edits, "{seen:?}");
         assert!(
-            seen.body["blocks"]
-                .to_string()
-                .contains("arrived again 1 time"),
+            seen.body["blocks"].to_string().contains("1 repeat"),
             "{seen:?}"
         );
         let says = |comments: usize| {
