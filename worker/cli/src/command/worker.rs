@@ -132,6 +132,7 @@ impl WorkerProcess<'_> {
             () = stop.cancelled() => return None,
             () = old.drain() => {}
         }
+        old.hand_over().await;
         ready.app.apply_config_to_metrics();
         let new = ready.start(self.options, &mut self.parts, &stop).await;
         tracing::info!("new cases use the reloaded configuration");

@@ -170,7 +170,7 @@ async fn pages(
 
 impl Generation {
     /// Stops claiming cases and waits until the parts have ended that the next generation replaces. Running cases go on,
-    /// because their requests to models are paid for. The listeners are handed over last, so posts hardly wait.
+    /// because their requests to models are paid for.
     pub(super) async fn drain(&self) {
         self.stop.cancel();
         self.leaving.close();
@@ -180,6 +180,11 @@ impl Generation {
                 "the previous generation is slow to stop; starting the next one beside it"
             );
         }
+    }
+
+    /// Hands the listeners over to the next generation. This comes last, so posts hardly wait, and is not interrupted, so
+    /// that somebody accepts them.
+    pub(super) async fn hand_over(&self) {
         self.listeners.hand_over().await;
     }
 
