@@ -152,7 +152,7 @@ pub(crate) struct FindingItem {
     /// The number of the finding in the report, from 1.
     pub(crate) number: usize,
     pub(crate) line: Line,
-    /// What the finding quotes, for a page.
+    /// Quotes of the finding, for a page.
     pub(crate) quotes: Vec<Line>,
 }
 

@@ -46,7 +46,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// What a part of a line stands for.
+/// The meaning of a part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     Evidence(EvidenceId),

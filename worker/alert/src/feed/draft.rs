@@ -339,10 +339,11 @@ impl Draft {
         }
     }
 
-    /// Returns whether there is a detail of this kind with this text.
-    pub(crate) fn has_detail(&self, kind: DetailKind, text: &str) -> bool {
+    /// Returns whether this command line is known, and short enough that all its values were added with it.
+    pub(crate) fn has_command_line(&self, line: &str) -> bool {
         let mut details = self.details.iter();
-        details.any(|detail| detail.kind == kind && detail.value == text)
+        line.len() <= MAX_DESCRIPTION_BYTES
+            && details.any(|one| one.kind == DetailKind::CommandLine && one.value == line)
     }
 
     /// Adds the values that free text names, as [`IndicatorRole::Related`] unless they already have a role.

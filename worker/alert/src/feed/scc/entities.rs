@@ -70,8 +70,8 @@ fn read_process(draft: &mut Draft, process: Node<'_>, all: Node<'_>) {
     }
     read_file(draft, process.at("script"));
     let line = command_line(process);
-    // The values of a command line in `sourceProperties` were added.
-    let is_known = |line: &str| draft.has_detail(DetailKind::CommandLine, line);
+    // `sourceProperties` are read before, with the values of their command line.
+    let is_known = |line: &str| draft.has_command_line(line);
     if !line.as_deref().is_some_and(is_known) {
         for text in process.at("args").items().filter_map(Node::str) {
             draft.add_from_text(text);
