@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use nightshift_engine::key::{KeyLocation, KeyRef, KeySource};
 use nightshift_llm::chat::ChatModel;
-use nightshift_llm::{KeyLocation, KeyRef, KeySource, ModelConfig, ModelServer, connect};
+use nightshift_llm::{ModelConfig, ModelServer, connect};
 use nightshift_tests::Sandbox;
 use nightshift_tests::model::{FakeModel, Provider};
 

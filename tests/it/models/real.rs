@@ -5,8 +5,9 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use nightshift_engine::key::KeyRef;
+use nightshift_llm::ModelConfig;
 use nightshift_llm::chat::{ChatFailure, ChatModel, ChatRequest};
-use nightshift_llm::{KeyRef, ModelConfig};
 use nightshift_tests::model::{
     Answer, FakeModel, Fault, Provider, RecordedRequest, RetryAfter, Script,
 };
@@ -152,7 +153,8 @@ fn behind(address: &str, key: Option<&'static str>) -> Arc<dyn ChatModel> {
     let mut config = ModelConfig::new(OPENAI.provider, OPENAI.model);
     config.base_url = Some(format!("{address}/v1"));
     config.api_key = key.map(KeyRef::from);
-    let source = key.map(|key| -> nightshift_llm::KeySource { Arc::new(move || Ok(key.into())) });
+    let source =
+        key.map(|key| -> nightshift_engine::key::KeySource { Arc::new(move || Ok(key.into())) });
     nightshift_llm::connect(&config, source).unwrap()
 }
 

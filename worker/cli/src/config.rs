@@ -22,8 +22,9 @@ mod traces;
 
 use std::path::{Path, PathBuf};
 
+use nightshift_engine::key::KeyRef;
 use nightshift_engine::limits::TriageLimits;
-use nightshift_llm::{KeyRef, ModelConfig};
+use nightshift_llm::ModelConfig;
 use nightshift_pipeline::admission::{AdmissionPolicy, Mute};
 use nightshift_pipeline::route::{Route, Routes};
 use nightshift_store::StoreUrl;
@@ -42,7 +43,7 @@ pub(crate) use mute::parse_end;
 pub(crate) use profile::{AnalystChoice, ProfileConfig, QuestionModels};
 pub(crate) use retention::RetentionConfig;
 pub(crate) use schema::schema;
-pub(crate) use secret::{SecretReader, secret_file, secret_reader};
+pub(crate) use secret::{secret_file, secret_reader};
 pub(crate) use source::{AnySourceConfig, SourceKind, intake_address};
 pub(crate) use traces::TracesConfig;
 

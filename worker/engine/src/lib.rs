@@ -27,6 +27,7 @@ pub mod finding;
 pub mod fold;
 pub mod hosts;
 pub mod journal;
+pub mod key;
 pub mod ledger_row;
 pub mod limits;
 pub mod log_time_range;

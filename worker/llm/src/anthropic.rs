@@ -9,6 +9,7 @@ mod request;
 mod response;
 mod stream;
 
+use nightshift_engine::key::KeySource;
 use reqwest::header::HeaderValue;
 use url::Url;
 
@@ -18,7 +19,7 @@ use crate::http_model::{HttpModel, HttpProvider, base_url, parse_url, read_answe
 use crate::quirks::Quirks;
 use crate::reasoning_binding::PreparedConversation;
 use crate::schema::ANTHROPIC;
-use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
+use crate::{ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://api.anthropic.com";
 

@@ -20,6 +20,7 @@ use aws_sdk_bedrockruntime::config::timeout::TimeoutConfig;
 use aws_sdk_bedrockruntime::config::{
     Builder, IdentityCache, Region, StalledStreamProtectionConfig, Token,
 };
+use nightshift_engine::key::KeySource;
 use secrecy::{ExposeSecret, SecretString};
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -30,7 +31,7 @@ use crate::http::{ErrorBuilder, build_client, current_key, request_timeout};
 use crate::quirks::Quirks;
 use crate::reasoning_binding::PreparedConversation;
 use crate::schema::{ANTHROPIC, SchemaCache, SchemaFallback};
-use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
+use crate::{ModelConfig, ModelError, SchemaMode};
 
 /// Signing region where only `base_url` gives the service's address.
 const FALLBACK_REGION: &str = "us-east-1";

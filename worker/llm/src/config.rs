@@ -10,11 +10,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::chat::QuestionKind;
+use nightshift_engine::key::KeyRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::KeyRef;
+use crate::chat::QuestionKind;
 
 /// A language model. Alert data is sent to no other models than those configured here.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

@@ -11,10 +11,11 @@ use crate::chat::{
 };
 use nightshift_engine::doctor::HealthReport;
 use nightshift_engine::error_chain::format_error_chain;
+use nightshift_engine::key::KeySource;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::{KeySource, ModelConfig, connect};
+use crate::{ModelConfig, connect};
 
 /// Timeout of one question. A local model may have to be loaded first.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(40);

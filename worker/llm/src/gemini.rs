@@ -8,6 +8,7 @@ mod request;
 mod response;
 mod stream;
 
+use nightshift_engine::key::KeySource;
 use url::Url;
 
 pub(crate) use self::failure::classify_error as error;
@@ -16,7 +17,7 @@ use crate::http::HttpTransport;
 use crate::http_model::{HttpModel, HttpProvider, base_url, parse_url, read_answer};
 use crate::quirks::Quirks;
 use crate::schema::GEMINI;
-use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
+use crate::{ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://generativelanguage.googleapis.com";
 /// Prefix of call ids that the provider did not set. Such an id is not sent back.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::chat::{ChatError, ChatFailure, ChatRequest, ChatTraits};
 use bytes::Bytes;
 use http_body_util::Full;
+use nightshift_engine::key::KeySource;
 use reqwest::Body;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
@@ -22,7 +23,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::quirks::Quirks;
-use crate::{KeySource, ModelConfig, ModelError};
+use crate::{ModelConfig, ModelError};
 
 pub(crate) use client::build_client;
 #[cfg(feature = "bedrock")]

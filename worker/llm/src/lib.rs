@@ -2,7 +2,8 @@
 //!
 //! An adapter per provider implements its protocol and nothing else: it does not retry, wait, count money or choose.
 //! The capabilities of single models are data (`quirks.toml`), which the configuration may override. Keys come from a
-//! [`KeySource`] at each request, so that a changed key is used at once, and are never shown.
+//! [`KeySource`](nightshift_engine::key::KeySource) at each request, so that a changed key is used at once, and are
+//! never shown.
 //!
 //! Everything else is a layer around an adapter, which does one thing and is a `ChatModel` itself. [`ModelRegistry`]
 //! assembles them and documents their order.
@@ -23,7 +24,6 @@ mod fallback;
 mod gemini;
 mod http;
 mod http_model;
-mod key;
 mod metering;
 mod openai;
 mod price;
@@ -42,7 +42,6 @@ pub use config::{
 };
 pub use doctor::probe;
 pub use fallback::FallbackChain;
-pub use key::{KeyLocation, KeyRef, KeySource};
 pub use metering::{MeteredModel, OUTCOMES};
 pub use price::PricedModel;
 pub use provider::{ModelError, connect};

@@ -11,6 +11,7 @@ mod stream;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nightshift_engine::key::KeySource;
 use reqwest::header::{HeaderMap, HeaderValue};
 use url::Url;
 
@@ -19,7 +20,7 @@ use crate::http::{HttpTransport, header_text};
 use crate::http_model::{HttpModel, HttpProvider, base_url, parse_url, read_answer};
 use crate::quirks::Quirks;
 use crate::schema::{GRAMMAR, OPENAI};
-use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
+use crate::{ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://api.openai.com/v1";
 

@@ -5,12 +5,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use nightshift_engine::key::KeySource;
+
 use crate::chat::ChatModel;
 
 use crate::anthropic::Anthropic;
 use crate::gemini::Gemini;
 use crate::openai::OpenAi;
-use crate::{KeySource, ModelConfig, ModelProvider};
+use crate::{ModelConfig, ModelProvider};
 
 /// Error of connecting a model as configured.
 #[derive(Debug, thiserror::Error)]

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::chat::{ChatModel, Usage};
+use nightshift_engine::key::{KeyLocation, KeySource};
 use nightshift_engine::limits::Cost;
 use nightshift_engine::port::Meter;
 
@@ -29,7 +30,7 @@ use crate::metering::MeteredModel;
 use crate::price::PricedModel;
 use crate::rate::{MinuteLimits, RateLimit, SharedRateLimit, usual_output_tokens};
 use crate::retry::Retry;
-use crate::{KeyLocation, KeySource, ModelConfig, ModelError, connect};
+use crate::{ModelConfig, ModelError, connect};
 
 /// The models of a configuration, by name. Clones share them.
 #[derive(Clone)]

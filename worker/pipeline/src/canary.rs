@@ -13,7 +13,6 @@ mod signature;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
@@ -21,14 +20,10 @@ use nightshift_alert::{
     Alert, AlertKey, CANARY_FEED, CloudProvider, ContentHash, EventTimes, FeedState, Resource,
     Severity,
 };
-use secrecy::SecretString;
+use nightshift_engine::key::KeySource;
 
 pub use canary_loop::CanaryLoop;
 pub use closer::CanaryCloser;
-
-/// Returns the signing keys, separated by spaces: the first signs, and each is accepted. The function is called at each
-/// use, so that a changed file takes effect at once.
-pub type CanaryKeys = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
 /// Name under which canaries are closed.
 pub const CANARY_CLOSER: &str = "nightshift canary";
@@ -43,8 +38,9 @@ pub struct Canary {
     pub source: String,
     /// Interval between canaries.
     pub every: Duration,
-    /// Signing keys.
-    pub keys: CanaryKeys,
+    /// Signing keys, separated by spaces: the first signs, and each is accepted. They are read at each use, so that a
+    /// changed file takes effect at once.
+    pub keys: KeySource,
 }
 
 impl Canary {

@@ -29,7 +29,7 @@ use nightshift_pipeline::report::Report;
 
 pub use file::{FileDestination, FileFormat};
 pub use github::{GitHubConfig, GitHubDestination};
-pub use http::{DestinationError, HttpOptions, SecretSource};
+pub use http::{DestinationError, HttpOptions};
 pub use jira::{JiraConfig, JiraDestination};
 pub use pagerduty::{PagerDutyConfig, PagerDutyDestination};
 pub use policy::TicketPolicy;

@@ -23,8 +23,8 @@ mod hostile;
 pub use destination::{
     DestinationError, FileDestination, FileFormat, GitHubConfig, GitHubDestination, HttpOptions,
     JiraConfig, JiraDestination, PagerDutyConfig, PagerDutyDestination, ResolveConfig, SLACK_API,
-    SecretSource, ServiceNowConfig, ServiceNowDestination, SlackConfig, SlackDestination,
-    SlackTransport, StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
+    ServiceNowConfig, ServiceNowDestination, SlackConfig, SlackDestination, SlackTransport,
+    StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
 };
 pub use html::{HtmlReport, render_early_html, render_html, render_steps_html};
 pub use json::render_json;

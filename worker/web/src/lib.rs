@@ -36,4 +36,4 @@ pub use intake::{
     IntakeSecrets, SigningKeyCache, secret_problems,
 };
 pub use server::{BoundServer, Listeners, Server, ServerOptions};
-pub use slack::{SlackIntegration, SlackReplies, SlackSecret, SlackWorkspace};
+pub use slack::{SlackIntegration, SlackReplies, SlackWorkspace};

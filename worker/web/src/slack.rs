@@ -23,11 +23,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use chrono::{DateTime, Utc};
 use nightshift_alert::CaseTrace;
+use nightshift_engine::key::KeySource;
 use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::{Clock, Meter};
 use nightshift_pipeline::language::Language;
 use nightshift_pipeline::port::{Cases, Feedback, Mutes};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tokio::time::timeout;
 use tracing::Span;
@@ -52,9 +53,6 @@ const PREVIEW_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Timeout of a call to Slack before the click is answered.
 const CALL_TIMEOUT: Duration = Duration::from_millis(1_000);
 
-/// Reads the current secret, or returns the reason why there is none.
-pub type SlackSecret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
-
 /// A destination in Slack whose messages have buttons.
 #[derive(Clone)]
 pub struct SlackWorkspace {
@@ -63,7 +61,7 @@ pub struct SlackWorkspace {
     /// Id of the channel (`C…`), which distinguishes destinations of one Slack app.
     pub channel: String,
     /// Slack's signing secret, read for each request so that a new one takes effect at once.
-    pub signing_secret: SlackSecret,
+    pub signing_secret: KeySource,
     /// Ids (`U…`) of people who may act.
     pub analysts: Vec<String>,
     /// Language of texts for these people.

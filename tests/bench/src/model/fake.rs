@@ -8,7 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use nightshift_llm::{KeyRef, ModelConfig, ModelProvider};
+use nightshift_engine::key::KeyRef;
+use nightshift_llm::{ModelConfig, ModelProvider};
 use nightshift_tests::model::{FakeModel, Provider as Wire};
 
 use super::script::CaseShape;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nightshift_llm::{KeyLocation, KeyRef};
+use nightshift_engine::key::{KeyLocation, KeyRef};
 use schemars::JsonSchema;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;

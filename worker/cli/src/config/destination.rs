@@ -5,7 +5,7 @@ mod ticket;
 
 use std::path::{Path, PathBuf};
 
-use nightshift_llm::KeyRef;
+use nightshift_engine::key::KeyRef;
 use nightshift_report::{DestinationError, FileFormat, Links, WebhookConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;

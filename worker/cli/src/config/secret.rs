@@ -7,14 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nightshift_llm::{KeyLocation, KeyRef};
+use nightshift_engine::key::{KeyLocation, KeyRef, KeySource};
 use secrecy::SecretString;
 
-/// Returns the current secret, or the reason why there is none.
-pub(crate) type SecretReader = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
-
 /// Returns the secret at this place. Relative paths start from `base`.
-pub(crate) fn secret_reader(place: KeyLocation<'_>, base: &Path) -> SecretReader {
+pub(crate) fn secret_reader(place: KeyLocation<'_>, base: &Path) -> KeySource {
     match place {
         KeyLocation::Env(name) => {
             let name = name.to_owned();
@@ -61,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    fn secret(reference: &str, base: &Path) -> SecretReader {
+    fn secret(reference: &str, base: &Path) -> KeySource {
         secret_reader(KeyRef::from(reference).location(), base)
     }
 

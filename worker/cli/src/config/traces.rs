@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nightshift_engine::hosts::is_loopback;
-use nightshift_llm::KeyRef;
+use nightshift_engine::key::KeyRef;
 use reqwest::Url;
 use reqwest::header::HeaderName;
 use schemars::JsonSchema;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightshift_engine::hosts::is_loopback;
-use nightshift_llm::KeyRef;
+use nightshift_engine::key::{KeyRef, KeySource};
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{
@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::export::{LastProblem, PATIENCE};
-use crate::config::{SecretReader, TracesConfig, secret_reader, variable};
+use crate::config::{TracesConfig, secret_reader, variable};
 
 /// Time limit of a connection, with TLS.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ const TIMEOUTS: [&str; 2] = [
 pub(super) struct Collector {
     client: Client,
     url: Url,
-    headers: Vec<(HeaderName, SecretReader)>,
+    headers: Vec<(HeaderName, KeySource)>,
     service_name: String,
 }
 
@@ -116,7 +116,7 @@ impl Collector {
 
     /// Reads the configured headers with their current values.
     fn headers(&self) -> Result<HeaderMap, String> {
-        let read = |(name, secret): &(HeaderName, SecretReader)| {
+        let read = |(name, secret): &(HeaderName, KeySource)| {
             let value = secret().and_then(|secret| {
                 let value = HeaderValue::from_str(secret.expose_secret().trim());
                 value.map_err(|_| "cannot stand in a header".to_owned())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use nightshift_llm::KeyRef;
+use nightshift_engine::key::KeyRef;
 use nightshift_pipeline::canary::{Canary, CanaryCloser, CanaryLoop};
 use nightshift_pipeline::port::Publish;
 use nightshift_pipeline::route::CanaryRoute;

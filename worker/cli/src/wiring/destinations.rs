@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use nightshift_engine::key::{KeyRef, KeySource};
 use nightshift_engine::port::Clock;
-use nightshift_llm::KeyRef;
 use nightshift_pipeline::port::Destination;
 use nightshift_report::{
     DestinationError, FileDestination, GitHubDestination, JiraDestination, Links,
-    PagerDutyDestination, SecretSource, ServiceNowDestination, SlackDestination, WebhookConfig,
+    PagerDutyDestination, ServiceNowDestination, SlackDestination, WebhookConfig,
     WebhookDestination,
 };
 
@@ -58,7 +58,7 @@ pub(crate) struct DestinationBuilder<'a> {
 }
 
 impl DestinationBuilder<'_> {
-    pub(super) fn secret(&self, key: &KeyRef) -> SecretSource {
+    pub(super) fn secret(&self, key: &KeyRef) -> KeySource {
         secret_reader(key.location(), self.base)
     }
 

@@ -13,12 +13,11 @@ use nightshift_analyst::model::{
     ModelAnalyst, ModelSettings, PerQuestion, Prompts, PseudonymSettings,
 };
 use nightshift_analyst::playbook::PlaybookSet;
+use nightshift_engine::key::{KeyLocation, KeyRef, KeySource};
 use nightshift_engine::limits::Cost;
 use nightshift_engine::port::Meter;
 use nightshift_llm::chat::{ChatMessage, ChatModel, ChatPart, ChatRequest, ChatRole, QuestionKind};
-use nightshift_llm::{
-    ChainHealth, KeyLocation, KeyRef, KeySource, ModelConfig, ModelProvider, ModelRegistry,
-};
+use nightshift_llm::{ChainHealth, ModelConfig, ModelProvider, ModelRegistry};
 use nightshift_pipeline::loops::ModelHealth;
 
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use nightshift_llm::KeyRef;
+use nightshift_engine::key::KeyRef;
 use nightshift_pipeline::loops::InboxCapacity;
 use nightshift_pipeline::port::Source;
 use nightshift_queue::{SecretResolver, connect};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_llm::KeyRef;
+use nightshift_engine::key::KeyRef;
 use nightshift_pipeline::port::Cases;
 use nightshift_web::{Server, ServerOptions, ServerParts, StoreReadiness};
 

@@ -7,6 +7,7 @@ use crate::chat::{
     CallArguments, ChatError, ChatMessage, ChatModel, ChatPart, ChatRequest, ChatRole, ChatTool,
     OpaquePart, OutputSchema, QuestionKind, ToolCallPart,
 };
+use nightshift_engine::key::KeySource;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,9 +15,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::ModelConfig;
 use crate::quirks::Quirks;
 use crate::reasoning_binding::PreparedConversation;
-use crate::{KeySource, ModelConfig};
 
 /// The key that no output may show.
 pub(crate) const KEY: &str = "test-key-that-nobody-may-see";

@@ -285,7 +285,7 @@ async fn a_key_is_read_at_each_request_and_shown_nowhere() {
         config.base_url = Some(stub.url.clone());
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&asked);
-        let source: crate::KeySource = Arc::new(move || {
+        let source: nightshift_engine::key::KeySource = Arc::new(move || {
             let turn = counter.fetch_add(1, Ordering::Relaxed);
             Ok(if turn == 0 {
                 KEY.into()
@@ -310,7 +310,8 @@ async fn a_key_is_read_at_each_request_and_shown_nowhere() {
 #[tokio::test]
 async fn a_key_that_cannot_be_had_is_said_with_its_reason() {
     for provider in ALL {
-        let source: crate::KeySource = Arc::new(|| Err("file /run/key is not there".to_owned()));
+        let source: nightshift_engine::key::KeySource =
+            Arc::new(|| Err("file /run/key is not there".to_owned()));
         let model = crate::connect(&config(provider), Some(source)).unwrap();
         let error = model.chat(&question()).await.unwrap_err();
         assert_eq!(

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use crate::chat::{ChatAnswer, ChatFailure};
 use futures_util::future::join_all;
+use nightshift_engine::key::KeyRef;
 use nightshift_engine::measurement::{Measurement, ModelTokens};
 use nightshift_engine::port::NoMeter;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -11,7 +12,7 @@ use crate::circuit::ChainHealth;
 use crate::testing::{
     NOW, RecordingMeter, ScriptedModel, answer, failure, request_with, secs, urgent_request, usage,
 };
-use crate::{KeyRef, ModelProvider, Price};
+use crate::{ModelProvider, Price};
 
 const PRICE: Price = Price {
     input: 1_000.0,

@@ -3,6 +3,8 @@
 mod attacks;
 mod sending;
 
+use std::sync::Arc;
+
 use super::*;
 
 const EVERY: Duration = Duration::from_secs(900);

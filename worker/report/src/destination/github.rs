@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::case_workflow::{CaseWorkflow, WorkflowStatus};
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -27,7 +28,7 @@ use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 use serde_json::{Value, json};
 
-use super::http::{Caller, DestinationError, SecretSource};
+use super::http::{Caller, DestinationError};
 use super::rest::{Identity, RestClient};
 use super::tracker::{TicketContents, Tracker, below, destination};
 use crate::Language;
@@ -54,7 +55,7 @@ impl GitHubDestination {
     /// Fails when a key has an invalid value or the CA file cannot be read.
     pub fn new(
         config: GitHubConfig,
-        token: SecretSource,
+        token: KeySource,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let base = config.check()?;

@@ -13,6 +13,7 @@ mod tests;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::port::DeliveryError;
 use reqwest::{Client, RequestBuilder};
@@ -22,9 +23,6 @@ use url::Url;
 pub use access::HttpOptions;
 pub(crate) use answer::{Answer, clean};
 pub use error::DestinationError;
-
-/// Returns the current secret, or a message that says why there is none. The message never contains the secret.
-pub type SecretSource = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
 /// The effect of repeating a call whose answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +108,7 @@ impl Caller {
     pub(crate) fn secret(
         &self,
         key: &'static str,
-        source: &SecretSource,
+        source: &KeySource,
     ) -> Result<SecretString, DeliveryError> {
         let read = source().and_then(|secret| {
             let text = secret.expose_secret().trim();

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::case_workflow::CaseWorkflow;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -32,7 +33,7 @@ use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 use serde_json::{Value, json};
 
-use super::http::{Caller, DestinationError, SecretSource};
+use super::http::{Caller, DestinationError};
 use super::mark;
 use super::rest::{Identity, RestClient};
 use super::tracker::{TicketContents, Tracker, below, destination};
@@ -62,7 +63,7 @@ impl JiraDestination {
     /// Fails when a key has an invalid value or the CA file cannot be read.
     pub fn new(
         config: JiraConfig,
-        token: SecretSource,
+        token: KeySource,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let base = config.check()?;

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::doctor::HealthReport;
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::case_workflow::WorkflowStatus;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -31,7 +32,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::case_id;
-use super::http::{Caller, DestinationError, Repeat, SecretSource};
+use super::http::{Caller, DestinationError, Repeat};
 
 pub use config::PagerDutyConfig;
 
@@ -46,7 +47,7 @@ pub struct PagerDutyDestination {
     config: PagerDutyConfig,
     caller: Caller,
     at: Url,
-    routing_key: SecretSource,
+    routing_key: KeySource,
 }
 
 /// The last stage of a case that Nightshift sent to PagerDuty.
@@ -172,7 +173,7 @@ impl PagerDutyDestination {
     /// Fails when a key has an invalid value or the CA file cannot be read.
     pub fn new(
         config: PagerDutyConfig,
-        routing_key: SecretSource,
+        routing_key: KeySource,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let at = config.check()?;

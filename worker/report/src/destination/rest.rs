@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 
 use chrono::{DateTime, Utc};
+use nightshift_engine::key::KeySource;
 use nightshift_pipeline::port::DeliveryError;
 use reqwest::Method;
 use reqwest::header::ACCEPT;
@@ -11,7 +12,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use url::Url;
 
-use super::http::{Answer, Caller, Repeat, SecretSource};
+use super::http::{Answer, Caller, Repeat};
 
 /// The longest answer that is read, in bytes, such as a page of comments.
 pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -45,7 +46,7 @@ pub(super) struct RestClient {
     pub(super) caller: Caller,
     pub(super) base: Url,
     pub(super) identity: Identity,
-    pub(super) secret: SecretSource,
+    pub(super) secret: KeySource,
     pub(super) vendor: &'static Vendor,
 }
 

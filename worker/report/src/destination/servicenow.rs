@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::case_workflow::CaseWorkflow;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -27,7 +28,7 @@ use nightshift_pipeline::report::Report;
 use serde_json::{Value, json};
 
 use super::case_id;
-use super::http::{Caller, DestinationError, Repeat, SecretSource};
+use super::http::{Caller, DestinationError, Repeat};
 use super::rest::{Identity, RestClient};
 use super::tracker::{TicketContents, Tracker, below, destination};
 use crate::Language;
@@ -55,7 +56,7 @@ impl ServiceNowDestination {
     /// Fails when a key has an invalid value or the CA file cannot be read.
     pub fn new(
         config: ServiceNowConfig,
-        secret: SecretSource,
+        secret: KeySource,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let base = config.check()?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 use nightshift_pipeline::delivery_payload::{DeliveredReport, DeliveryPayload};
@@ -12,7 +13,6 @@ use nightshift_pipeline::port::{DeliveryError, Destination};
 use nightshift_pipeline::report::Report;
 
 use super::fake::{Fake, Fault, World};
-use super::http::SecretSource;
 use crate::fixture;
 
 /// The moment at which the process is killed.
@@ -129,7 +129,7 @@ impl Clock for FrozenClock {
 }
 
 /// Returns a source of this secret.
-pub(super) fn secret(text: &'static str) -> SecretSource {
+pub(super) fn secret(text: &'static str) -> KeySource {
     Arc::new(move || Ok(text.into()))
 }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_engine::doctor::HealthReport;
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
@@ -28,7 +29,7 @@ use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use url::Url;
 
-use super::http::{Caller, DestinationError, Repeat, SecretSource};
+use super::http::{Caller, DestinationError, Repeat};
 use signature::Keys;
 use trace::Trace;
 
@@ -43,7 +44,7 @@ const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
 pub struct WebhookDestination {
     url: Url,
     caller: Caller,
-    secret: SecretSource,
+    secret: KeySource,
     traced: f64,
 }
 
@@ -57,7 +58,7 @@ impl WebhookDestination {
     /// Fails when the address is not allowed, or the proxy or CA file cannot be used.
     pub fn new(
         config: WebhookConfig,
-        secret: SecretSource,
+        secret: KeySource,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let url = config.check()?;

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use nightshift_engine::key::KeySource;
 use nightshift_engine::measurement::Measurement;
 use nightshift_engine::port::Meter;
 use nightshift_pipeline::language::Language;
@@ -23,7 +24,7 @@ use sha2::Sha256;
 use url::form_urlencoded::Serializer;
 
 use crate::testing::{FakeStore, TestResponse, ask, now, report, server, view};
-use crate::{Server, SlackIntegration, SlackReplies, SlackSecret, SlackWorkspace, WebConfig};
+use crate::{Server, SlackIntegration, SlackReplies, SlackWorkspace, WebConfig};
 
 const SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
 /// The case and revision of the message in these tests.
@@ -82,11 +83,11 @@ impl Meter for FakeSlack {
     }
 }
 
-fn secret(text: &'static str) -> SlackSecret {
+fn secret(text: &'static str) -> KeySource {
     Arc::new(move || Ok(text.into()))
 }
 
-fn desk(name: &str, channel: &str, analyst: &str, signing_secret: SlackSecret) -> SlackWorkspace {
+fn desk(name: &str, channel: &str, analyst: &str, signing_secret: KeySource) -> SlackWorkspace {
     SlackWorkspace {
         name: name.into(),
         channel: channel.into(),

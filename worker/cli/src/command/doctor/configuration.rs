@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::doctor::HealthReport;
-use nightshift_llm::{KeyLocation, KeyRef};
+use nightshift_engine::key::{KeyLocation, KeyRef};
 use nightshift_pipeline::canary::Canary;
 use nightshift_pipeline::route::Match;
 use nightshift_store::redact_password;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nightshift_engine::doctor::{CheckSeverity, HealthReport};
+use nightshift_engine::key::KeyRef;
 use nightshift_engine::port::{Clock, Toolbox};
-use nightshift_llm::KeyRef;
 use nightshift_pipeline::blocking::run_blocking;
 use nightshift_store::StoreUrl;
 use nightshift_web::{HttpConfig, secret_problems};

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use nightshift_llm::KeyRef;
+use nightshift_engine::key::{KeyRef, KeySource};
 use nightshift_report::{
-    DestinationError, HttpOptions, Language, Links, SLACK_API, SecretSource, SlackConfig,
-    SlackTransport,
+    DestinationError, HttpOptions, Language, Links, SLACK_API, SlackConfig, SlackTransport,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -105,7 +104,7 @@ impl SlackDestinationConfig {
     pub(crate) fn to_config(
         &self,
         links: &Links,
-        secret: impl FnOnce(&KeyRef) -> SecretSource,
+        secret: impl FnOnce(&KeyRef) -> KeySource,
     ) -> Result<SlackConfig, DestinationError> {
         let (key, place) = self.secret()?;
         let source = secret(place);

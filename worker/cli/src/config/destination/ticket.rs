@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nightshift_alert::Severity;
 use nightshift_engine::conclusion::Verdict;
-use nightshift_llm::KeyRef;
+use nightshift_engine::key::KeyRef;
 use nightshift_report::{
     GitHubConfig, HttpOptions, JiraConfig, Language, Links, PagerDutyConfig, ResolveConfig,
     ServiceNowConfig, TicketPolicy,

@@ -1,6 +1,7 @@
 //! Tests the allowed addresses, and lost or refused calls when duplicates would be visible.
 
 use chrono::{DateTime, Utc};
+use nightshift_engine::key::KeySource;
 use serde_json::Value;
 
 use super::*;
@@ -156,7 +157,7 @@ async fn what_may_have_been_done_is_unclear_where_doubles_show() {
 fn a_secret_is_read_when_it_is_used_and_never_shown() {
     let url = Url::parse("https://example.com").unwrap();
     let caller = Caller::new("soc", &url, &HttpOptions::default(), Arc::new(FixtureClock)).unwrap();
-    let of = |text: &'static str| -> SecretSource { Arc::new(move || Ok(text.into())) };
+    let of = |text: &'static str| -> KeySource { Arc::new(move || Ok(text.into())) };
     let read = caller.secret("token", &of(" xoxb-1 \n")).unwrap();
     assert_eq!(read.expose_secret(), "xoxb-1");
     for (wrong, says) in [

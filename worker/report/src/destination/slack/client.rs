@@ -3,6 +3,7 @@
 //! the errors of each method.
 
 use nightshift_engine::doctor::HealthReport;
+use nightshift_engine::key::KeySource;
 use nightshift_pipeline::port::DeliveryError;
 use reqwest::RequestBuilder;
 use reqwest::header::CONTENT_TYPE;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::super::checkup::hear;
-use super::super::http::{Caller, Repeat, SecretSource, clean};
+use super::super::http::{Caller, Repeat, clean};
 
 /// The number of bytes of an answer that are read, enough for a page of messages with their blocks.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
@@ -118,7 +119,7 @@ impl ChannelMessage {
 pub(super) struct Api {
     pub(super) caller: Caller,
     pub(super) base: Url,
-    pub(super) token: SecretSource,
+    pub(super) token: KeySource,
 }
 
 impl Api {

@@ -1,8 +1,9 @@
 //! Defines the configuration of a Slack destination.
 
+use nightshift_engine::key::KeySource;
 use url::Url;
 
-use super::super::http::{DestinationError, HttpOptions, SecretSource};
+use super::super::http::{DestinationError, HttpOptions};
 use crate::{Language, Links};
 
 /// The address of Slack's Web API, <https://docs.slack.dev/apis/web-api/>.
@@ -16,7 +17,7 @@ pub enum SlackTransport {
         /// The id of the channel, such as `C0123ABCD`. The app must be a member.
         channel: String,
         /// The bot token, `xoxb-…`. It is read at each call.
-        token: SecretSource,
+        token: KeySource,
         /// The address of the Web API: [`SLACK_API`], or a compatible server.
         api_url: String,
     },
@@ -24,7 +25,7 @@ pub enum SlackTransport {
     /// least once). The whole address is secret.
     Webhook {
         /// The address, `https://hooks.slack.com/services/…`. It is read at each post.
-        url: SecretSource,
+        url: KeySource,
     },
 }
 

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::port::DeliveryError;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::super::http::{Caller, DestinationError, HttpOptions, Repeat, SecretSource};
+use super::super::http::{Caller, DestinationError, HttpOptions, Repeat};
 use super::blocks::Message;
 use super::rich::plain_text;
 use crate::Language;
@@ -19,7 +20,7 @@ use crate::Language;
 /// Posts to an incoming webhook.
 pub(super) struct Hook {
     pub(super) name: String,
-    pub(super) url: SecretSource,
+    pub(super) url: KeySource,
     pub(super) access: HttpOptions,
     pub(super) clock: Arc<dyn Clock>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
+use nightshift_engine::key::KeySource;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -26,7 +27,7 @@ impl Clock for TickingClock {
     }
 }
 
-fn to(url: &str, secret: SecretSource) -> WebhookDestination {
+fn to(url: &str, secret: KeySource) -> WebhookDestination {
     let config = WebhookConfig {
         name: "soar".into(),
         url: url.into(),
@@ -36,7 +37,7 @@ fn to(url: &str, secret: SecretSource) -> WebhookDestination {
     WebhookDestination::new(config, secret, clock).unwrap()
 }
 
-fn secret() -> SecretSource {
+fn secret() -> KeySource {
     Arc::new(|| Ok(SECRET.into()))
 }
 

@@ -1,6 +1,7 @@
 //! Tests refused requests, which are not from Slack or are from people who are not listed.
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
+use nightshift_engine::key::KeySource;
 
 use super::*;
 use crate::testing::get;
@@ -87,7 +88,7 @@ async fn bodies_that_nobody_signed_take_no_more_than_their_share() {
 #[tokio::test]
 async fn a_secret_that_is_short_empty_or_away_signs_nothing() {
     let body = form(&click("nightshift:ack", VALUE, "U1"));
-    let away: SlackSecret = Arc::new(|| Err("SLACK_SECRET is not set".into()));
+    let away: KeySource = Arc::new(|| Err("SLACK_SECRET is not set".into()));
     for (text, source) in [("", secret("")), ("short", secret("short")), ("", away)] {
         let store = FakeStore::with_views(vec![view(Some(report()))]);
         let room = SlackFixture::with(
@@ -104,7 +105,7 @@ async fn a_secret_that_is_short_empty_or_away_signs_nothing() {
 async fn f33_a_changed_secret_counts_at_the_next_click() {
     let current = Arc::new(Mutex::new(SECRET));
     let read = Arc::clone(&current);
-    let source: SlackSecret = Arc::new(move || Ok((*read.lock().unwrap()).into()));
+    let source: KeySource = Arc::new(move || Ok((*read.lock().unwrap()).into()));
     let store = FakeStore::with_views(vec![view(Some(report()))]);
     let room = SlackFixture::with(
         store,

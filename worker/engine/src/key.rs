@@ -1,4 +1,4 @@
-//! Defines keys of providers: their place in a configuration, and the source that adapters ask.
+//! Defines keys and other secrets: their place in a configuration, and the source that adapters ask.
 //!
 //! A configuration holds a reference or the key itself. Neither its `Debug` nor any error shows the key. The program
 //! reads the environment and files: it passes in a [`KeySource`], which is called at each request.
