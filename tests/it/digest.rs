@@ -9,16 +9,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveTime, Utc};
 use nightshift_alert::ReadOptions;
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::{Clock, NoMeter};
 use nightshift_pipeline::admission::AdmissionPolicy;
 use nightshift_pipeline::intake::read_message;
 use nightshift_pipeline::loops::{DeliveryLoop, DigestPlan, Failover};
 use nightshift_pipeline::port::{Message, WorkNotifier};
 use nightshift_pipeline::route::Routes;
-use nightshift_report::{
-    HttpOptions, Language, Links, SlackConfig, SlackDestination, SlackTransport,
-};
+use nightshift_report::SlackDestination;
 use nightshift_store::{Store, StoreOptions};
+use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -91,19 +91,12 @@ impl DigestFixture {
 
     /// Starts the process that serves the channel, and waits for its first round.
     async fn start(&mut self, store: &Arc<dyn Store>) {
-        let config = SlackConfig {
-            name: "soc".into(),
-            transport: SlackTransport::Bot {
-                channel: CHANNEL.into(),
-                token: Arc::new(|| Ok(TOKEN.into())),
-                api_url: self.slack.url.clone(),
-            },
-            interactive: false,
-            language: Language::En,
-            links: Links::default(),
-            access: HttpOptions::default(),
-        };
-        let destination = SlackDestination::new(config, self.clock.clone()).unwrap();
+        let keys = json!({
+            "name": "soc", "channel": CHANNEL, "token": "env:T", "api_url": self.slack.url,
+        });
+        let config = serde_json::from_value(keys).unwrap();
+        let token: KeySource = Arc::new(|| Ok(TOKEN.into()));
+        let destination = SlackDestination::new(config, token, self.clock.clone()).unwrap();
         let delivering = DeliveryLoop {
             kind: String::new(),
             outbox: store.clone(),

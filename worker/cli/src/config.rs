@@ -34,7 +34,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(crate) use blobs::BlobsConfig;
-pub(crate) use destination::{DestinationConfig, SlackDestinationConfig, WebhookDestinationConfig};
+pub(crate) use destination::DestinationConfig;
 pub(crate) use environment::{no_colour, suggest_nearest, user, variable};
 pub(crate) use feed::FeedConfig;
 pub(crate) use feed_names::{check_feed, known_feeds};
@@ -266,12 +266,16 @@ impl LimitsConfig {
 }
 
 impl Config {
-    /// Returns the settings of links in messages, which lead to the pages if these are public.
-    pub(crate) fn links(&self) -> nightshift_report::Links {
+    /// Sets the links in messages, which lead to the pages if these are public.
+    fn set_links(mut self) -> Self {
         let public_url = Some(self.web.public_url.clone());
-        nightshift_report::Links {
+        let links = nightshift_report::Links {
             public_url: public_url.filter(|url| !url.is_empty()),
+        };
+        for destination in &mut self.destinations {
+            destination.set_links(&links);
         }
+        self
     }
 
     /// Returns the interval of re-evaluations, or `None` if they are off.

@@ -14,6 +14,7 @@ mod servicenow;
 mod slack;
 mod stdout;
 mod ticket;
+mod ticket_config;
 mod tracker;
 mod webhook;
 
@@ -29,12 +30,11 @@ use nightshift_pipeline::report::Report;
 
 pub use file::{FileDestination, FileFormat};
 pub use github::{GitHubConfig, GitHubDestination};
-pub use http::{DestinationError, HttpOptions};
+pub use http::DestinationError;
 pub use jira::{JiraConfig, JiraDestination};
 pub use pagerduty::{PagerDutyConfig, PagerDutyDestination};
-pub use policy::TicketPolicy;
 pub use servicenow::{ResolveConfig, ServiceNowConfig, ServiceNowDestination};
-pub use slack::{SLACK_API, SlackConfig, SlackDestination, SlackTransport};
+pub use slack::{SlackConfig, SlackDestination};
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};
 

@@ -21,10 +21,10 @@ mod fixture;
 mod hostile;
 
 pub use destination::{
-    DestinationError, FileDestination, FileFormat, GitHubConfig, GitHubDestination, HttpOptions,
-    JiraConfig, JiraDestination, PagerDutyConfig, PagerDutyDestination, ResolveConfig, SLACK_API,
-    ServiceNowConfig, ServiceNowDestination, SlackConfig, SlackDestination, SlackTransport,
-    StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
+    DestinationError, FileDestination, FileFormat, GitHubConfig, GitHubDestination, JiraConfig,
+    JiraDestination, PagerDutyConfig, PagerDutyDestination, ResolveConfig, ServiceNowConfig,
+    ServiceNowDestination, SlackConfig, SlackDestination, StdoutDestination, WebhookConfig,
+    WebhookDestination,
 };
 pub use html::{HtmlReport, render_early_html, render_html, render_steps_html};
 pub use json::render_json;

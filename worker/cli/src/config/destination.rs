@@ -1,16 +1,14 @@
 //! Defines `[[destination]]`: the destinations of reports.
 
-mod slack;
-mod ticket;
-
 use std::path::{Path, PathBuf};
 
 use nightshift_engine::key::KeyRef;
-use nightshift_report::{DestinationError, FileFormat, Links, WebhookConfig};
+use nightshift_report::{
+    DestinationError, FileFormat, GitHubConfig, JiraConfig, Links, PagerDutyConfig,
+    ServiceNowConfig, SlackConfig, WebhookConfig,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-pub(crate) use slack::SlackDestinationConfig;
 
 /// `[[destination]]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -27,42 +25,20 @@ pub(crate) enum DestinationConfig {
         format: FileFormat,
     },
     /// A signed POST of each report to an address: a CloudEvent, signed as Standard Webhooks has it.
-    Webhook(WebhookDestinationConfig),
+    Webhook(WebhookConfig),
     /// A message of Slack for each case, edited as the case goes on.
-    Slack(Box<slack::SlackDestinationConfig>),
+    Slack(Box<SlackConfig>),
     /// An issue of Jira Cloud for each case that is worth one.
-    Jira(ticket::Jira),
+    Jira(JiraConfig),
     /// An incident of ServiceNow for each case that is worth one.
     #[serde(rename = "servicenow")]
-    ServiceNow(ticket::ServiceNow),
+    ServiceNow(ServiceNowConfig),
     /// An alert of PagerDuty for each case that is worth one.
     #[serde(rename = "pagerduty")]
-    PagerDuty(ticket::PagerDuty),
+    PagerDuty(PagerDutyConfig),
     /// An issue of GitHub for each case that is worth one.
     #[serde(rename = "github")]
-    GitHub(ticket::GitHub),
-}
-
-/// `kind = "webhook"`
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WebhookDestinationConfig {
-    /// Its name; routes use it.
-    pub(crate) name: String,
-    /// The address that is posted to: `https://…`, or plain http to this machine.
-    url: String,
-    /// The key that signs posts: `whsec_` and base64, in `env:NAME` or `file:PATH`, which are read again at each post.
-    /// Several keys with spaces between them all sign.
-    pub(crate) secret: KeyRef,
-    /// Allows plain http to another machine.
-    #[serde(default)]
-    allow_private: bool,
-    /// PEM file of authorities that are trusted beside those of the system.
-    #[serde(default)]
-    ca_file: Option<PathBuf>,
-    /// URL of a proxy. Without it `HTTPS_PROXY` and similar environment variables apply; `none` disables proxies.
-    #[serde(default)]
-    proxy: Option<String>,
+    GitHub(GitHubConfig),
 }
 
 impl DestinationConfig {
@@ -127,24 +103,36 @@ impl DestinationConfig {
                 ),
                 None => Ok(()),
             },
-            Self::Jira(one) if one.closes() => Ok(()),
+            Self::Jira(one) if one.done_transition.is_some() => Ok(()),
             Self::Jira(_) => Err("its issues would stay open; set `done_transition`"),
-            Self::ServiceNow(one) if one.closes() => Ok(()),
+            Self::ServiceNow(one) if one.resolve.is_some() => Ok(()),
             Self::ServiceNow(_) => Err("its incidents would stay open; set `resolve`"),
             Self::PagerDuty(_) => Err("a canary must wake nobody; name another destination"),
         }
     }
 
     /// Validates the table.
-    pub(crate) fn check(&self, links: &Links) -> Result<(), DestinationError> {
+    pub(crate) fn check(&self) -> Result<(), DestinationError> {
         match self {
             Self::File { .. } => Ok(()),
-            Self::Webhook(one) => one.to_config().check().map(|_| ()),
-            Self::Slack(one) => one.check(links),
-            Self::Jira(one) => one.to_config(links).check().map(|_| ()),
-            Self::ServiceNow(one) => one.to_config(links).check().map(|_| ()),
-            Self::PagerDuty(one) => one.to_config(links).check().map(|_| ()),
-            Self::GitHub(one) => one.to_config(links).check().map(|_| ()),
+            Self::Webhook(one) => one.check().map(|_| ()),
+            Self::Slack(one) => one.check(),
+            Self::Jira(one) => one.check().map(|_| ()),
+            Self::ServiceNow(one) => one.check().map(|_| ()),
+            Self::PagerDuty(one) => one.check().map(|_| ()),
+            Self::GitHub(one) => one.check().map(|_| ()),
+        }
+    }
+
+    /// Sets the links that reports contain.
+    pub(super) fn set_links(&mut self, links: &Links) {
+        match self {
+            Self::File { .. } | Self::Webhook(_) => {}
+            Self::Slack(one) => one.links.clone_from(links),
+            Self::Jira(one) => one.links.clone_from(links),
+            Self::ServiceNow(one) => one.links.clone_from(links),
+            Self::PagerDuty(one) => one.links.clone_from(links),
+            Self::GitHub(one) => one.links.clone_from(links),
         }
     }
 
@@ -165,20 +153,6 @@ impl DestinationConfig {
     }
 }
 
-impl WebhookDestinationConfig {
-    /// Converts the table for the adapter.
-    pub(crate) fn to_config(&self) -> WebhookConfig {
-        WebhookConfig {
-            name: self.name.clone(),
-            url: self.url.clone(),
-            allow_private: self.allow_private,
-            ca_file: self.ca_file.clone(),
-            proxy: self.proxy.clone(),
-            traced: 0.0,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,7 +166,7 @@ mod tests {
         let text =
             "url = \"https://soar.example.com/\"\nsecret = \"whsec_hush\"\nca_file = \"ca.pem\"";
         let mut webhook = read(text).unwrap();
-        webhook.check(&Links::default()).unwrap();
+        webhook.check().unwrap();
         webhook.resolve_paths(Path::new("/etc/nightshift"));
         let shown = format!("{webhook:?}");
         assert!(shown.contains("/etc/nightshift/ca.pem"), "{shown}");
@@ -210,9 +184,9 @@ mod tests {
     #[test]
     fn plain_http_elsewhere_is_refused_unless_it_is_allowed() {
         let plain = "url = \"http://soar.internal/\"\nsecret = \"env:A\"";
-        let error = read(plain).unwrap().check(&Links::default()).unwrap_err();
+        let error = read(plain).unwrap().check().unwrap_err();
         insta::assert_snapshot!(error, @r#"[[destination]] "soar": `url` would send reports unencrypted: use https, or say `allow_private = true`"#);
         let allowed = read(&format!("{plain}\nallow_private = true")).unwrap();
-        allowed.check(&Links::default()).unwrap();
+        allowed.check().unwrap();
     }
 }

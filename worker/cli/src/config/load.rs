@@ -155,7 +155,9 @@ fn apply_environment(
 }
 
 fn config(table: &Table) -> anyhow::Result<Config> {
-    let read = Value::Table(table.clone()).try_into();
+    let read = Value::Table(table.clone())
+        .try_into()
+        .map(Config::set_links);
     read.map_err(|error: toml::de::Error| anyhow!(error_text::message_text(error.message())))
 }
 
@@ -206,9 +208,8 @@ fn check(config: &Config) -> anyhow::Result<()> {
     feed_names::check(config).map_err(|problem| anyhow!(problem))?;
     config.traces.check().map_err(|problem| anyhow!(problem))?;
     config.web.check()?;
-    let links = config.links();
     for destination in &config.destinations {
-        destination.check(&links)?;
+        destination.check()?;
     }
     check_names(
         "destination",

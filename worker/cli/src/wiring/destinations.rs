@@ -7,15 +7,11 @@ use nightshift_engine::key::{KeyRef, KeySource};
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::port::Destination;
 use nightshift_report::{
-    DestinationError, FileDestination, GitHubDestination, JiraDestination, Links,
-    PagerDutyDestination, ServiceNowDestination, SlackDestination, WebhookConfig,
-    WebhookDestination,
+    DestinationError, FileDestination, GitHubDestination, JiraDestination, PagerDutyDestination,
+    ServiceNowDestination, SlackConfig, SlackDestination, WebhookConfig, WebhookDestination,
 };
 
-use crate::config::{
-    DestinationConfig, LoadedConfig, SlackDestinationConfig, WebhookDestinationConfig,
-    secret_reader,
-};
+use crate::config::{DestinationConfig, LoadedConfig, secret_reader};
 use crate::exit::Exit;
 
 /// Returns the web address of a remote id at the destination of this name.
@@ -38,7 +34,6 @@ pub(crate) fn build_destinations(
         trace_sample_ratio: config.traces.ratio(),
         base: loaded.base(),
         clock,
-        links: config.links(),
     };
     let all = config.destinations.iter();
     all.map(|one| building.build(one))
@@ -51,8 +46,6 @@ pub(crate) struct DestinationBuilder<'a> {
     /// The folder of the configuration.
     pub(crate) base: &'a Path,
     pub(crate) clock: &'a Arc<dyn Clock>,
-    /// The settings of links.
-    pub(crate) links: Links,
     /// The fraction of cases that are traced.
     pub(crate) trace_sample_ratio: f64,
 }
@@ -66,24 +59,18 @@ impl DestinationBuilder<'_> {
         Arc::clone(self.clock)
     }
 
-    fn webhook(
-        &self,
-        config: &WebhookDestinationConfig,
-    ) -> Result<WebhookDestination, DestinationError> {
+    fn webhook(&self, config: &WebhookConfig) -> Result<WebhookDestination, DestinationError> {
         let secret = self.secret(&config.secret);
         let config = WebhookConfig {
             traced: self.trace_sample_ratio,
-            ..config.to_config()
+            ..config.clone()
         };
         WebhookDestination::new(config, secret, self.clock())
     }
 
-    pub(super) fn slack(
-        &self,
-        config: &SlackDestinationConfig,
-    ) -> Result<SlackDestination, DestinationError> {
-        let config = config.to_config(&self.links, |secret| self.secret(secret))?;
-        SlackDestination::new(config, self.clock())
+    pub(super) fn slack(&self, config: &SlackConfig) -> Result<SlackDestination, DestinationError> {
+        let (_, secret) = config.secret()?;
+        SlackDestination::new(config.clone(), self.secret(secret), self.clock())
     }
 
     /// Builds a destination.
@@ -91,7 +78,6 @@ impl DestinationBuilder<'_> {
         &self,
         config: &DestinationConfig,
     ) -> Result<Arc<dyn Destination>, DestinationError> {
-        let links = &self.links;
         Ok(match config {
             DestinationConfig::File { name, path, format } => Arc::new(FileDestination {
                 name: name.clone(),
@@ -101,19 +87,19 @@ impl DestinationBuilder<'_> {
             DestinationConfig::Webhook(one) => Arc::new(self.webhook(one)?),
             DestinationConfig::Slack(one) => Arc::new(self.slack(one)?),
             DestinationConfig::Jira(one) => {
-                let (config, token) = (one.to_config(links), self.secret(&one.token));
+                let (config, token) = (one.clone(), self.secret(&one.token));
                 Arc::new(JiraDestination::new(config, token, self.clock())?)
             }
             DestinationConfig::ServiceNow(one) => {
-                let (config, password) = (one.to_config(links), self.secret(&one.secret));
+                let (config, password) = (one.clone(), self.secret(&one.secret));
                 Arc::new(ServiceNowDestination::new(config, password, self.clock())?)
             }
             DestinationConfig::PagerDuty(one) => {
-                let (config, key) = (one.to_config(links), self.secret(&one.routing_key));
+                let (config, key) = (one.clone(), self.secret(&one.routing_key));
                 Arc::new(PagerDutyDestination::new(config, key, self.clock())?)
             }
             DestinationConfig::GitHub(one) => {
-                let (config, token) = (one.to_config(links), self.secret(&one.token));
+                let (config, token) = (one.clone(), self.secret(&one.token));
                 Arc::new(GitHubDestination::new(config, token, self.clock())?)
             }
         })

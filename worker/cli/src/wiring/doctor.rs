@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nightshift_engine::doctor::{CheckSeverity, HealthReport};
 use nightshift_engine::error_chain::format_error_chain;
 use nightshift_engine::port::{Clock, Meter, NoMeter, Toolbox};
-use nightshift_report::{DestinationError, Links};
+use nightshift_report::{DestinationError, SlackConfig};
 use nightshift_store::StoreOptions;
 use nightshift_tools::ConfiguredToolbox;
 
@@ -26,13 +26,11 @@ pub(crate) fn store_probe_options(loaded: &LoadedConfig) -> Result<StoreOptions,
 pub(crate) async fn probe_destination(
     config: &DestinationConfig,
     base: &Path,
-    links: Links,
     clock: &Arc<dyn Clock>,
 ) -> HealthReport {
     let building = DestinationBuilder {
         base,
         clock,
-        links,
         trace_sample_ratio: 0.0,
     };
     let mut checkup = HealthReport::default();
@@ -61,11 +59,7 @@ pub(crate) async fn probe_destination(
 }
 
 /// Checks whether any person can press the configured buttons.
-fn buttons(
-    slack: &crate::config::SlackDestinationConfig,
-    building: &DestinationBuilder<'_>,
-    checkup: &mut HealthReport,
-) {
+fn buttons(slack: &SlackConfig, building: &DestinationBuilder<'_>, checkup: &mut HealthReport) {
     let Some(secret) = &slack.signing_secret else {
         return;
     };
@@ -76,7 +70,7 @@ fn buttons(
             "what people press is refused",
             "put the signing secret of the app (Basic Information) where signing_secret says",
         );
-    } else if !slack.is_interactive(&building.links) {
+    } else if !slack.is_interactive() {
         checkup.add_warning(
             "destination.buttons",
             "there is a signing_secret, and no [web] public_url",

@@ -49,7 +49,6 @@ impl App {
             trace_sample_ratio: self.config.traces.ratio(),
             base: &self.base,
             clock: &self.clock,
-            links: self.config.links(),
         };
         let (mut desks, mut answers) = (Vec::new(), BTreeMap::new());
         for one in &self.config.destinations {
@@ -59,7 +58,7 @@ impl App {
             let Some(secret) = &slack.signing_secret else {
                 continue;
             };
-            if !slack.is_interactive(&building.links) {
+            if !slack.is_interactive() {
                 continue;
             }
             let destination = building.slack(slack);
@@ -72,7 +71,7 @@ impl App {
                 channel: slack.channel.clone(),
                 signing_secret: building.secret(secret),
                 analysts: slack.analysts.clone(),
-                language: slack.language(),
+                language: slack.language,
             });
         }
         Ok(SlackIntegration {

@@ -183,7 +183,6 @@ impl App {
             trace_sample_ratio: self.config.traces.ratio(),
             base: &self.base,
             clock: &self.clock,
-            links: self.config.links(),
         };
         for one in &self.config.destinations {
             let checked = building.check_secret(one);

@@ -59,7 +59,7 @@ impl GitHubDestination {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let base = config.check()?;
-        let caller = Caller::new(&config.name, &base, &config.access, clock)?;
+        let caller = Caller::new(&config.name, &base, &config.access(), clock)?;
         let rest = RestClient {
             caller,
             base,

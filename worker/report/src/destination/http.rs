@@ -20,7 +20,7 @@ use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-pub use access::HttpOptions;
+pub(crate) use access::HttpOptions;
 pub(crate) use answer::{Answer, clean};
 pub use error::DestinationError;
 

@@ -67,7 +67,7 @@ impl JiraDestination {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let base = config.check()?;
-        let caller = Caller::new(&config.name, &base, &config.access, clock)?;
+        let caller = Caller::new(&config.name, &base, &config.access(), clock)?;
         let identity = match &config.email {
             Some(email) => Identity::Basic(email.clone()),
             None => Identity::Bearer,

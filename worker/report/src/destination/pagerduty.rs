@@ -177,7 +177,7 @@ impl PagerDutyDestination {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let at = config.check()?;
-        let caller = Caller::new(&config.name, &at, &config.access, clock)?;
+        let caller = Caller::new(&config.name, &at, &config.access(), clock)?;
         Ok(Self {
             config,
             caller,
@@ -200,7 +200,7 @@ impl PagerDutyDestination {
 
     /// Returns whether a case that has not paged, or was reopened, pages.
     fn opens(&self, showing: &DeliveryPayload) -> bool {
-        self.config.policy.opens(showing) && !showing.report.is_canary()
+        self.config.policy().opens(showing) && !showing.report.is_canary()
     }
 
     fn event(&self, page: PageState, showing: &DeliveryPayload) -> Result<Value, DeliveryError> {

@@ -12,11 +12,11 @@ const VERDICTS: [Verdict; 2] = [Verdict::TruePositive, Verdict::Inconclusive];
 /// The reports that open a ticket. By default these are true positives, and inconclusive ones of high severity or
 /// above. Samples, running cases and closed cases never open one; canaries always do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TicketPolicy {
+pub(crate) struct TicketPolicy {
     /// The verdicts that open a ticket.
-    pub verdicts: Option<Vec<Verdict>>,
+    pub(crate) verdicts: Option<Vec<Verdict>>,
     /// The least assessed severity that opens a ticket, whatever the verdict.
-    pub severity_at_least: Option<Severity>,
+    pub(crate) severity_at_least: Option<Severity>,
 }
 
 impl TicketPolicy {

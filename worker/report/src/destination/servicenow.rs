@@ -60,7 +60,7 @@ impl ServiceNowDestination {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DestinationError> {
         let base = config.check()?;
-        let caller = Caller::new(&config.name, &base, &config.access, clock)?;
+        let caller = Caller::new(&config.name, &base, &config.access(), clock)?;
         let identity = match &config.user {
             Some(user) => Identity::Basic(user.clone()),
             None => Identity::Bearer,

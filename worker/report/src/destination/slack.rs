@@ -35,6 +35,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta};
 use nightshift_alert::Severity;
 use nightshift_engine::doctor::HealthReport;
+use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
@@ -52,7 +53,7 @@ use hook::Hook;
 use place::{MessageRef, SETTLE};
 use thread::ThreadReply;
 
-pub use config::{SLACK_API, SlackConfig, SlackTransport};
+pub use config::SlackConfig;
 
 enum SlackConnection {
     Bot(Bot),
@@ -68,57 +69,57 @@ pub struct SlackDestination {
 }
 
 impl SlackDestination {
-    /// Creates a destination for the configured channel. The token or webhook address is read at each call, so a
-    /// change takes effect at the next one.
+    /// Creates a destination for the configured channel. The secret is that of [`SlackConfig::secret`]. It is read at
+    /// each call, so a change takes effect at the next one.
     ///
     /// # Errors
     ///
     /// Fails when a key has an invalid value, or the proxy or CA file cannot be used.
-    pub fn new(config: SlackConfig, clock: Arc<dyn Clock>) -> Result<Self, DestinationError> {
-        Self::resting(config, clock, Arc::new(SleepPacer))
+    pub fn new(
+        config: SlackConfig,
+        secret: KeySource,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, DestinationError> {
+        Self::resting(config, secret, clock, Arc::new(SleepPacer))
     }
 
     fn resting(
         config: SlackConfig,
+        secret: KeySource,
         clock: Arc<dyn Clock>,
         rest: Arc<dyn Pacer>,
     ) -> Result<Self, DestinationError> {
         config.check()?;
         let name = config.name.clone();
-        let way = match &config.transport {
-            SlackTransport::Bot {
-                channel,
-                token,
-                api_url,
-            } => {
-                let base = config.api(api_url)?;
-                let caller = Caller::new(&name, &base, &config.access, Arc::clone(&clock))?;
-                SlackConnection::Bot(Bot {
-                    api: Api {
-                        caller,
-                        base,
-                        token: Arc::clone(token),
-                    },
-                    channel: channel.clone(),
-                    pacer: rest,
-                    clock: Arc::clone(&clock),
-                })
-            }
-            SlackTransport::Webhook { url } => SlackConnection::Webhook(Hook {
+        let connection = if config.webhook_url.is_some() {
+            SlackConnection::Webhook(Hook {
                 name: name.clone(),
-                url: Arc::clone(url),
-                access: config.access.clone(),
+                url: secret,
+                access: config.access(),
                 clock: Arc::clone(&clock),
-            }),
+            })
+        } else {
+            let base = config.api()?;
+            let caller = Caller::new(&name, &base, &config.access(), Arc::clone(&clock))?;
+            SlackConnection::Bot(Bot {
+                api: Api {
+                    caller,
+                    base,
+                    token: secret,
+                },
+                channel: config.channel.clone(),
+                pacer: rest,
+                clock: Arc::clone(&clock),
+            })
         };
         let style = Style {
+            is_interactive: config.is_interactive(),
             links: config.links,
             language: config.language,
-            is_interactive: config.interactive,
         };
         Ok(Self {
             name,
-            connection: way,
+            connection,
             style,
             clock,
         })

@@ -207,7 +207,7 @@ macro_rules! destination {
             }
 
             fn wants(&self, showing: &DeliveryPayload) -> bool {
-                self.config.policy.wants(showing)
+                self.config.policy().wants(showing)
             }
 
             fn send_interval(&self) -> Duration {
@@ -238,7 +238,7 @@ macro_rules! destination {
                 &self,
                 showing: &DeliveryPayload,
             ) -> Result<nightshift_pipeline::port::DeliveryReceipt, DeliveryError> {
-                let opens = self.config.policy.opens(showing);
+                let opens = self.config.policy().opens(showing);
                 $crate::destination::tracker::deliver(self, showing, opens).await
             }
         }
@@ -261,40 +261,33 @@ mod tests {
     use std::sync::Arc;
 
     use nightshift_pipeline::port::Destination;
+    use serde_json::json;
 
-    use super::super::trial::{FrozenClock, secret};
+    use super::super::trial::{FrozenClock, read_config, secret};
     use crate::{
         GitHubConfig, GitHubDestination, JiraConfig, JiraDestination, ServiceNowConfig,
         ServiceNowDestination,
     };
 
     fn jira(url: &str) -> JiraDestination {
-        let config = JiraConfig {
-            name: "tickets".into(),
-            url: url.into(),
-            project: "SEC".into(),
-            ..JiraConfig::default()
-        };
+        let config: JiraConfig = read_config(json!({
+            "name": "tickets", "url": url, "token": "env:T", "project": "SEC",
+        }));
         JiraDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap()
     }
 
     fn github(url: &str) -> GitHubDestination {
-        let config = GitHubConfig {
-            name: "tickets".into(),
-            url: url.into(),
-            repo: "acme/soc".into(),
-            ..GitHubConfig::default()
-        };
+        let config: GitHubConfig = read_config(json!({
+            "name": "tickets", "url": url, "token": "env:T", "repo": "acme/soc",
+        }));
         GitHubDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap()
     }
 
     #[test]
     fn a_ticket_has_an_address_that_its_name_leads_nowhere_else() {
-        let config = ServiceNowConfig {
-            name: "tickets".into(),
-            url: "https://acme.service-now.com".into(),
-            ..ServiceNowConfig::default()
-        };
+        let config: ServiceNowConfig = read_config(json!({
+            "name": "tickets", "url": "https://acme.service-now.com", "secret": "env:P",
+        }));
         let servicenow =
             ServiceNowDestination::new(config, secret("hush"), Arc::new(FrozenClock)).unwrap();
         let links = [

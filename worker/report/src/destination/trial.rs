@@ -11,6 +11,8 @@ use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflo
 use nightshift_pipeline::delivery_payload::{DeliveredReport, DeliveryPayload};
 use nightshift_pipeline::port::{DeliveryError, Destination};
 use nightshift_pipeline::report::Report;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::fake::{Fake, Fault, World};
 use crate::fixture;
@@ -126,6 +128,11 @@ impl Clock for FrozenClock {
     fn now(&self) -> DateTime<Utc> {
         fixture::now()
     }
+}
+
+/// Reads the configuration of a destination from its keys.
+pub(super) fn read_config<T: DeserializeOwned>(keys: Value) -> T {
+    serde_json::from_value(keys).unwrap()
 }
 
 /// Returns a source of this secret.

@@ -203,11 +203,10 @@ fn models(loaded: &LoadedConfig) -> Vec<DoctorTarget> {
 }
 
 fn destinations(loaded: &LoadedConfig, clock: &Arc<dyn Clock>) -> Vec<DoctorTarget> {
-    let links = loaded.config.links();
     let one = |config: &DestinationConfig| {
-        let (config, links, clock) = (config.clone(), links.clone(), Arc::clone(clock));
+        let (config, clock) = (config.clone(), Arc::clone(clock));
         let (name, base): (String, PathBuf) = (config.name().to_owned(), loaded.base().to_owned());
-        let look = async move { probe_destination(&config, &base, links, &clock).await };
+        let look = async move { probe_destination(&config, &base, &clock).await };
         DoctorTarget::new(DoctorArea::Destinations, name, look)
     };
     loaded.config.destinations.iter().map(one).collect()

@@ -1,48 +1,29 @@
 //! Defines the configuration of a GitHub destination.
 
+use nightshift_engine::key::KeyRef;
 use url::Url;
 
-use super::super::http::{DestinationError, HttpOptions};
-use super::super::policy::TicketPolicy;
-use crate::{Language, Links};
+use super::super::http::DestinationError;
+use super::super::ticket_config::ticket_config;
 
-/// The API of github.com.
-const GITHUB: &str = "https://api.github.com";
-
-/// A repository that issues are made in.
-#[derive(Clone)]
-pub struct GitHubConfig {
-    /// The name in configuration and metrics.
-    pub name: String,
-    /// `https://api.github.com`, or `https://<host>/api/v3` of an Enterprise Server.
-    pub url: String,
-    /// Network access to the API.
-    pub access: HttpOptions,
-    /// The repository as `owner/name`. It should be private, because reports name weaknesses.
-    pub repo: String,
-    /// Further labels of each issue.
-    pub labels: Vec<String>,
-    /// The policy that decides which reports become issues.
-    pub policy: TicketPolicy,
-    /// The language of labels and sentences of Nightshift.
-    pub language: Language,
-    /// The links that reports contain.
-    pub links: Links,
+ticket_config! {
+    /// `kind = "github"`: an issue of GitHub.
+    GitHubConfig {
+        /// `https://api.github.com`, or `https://HOST/api/v3` of an Enterprise Server.
+        #[serde(default = "github")]
+        url: String,
+        /// The token: `env:NAME` or `file:PATH`, read again at each call.
+        token: KeyRef,
+        /// `owner/name`. The repository should be private, because reports name weaknesses.
+        repo: String,
+        /// Labels in addition to Nightshift's own.
+        #[serde(default)]
+        labels: Vec<String>,
+    }
 }
 
-impl Default for GitHubConfig {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            url: GITHUB.into(),
-            access: HttpOptions::default(),
-            repo: String::new(),
-            labels: Vec::new(),
-            policy: TicketPolicy::default(),
-            language: Language::default(),
-            links: Links::default(),
-        }
-    }
+fn github() -> String {
+    "https://api.github.com".to_owned()
 }
 
 impl GitHubConfig {
@@ -53,7 +34,7 @@ impl GitHubConfig {
     /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
         let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
-        let url = self.access.check(&self.name, "url", &self.url)?;
+        let url = self.access().check(&self.name, "url", &self.url)?;
         if split(&self.repo).is_none() {
             return bad("repo", "is no repository: write owner/name");
         }

@@ -8,17 +8,16 @@ use nightshift_pipeline::port::{DeliveryError, Destination as _};
 
 use super::super::fake::Fake;
 use super::super::inert::{has_no_secret, links};
-use super::super::trial::{self, FrozenClock, Kill, Trial, acted, again, case, refusal, secret};
+use super::super::trial::{
+    self, FrozenClock, Kill, Trial, acted, again, case, read_config, refusal, secret,
+};
 use super::world::{Limit, Repo};
 use super::*;
 
 fn config(url: &str) -> GitHubConfig {
     GitHubConfig {
-        name: "issues".into(),
-        url: url.into(),
-        repo: "acme/soc".into(),
         links: links(),
-        ..GitHubConfig::default()
+        ..read_config(json!({ "name": "issues", "url": url, "token": "env:T", "repo": "acme/soc" }))
     }
 }
 

@@ -17,13 +17,13 @@ const WHOLE: Duration = Duration::from_secs(30);
 
 /// The keys that all network destinations share.
 #[derive(Clone, Default)]
-pub struct HttpOptions {
+pub(crate) struct HttpOptions {
     /// True if plain http to other machines is allowed.
-    pub allow_private: bool,
+    pub(crate) allow_private: bool,
     /// A PEM file of certificate authorities that are trusted beside those of the system.
-    pub ca_file: Option<PathBuf>,
+    pub(crate) ca_file: Option<PathBuf>,
     /// The proxy URL. The default is the proxy of the environment; `none` disables it.
-    pub proxy: Option<String>,
+    pub(crate) proxy: Option<String>,
 }
 
 impl HttpOptions {
@@ -32,7 +32,7 @@ impl HttpOptions {
     /// # Errors
     ///
     /// Names the key, the problem and what would fit. The address is not shown.
-    pub fn check(
+    pub(crate) fn check(
         &self,
         name: &str,
         key: &'static str,

@@ -3,81 +3,54 @@
 use std::collections::BTreeMap;
 
 use nightshift_alert::Severity;
+use nightshift_engine::key::KeyRef;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::super::http::{DestinationError, HttpOptions};
-use super::super::policy::TicketPolicy;
-use crate::{Language, Links};
+use super::super::http::DestinationError;
+use super::super::ticket_config::ticket_config;
 
 /// The maximum number of characters of a project key. Jira's default limit is 10, and it can be raised to 255.
 const MOST_KEY_CHARS: usize = 255;
 
-/// A project of a Jira Cloud site.
-#[derive(Clone)]
-pub struct JiraConfig {
-    /// The name in configuration and metrics.
-    pub name: String,
-    /// The site, `https://example.atlassian.net`, or, for tokens with scopes,
-    /// `https://api.atlassian.com/ex/jira/<cloud id>`.
-    pub url: String,
-    /// Network access to the site.
-    pub access: HttpOptions,
-    /// The user of the token. Without a user the token is an OAuth token, sent as bearer.
-    pub email: Option<String>,
-    /// The key of the project, such as `SEC`.
-    pub project: String,
-    /// The name of the issue type.
-    pub issue_type: String,
-    /// The names of the priorities by assessed severity. Without a name Jira sets the priority.
-    pub priorities: BTreeMap<Severity, String>,
-    /// Further labels of each issue.
-    pub labels: Vec<String>,
-    /// Further fields that the project requires, in the form of the API. They do not replace the fields of Nightshift.
-    pub fields: Map<String, Value>,
-    /// The name of the transition, or of its status, when people close a case. Without it the issue is not moved.
-    pub done_transition: Option<String>,
-    /// The name of the transition, or of its status, when a case is open again and a new report is delivered to a
-    /// closed issue. Without it the issue is not moved.
-    pub reopen_transition: Option<String>,
-    /// The policy that decides which reports become issues.
-    pub policy: TicketPolicy,
-    /// The language of labels and sentences of Nightshift.
-    pub language: Language,
-    /// The links that reports contain.
-    pub links: Links,
+ticket_config! {
+    /// `kind = "jira"`: an issue of Jira Cloud.
+    JiraConfig {
+        /// The site: `https://example.atlassian.net`.
+        url: String,
+        /// The owner of the token. Without it the token is an OAuth token.
+        #[serde(default)]
+        email: Option<String>,
+        /// The API token: `env:NAME` or `file:PATH`, read again at each call.
+        token: KeyRef,
+        /// Key of the project, `SEC` say.
+        project: String,
+        /// Name of the issue type.
+        #[serde(default = "task")]
+        issue_type: String,
+        /// Names of priorities by assessed severity. The default is the names of a new site; `{}` leaves the priority
+        /// to Jira.
+        #[serde(default)]
+        priorities: Option<BTreeMap<Severity, String>>,
+        /// Labels in addition to Nightshift's own.
+        #[serde(default)]
+        labels: Vec<String>,
+        /// Further fields that the project requires, as Jira's API has them.
+        #[serde(default)]
+        fields: Map<String, Value>,
+        /// Name of the transition, or of the status that it leads to, when people are done with a case. Without it issues
+        /// are left alone.
+        #[serde(default)]
+        done_transition: Option<String>,
+        /// The transition for an issue that is done, when its case is open again, by its source or by people, and a new
+        /// report of it is delivered. Without it issues stay closed and get comments.
+        #[serde(default)]
+        reopen_transition: Option<String>,
+    }
 }
 
-impl Default for JiraConfig {
-    /// Returns issues of type Task with the priorities of a new site.
-    fn default() -> Self {
-        let priorities = [
-            (Severity::Critical, "Highest"),
-            (Severity::High, "High"),
-            (Severity::Medium, "Medium"),
-            (Severity::Low, "Low"),
-            (Severity::Informational, "Lowest"),
-        ];
-        Self {
-            name: String::new(),
-            url: String::new(),
-            access: HttpOptions::default(),
-            email: None,
-            project: String::new(),
-            issue_type: "Task".into(),
-            priorities: priorities
-                .into_iter()
-                .map(|(severity, name)| (severity, name.to_owned()))
-                .collect(),
-            labels: Vec::new(),
-            fields: Map::new(),
-            done_transition: None,
-            reopen_transition: None,
-            policy: TicketPolicy::default(),
-            language: Language::default(),
-            links: Links::default(),
-        }
-    }
+fn task() -> String {
+    "Task".to_owned()
 }
 
 impl JiraConfig {
@@ -88,7 +61,7 @@ impl JiraConfig {
     /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
         let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
-        let url = self.access.check(&self.name, "url", &self.url)?;
+        let url = self.access().check(&self.name, "url", &self.url)?;
         let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
         if !self.project.starts_with(|c: char| c.is_ascii_uppercase())
             || !self.project.chars().all(is_key)
@@ -113,6 +86,18 @@ impl JiraConfig {
         }
         Ok(url)
     }
+
+    /// Returns the name of an issue's priority, or `None` if Jira sets it.
+    pub(super) fn priority(&self, severity: Severity) -> Option<&str> {
+        match (&self.priorities, severity) {
+            (Some(names), _) => names.get(&severity).map(String::as_str),
+            (None, Severity::Critical) => Some("Highest"),
+            (None, Severity::High) => Some("High"),
+            (None, Severity::Medium) => Some("Medium"),
+            (None, Severity::Low) => Some("Low"),
+            (None, Severity::Informational) => Some("Lowest"),
+        }
+    }
 }
 
 /// Returns whether Jira accepts a label.
@@ -124,16 +109,16 @@ fn is_label(label: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::super::trial::read_config;
     use super::*;
 
     #[test]
     fn what_is_wrong_is_named_and_how_to_mend_it() {
-        let fits = JiraConfig {
-            name: "tickets".into(),
-            url: "https://example.atlassian.net".into(),
-            project: "SEC".into(),
-            ..JiraConfig::default()
-        };
+        let fits: JiraConfig = read_config(json!({
+            "name": "tickets", "url": "https://example.atlassian.net", "token": "env:T", "project": "SEC",
+        }));
         assert!(fits.check().is_ok());
         let wrong = |change: fn(&mut JiraConfig)| {
             let mut config = fits.clone();

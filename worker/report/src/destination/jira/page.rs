@@ -45,7 +45,7 @@ pub(super) fn issue(
         "description",
         written(page, &document.sections, report, config, None),
     );
-    if let Some(priority) = config.priorities.get(&report.assessed_severity) {
+    if let Some(priority) = config.priority(report.assessed_severity) {
         set("priority", json!({ "name": priority }));
     }
     let told = json!({ "told": mark::told(report)? });

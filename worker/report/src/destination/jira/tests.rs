@@ -11,7 +11,8 @@ use serde_json::json;
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{has_no_secret, links};
 use super::super::trial::{
-    self, FrozenClock, Kill, Ticket, Tickets as _, Trial, acted, again, case, refusal, secret,
+    self, FrozenClock, Kill, Ticket, Tickets as _, Trial, acted, again, case, read_config, refusal,
+    secret,
 };
 use super::world::Site;
 use super::*;
@@ -22,14 +23,11 @@ const LAG: u64 = 120;
 
 fn config(url: &str) -> JiraConfig {
     JiraConfig {
-        name: "tickets".into(),
-        url: url.into(),
-        email: Some("maria@example.com".into()),
-        project: "SEC".into(),
-        done_transition: Some("done".into()),
-        reopen_transition: Some("to do".into()),
         links: links(),
-        ..JiraConfig::default()
+        ..read_config(json!({
+            "name": "tickets", "url": url, "email": "maria@example.com", "token": "env:T",
+            "project": "SEC", "done_transition": "done", "reopen_transition": "to do",
+        }))
     }
 }
 

@@ -3,58 +3,32 @@
 use std::collections::BTreeMap;
 
 use nightshift_alert::Severity;
+use nightshift_engine::key::KeyRef;
 use url::Url;
 
-use super::super::http::{DestinationError, HttpOptions};
-use super::super::policy::TicketPolicy;
-use crate::{Language, Links};
+use super::super::http::DestinationError;
+use super::super::ticket_config::ticket_config;
 
-/// The endpoint of the service region of the United States.
-const EVENTS: &str = "https://events.pagerduty.com";
 /// The severities of an event in "Send an Alert Event".
 pub(super) const SEVERITIES: [&str; 4] = ["critical", "error", "warning", "info"];
 
-/// An Events API v2 integration of a PagerDuty service.
-#[derive(Clone)]
-pub struct PagerDutyConfig {
-    /// The name in configuration and metrics.
-    pub name: String,
-    /// The endpoint: `https://events.pagerduty.com`, or `https://events.eu.pagerduty.com`.
-    pub url: String,
-    /// Network access to the API.
-    pub access: HttpOptions,
-    /// The severities of events by assessed severity: `critical`, `error`, `warning` or `info`.
-    pub severities: BTreeMap<Severity, String>,
-    /// The policy that decides which reports page.
-    pub policy: TicketPolicy,
-    /// The language of labels and sentences of Nightshift.
-    pub language: Language,
-    /// The links that reports contain.
-    pub links: Links,
+ticket_config! {
+    /// `kind = "pagerduty"`: an alert of PagerDuty, by Events API v2.
+    PagerDutyConfig {
+        /// `https://events.pagerduty.com`, or that of the EU.
+        #[serde(default = "events")]
+        url: String,
+        /// The integration key: `env:NAME` or `file:PATH`, read again at each event.
+        routing_key: KeyRef,
+        /// Severities of events by assessed severity: `critical`, `error`, `warning`, `info`.
+        #[serde(default)]
+        severities: Option<BTreeMap<Severity, String>>,
+    }
 }
 
-impl Default for PagerDutyConfig {
-    fn default() -> Self {
-        let severities = [
-            (Severity::Critical, "critical"),
-            (Severity::High, "error"),
-            (Severity::Medium, "warning"),
-            (Severity::Low, "info"),
-            (Severity::Informational, "info"),
-        ];
-        Self {
-            name: String::new(),
-            url: EVENTS.into(),
-            access: HttpOptions::default(),
-            severities: severities
-                .into_iter()
-                .map(|(severity, name)| (severity, name.to_owned()))
-                .collect(),
-            policy: TicketPolicy::default(),
-            language: Language::default(),
-            links: Links::default(),
-        }
-    }
+/// Returns the endpoint of the service region of the United States.
+fn events() -> String {
+    "https://events.pagerduty.com".to_owned()
 }
 
 impl PagerDutyConfig {
@@ -64,9 +38,9 @@ impl PagerDutyConfig {
     ///
     /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
-        let mut url = self.access.check(&self.name, "url", &self.url)?;
+        let mut url = self.access().check(&self.name, "url", &self.url)?;
         let known = |name: &String| SEVERITIES.contains(&name.as_str());
-        if !self.severities.values().all(known) {
+        if !self.severities.iter().flat_map(BTreeMap::values).all(known) {
             let problem = "holds one that is not critical, error, warning or info";
             return Err(DestinationError::bad(&self.name, "severities", problem));
         }
@@ -74,5 +48,16 @@ impl PagerDutyConfig {
             parts.pop_if_empty().extend(["v2", "enqueue"]);
         }
         Ok(url)
+    }
+
+    /// Returns the severity of an event.
+    pub(super) fn severity(&self, assessed: Severity) -> &str {
+        match (&self.severities, assessed) {
+            (Some(names), _) => names.get(&assessed).map_or("critical", String::as_str),
+            (None, Severity::Critical) => "critical",
+            (None, Severity::High) => "error",
+            (None, Severity::Medium) => "warning",
+            (None, Severity::Low | Severity::Informational) => "info",
+        }
     }
 }

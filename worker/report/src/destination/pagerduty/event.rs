@@ -33,11 +33,10 @@ pub(super) fn trigger(
     let summary = single_line(title.as_str());
     let named = |value: &Option<String>| value.as_deref().map(|value| sanitize(value, NAME));
     let source = named(&alert.subject).or_else(|| named(&alert.account));
-    let severity = config.severities.get(&report.assessed_severity);
     let payload = json!({
         "summary": ticket::bounded(summary.trim(), SUMMARY),
         "source": source.filter(|name| !name.is_empty()).unwrap_or_else(|| "nightshift".into()),
-        "severity": severity.map_or("critical", String::as_str),
+        "severity": config.severity(report.assessed_severity),
         "timestamp": alert.last_seen.unwrap_or(report.concluded_at),
         "component": named(&alert.resource_type),
         "group": named(&alert.account),

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{self, has_no_secret, links};
 use super::super::trial::{
-    FrozenClock, Kill, Trial, acted, again, case, refusal, secret, triaged_again,
+    FrozenClock, Kill, Trial, acted, again, case, read_config, refusal, secret, triaged_again,
 };
 use super::event::{EVENT_BYTES, SUMMARY};
 use super::world::{Alert, Service};
@@ -22,10 +22,8 @@ const KEY: &str = "hush0000000000000000000000000000";
 
 fn config(url: &str) -> PagerDutyConfig {
     PagerDutyConfig {
-        name: "pager".into(),
-        url: url.into(),
         links: links(),
-        ..PagerDutyConfig::default()
+        ..read_config(json!({ "name": "pager", "url": url, "routing_key": "env:K" }))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use nightshift_alert::Severity;
+use nightshift_engine::key::KeyRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
-use super::super::http::{DestinationError, HttpOptions};
-use super::super::policy::TicketPolicy;
-use crate::{Language, Links};
+use super::super::http::DestinationError;
+use super::super::ticket_config::ticket_config;
 
 /// The fields that resolve an incident.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -26,58 +26,33 @@ pub struct ResolveConfig {
     pub reopen_state: Option<String>,
 }
 
-/// A table of a ServiceNow instance.
-#[derive(Clone)]
-pub struct ServiceNowConfig {
-    /// The name in configuration and metrics.
-    pub name: String,
-    /// The instance, `https://example.service-now.com`.
-    pub url: String,
-    /// Network access to the instance.
-    pub access: HttpOptions,
-    /// The user of the password. Without a user the secret is an OAuth token, sent as bearer.
-    pub user: Option<String>,
-    /// The table: `incident`, or one that extends it, such as `sn_si_incident`.
-    pub table: String,
-    /// The impact and urgency by assessed severity, from 1 (high) to 3 (low). The instance derives the priority from
-    /// them.
-    pub urgencies: BTreeMap<Severity, (u8, u8)>,
-    /// Further fields, such as `assignment_group` or `caller_id`. They do not replace the fields of Nightshift.
-    pub fields: BTreeMap<String, String>,
-    /// The fields of an incident whose case people closed. Without them only a note is added.
-    pub resolve: Option<ResolveConfig>,
-    /// The policy that decides which reports become incidents.
-    pub policy: TicketPolicy,
-    /// The language of labels and sentences of Nightshift.
-    pub language: Language,
-    /// The links that reports contain.
-    pub links: Links,
+ticket_config! {
+    /// `kind = "servicenow"`: an incident of ServiceNow.
+    ServiceNowConfig {
+        /// The instance: `https://example.service-now.com`.
+        url: String,
+        /// The owner of the password. Without it the secret is an OAuth token.
+        #[serde(default)]
+        user: Option<String>,
+        /// Password or token: `env:NAME` or `file:PATH`, read again at each call.
+        secret: KeyRef,
+        /// The table: `incident`, or one that extends it.
+        #[serde(default = "incident")]
+        table: String,
+        /// Impact and urgency by assessed severity, each 1 to 3.
+        #[serde(default)]
+        urgencies: Option<BTreeMap<Severity, (u8, u8)>>,
+        /// Further columns, `assignment_group` say.
+        #[serde(default)]
+        fields: BTreeMap<String, String>,
+        /// Fields of an incident whose case people closed. Without it only a note is added.
+        #[serde(default)]
+        resolve: Option<ResolveConfig>,
+    }
 }
 
-impl Default for ServiceNowConfig {
-    /// Returns incidents from "1 - Critical" to "5 - Planning", by the priority table of a new instance.
-    fn default() -> Self {
-        let urgencies = [
-            (Severity::Critical, (1, 1)),
-            (Severity::High, (1, 2)),
-            (Severity::Medium, (2, 2)),
-            (Severity::Low, (2, 3)),
-            (Severity::Informational, (3, 3)),
-        ];
-        Self {
-            name: String::new(),
-            url: String::new(),
-            access: HttpOptions::default(),
-            user: None,
-            table: "incident".into(),
-            urgencies: urgencies.into_iter().collect(),
-            fields: BTreeMap::new(),
-            resolve: None,
-            policy: TicketPolicy::default(),
-            language: Language::default(),
-            links: Links::default(),
-        }
-    }
+fn incident() -> String {
+    "incident".to_owned()
 }
 
 impl ServiceNowConfig {
@@ -88,7 +63,7 @@ impl ServiceNowConfig {
     /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
         let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
-        let url = self.access.check(&self.name, "url", &self.url)?;
+        let url = self.access().check(&self.name, "url", &self.url)?;
         if !is_name(&self.table) {
             return bad("table", "is no name of a table: write incident, say");
         }
@@ -98,14 +73,25 @@ impl ServiceNowConfig {
                 "contains an invalid column name: use the name (assignment_group), not the label",
             );
         }
-        let levels = self
-            .urgencies
-            .values()
-            .flat_map(|(impact, urgency)| [impact, urgency]);
-        if !levels.into_iter().all(|level| (1..=3).contains(level)) {
+        let levels = self.urgencies.iter().flat_map(BTreeMap::values);
+        let levels = levels.flat_map(|(impact, urgency)| [impact, urgency]);
+        if !levels.copied().all(|level| (1..=3).contains(&level)) {
             return bad("urgencies", "holds a level that is not 1, 2 or 3");
         }
         Ok(url)
+    }
+
+    /// Returns the impact and urgency of an incident. The defaults lead from "1 - Critical" to "5 - Planning" by the
+    /// priority table of a new instance.
+    pub(super) fn urgency(&self, severity: Severity) -> Option<(u8, u8)> {
+        match (&self.urgencies, severity) {
+            (Some(urgencies), _) => urgencies.get(&severity).copied(),
+            (None, Severity::Critical) => Some((1, 1)),
+            (None, Severity::High) => Some((1, 2)),
+            (None, Severity::Medium) => Some((2, 2)),
+            (None, Severity::Low) => Some((2, 3)),
+            (None, Severity::Informational) => Some((3, 3)),
+        }
     }
 }
 
@@ -116,15 +102,16 @@ fn is_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::super::trial::read_config;
     use super::*;
 
     #[test]
     fn what_is_wrong_is_named_and_how_to_mend_it() {
-        let fits = ServiceNowConfig {
-            name: "desk".into(),
-            url: "https://example.service-now.com".into(),
-            ..ServiceNowConfig::default()
-        };
+        let fits: ServiceNowConfig = read_config(json!({
+            "name": "desk", "url": "https://example.service-now.com", "secret": "env:P",
+        }));
         assert!(fits.check().is_ok());
         let wrong = |change: fn(&mut ServiceNowConfig)| {
             let mut config = fits.clone();
@@ -134,7 +121,7 @@ mod tests {
         let said = [
             wrong(|config| config.table = "../sys_user".into()),
             wrong(|config| config.fields = [("Assigned to".into(), "x".into())].into()),
-            wrong(|config| config.urgencies = [(Severity::Low, (0, 4))].into()),
+            wrong(|config| config.urgencies = Some([(Severity::Low, (0, 4))].into())),
         ];
         insta::assert_snapshot!(said.join("\n"), @r#"
         [[destination]] "desk": `table` is no name of a table: write incident, say

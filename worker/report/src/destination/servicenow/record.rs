@@ -46,7 +46,7 @@ pub(super) fn incident(
     );
     set("correlation_id", json!(case_id(report)?));
     set("correlation_display", json!(mark::told(report)?));
-    if let Some((impact, urgency)) = config.urgencies.get(&report.assessed_severity) {
+    if let Some((impact, urgency)) = config.urgency(report.assessed_severity) {
         set("impact", json!(impact.to_string()));
         set("urgency", json!(urgency.to_string()));
     }

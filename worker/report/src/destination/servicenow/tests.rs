@@ -9,24 +9,19 @@ use nightshift_pipeline::port::{DeliveryError, Destination as _};
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{has_no_secret, links};
 use super::super::trial::{
-    self, FrozenClock, Kill, Trial, acted, again, case, refusal, secret, triaged_again,
+    self, FrozenClock, Kill, Trial, acted, again, case, read_config, refusal, secret, triaged_again,
 };
 use super::world::Instance;
 use super::*;
 
 fn config(url: &str) -> ServiceNowConfig {
     ServiceNowConfig {
-        name: "desk".into(),
-        url: url.into(),
-        user: Some("maria@example.com".into()),
-        fields: [("assignment_group".to_owned(), "SOC".to_owned())].into(),
-        resolve: Some(ResolveConfig {
-            state: "6".into(),
-            close_code: "Solution provided".into(),
-            reopen_state: Some("2".into()),
-        }),
         links: links(),
-        ..ServiceNowConfig::default()
+        ..read_config(json!({
+            "name": "desk", "url": url, "user": "maria@example.com", "secret": "env:P",
+            "fields": { "assignment_group": "SOC" },
+            "resolve": { "state": "6", "close_code": "Solution provided", "reopen_state": "2" },
+        }))
     }
 }
 

@@ -16,23 +16,18 @@ use nightshift_pipeline::report::Report;
 use super::hands::ManualClock;
 use super::stub::{CHANNEL, Slack, SlackFault, TOKEN};
 use super::*;
-use crate::destination::http::HttpOptions;
+use crate::destination::trial::{read_config, secret};
 use crate::{Language, Links, fixture};
 
 fn config(url: &str) -> SlackConfig {
     SlackConfig {
-        name: "soc".into(),
-        transport: SlackTransport::Bot {
-            channel: CHANNEL.into(),
-            token: Arc::new(|| Ok(TOKEN.into())),
-            api_url: url.into(),
-        },
-        interactive: true,
-        language: Language::En,
         links: Links {
             public_url: Some("https://nightshift.example.com".into()),
         },
-        access: HttpOptions::default(),
+        ..read_config(json!({
+            "name": "soc", "channel": CHANNEL, "token": "env:T", "api_url": url,
+            "signing_secret": "env:S", "analysts": ["U1"],
+        }))
     }
 }
 
@@ -40,7 +35,13 @@ fn config(url: &str) -> SlackConfig {
 async fn soc() -> (Arc<ManualClock>, Slack, SlackDestination) {
     let clock = ManualClock::new();
     let slack = Slack::start(clock.clone()).await;
-    let to = SlackDestination::resting(config(&slack.url), clock.clone(), clock.clone()).unwrap();
+    let to = SlackDestination::resting(
+        config(&slack.url),
+        secret(TOKEN),
+        clock.clone(),
+        clock.clone(),
+    )
+    .unwrap();
     (clock, slack, to)
 }
 

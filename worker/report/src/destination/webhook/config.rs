@@ -2,24 +2,36 @@
 
 use std::path::PathBuf;
 
+use nightshift_engine::key::KeyRef;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use url::Url;
 
 use super::super::http::{DestinationError, HttpOptions};
 
-/// The configuration of a webhook.
-#[derive(Clone, Default)]
+/// `kind = "webhook"`
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WebhookConfig {
-    /// The name in configuration and metrics.
+    /// Its name; routes use it.
     pub name: String,
-    /// The address that reports are posted to, `https://…`.
+    /// The address that is posted to: `https://…`, or plain http to this machine.
     pub url: String,
-    /// True if plain http to other machines is allowed.
+    /// The key that signs posts: `whsec_` and base64, in `env:NAME` or `file:PATH`, which are read again at each post.
+    /// Several keys with spaces between them all sign.
+    pub secret: KeyRef,
+    /// Allows plain http to another machine.
+    #[serde(default)]
     pub allow_private: bool,
-    /// A PEM file of certificate authorities that are trusted beside those of the system.
+    /// PEM file of authorities that are trusted beside those of the system.
+    #[serde(default)]
     pub ca_file: Option<PathBuf>,
-    /// The proxy URL. The default is the proxy of the environment; `none` disables it.
+    /// URL of a proxy. Without it `HTTPS_PROXY` and similar environment variables apply; `none` disables proxies.
+    #[serde(default)]
     pub proxy: Option<String>,
-    /// The fraction of all cases that are traced, from 0 to 1. It decides the sampled flag that receivers get.
+    /// The fraction of all cases that are traced, from 0 to 1. It decides the sampled flag that receivers get, and is
+    /// no key here: `[traces]` has it.
+    #[serde(skip)]
     pub traced: f64,
 }
 

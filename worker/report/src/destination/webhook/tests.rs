@@ -7,9 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::key::KeySource;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::super::trial::read_config;
 use super::stub::{STAYS_OPEN, Stub, say};
 use super::*;
 use crate::fixture;
@@ -28,11 +29,7 @@ impl Clock for TickingClock {
 }
 
 fn to(url: &str, secret: KeySource) -> WebhookDestination {
-    let config = WebhookConfig {
-        name: "soar".into(),
-        url: url.into(),
-        ..WebhookConfig::default()
-    };
+    let config = read_config(json!({ "name": "soar", "url": url, "secret": "env:S" }));
     let clock = Arc::new(TickingClock(Mutex::new(fixture::now())));
     WebhookDestination::new(config, secret, clock).unwrap()
 }

@@ -266,43 +266,37 @@ async fn what_has_no_thread_gets_none_when_it_is_posted_anew() {
 fn what_is_configured_wrongly_is_named() {
     let clock = ManualClock::new();
     let base = config("https://slack.com/api");
-    let bot = |channel: &str, api_url: &str| SlackTransport::Bot {
-        channel: channel.into(),
-        token: Arc::new(|| Ok(TOKEN.into())),
-        api_url: api_url.into(),
-    };
-    let hook = SlackTransport::Webhook {
-        url: Arc::new(|| Ok("https://hooks.slack.com/services/hush".into())),
+    let hook = SlackConfig {
+        token: None,
+        webhook_url: Some("env:W".into()),
+        ..base.clone()
     };
     let links = Links {
         public_url: Some("ftp://x".into()),
     };
     let wrong = [
         SlackConfig {
-            transport: bot("#soc", SLACK_API),
+            channel: "#soc".into(),
             ..base.clone()
         },
         SlackConfig {
-            transport: bot(CHANNEL, "http://slack.example.com"),
+            api_url: "http://slack.example.com".into(),
             ..base.clone()
         },
-        SlackConfig {
-            transport: hook.clone(),
-            ..base.clone()
-        },
+        hook.clone(),
         SlackConfig {
             links,
             ..base.clone()
         },
         SlackConfig {
             name: " ".into(),
-            ..base.clone()
+            ..base
         },
     ];
     let said: Vec<String> = wrong
         .into_iter()
         .map(|one| {
-            SlackDestination::new(one, clock.clone())
+            SlackDestination::new(one, secret(TOKEN), clock.clone())
                 .unwrap_err()
                 .to_string()
         })
@@ -315,11 +309,11 @@ fn what_is_configured_wrongly_is_named() {
     [[destination]] " ": `name` is empty: routes need a name to lead to
     "#);
     let fits = SlackConfig {
-        transport: hook,
-        interactive: false,
-        ..base
+        signing_secret: None,
+        ..hook
     };
-    let shown = format!("{:?}", SlackDestination::new(fits, clock).unwrap());
+    let hush = secret("https://hooks.slack.com/services/hush");
+    let shown = format!("{:?}", SlackDestination::new(fits, hush, clock).unwrap());
     assert!(!shown.contains("hush"), "{shown}");
 }
 
@@ -335,13 +329,13 @@ async fn an_incoming_webhook_has_the_report_and_no_more() {
     .await;
     let url = stub.url.clone();
     let config = SlackConfig {
-        transport: SlackTransport::Webhook {
-            url: Arc::new(move || Ok(url.as_str().into())),
-        },
-        interactive: false,
+        token: None,
+        webhook_url: Some("env:W".into()),
+        signing_secret: None,
         ..config("")
     };
-    let to = SlackDestination::resting(config, clock.clone(), clock).unwrap();
+    let secret: KeySource = Arc::new(move || Ok(url.as_str().into()));
+    let to = SlackDestination::resting(config, secret, clock.clone(), clock).unwrap();
     let showing = case(0, fixture::true_positive());
     assert_eq!(
         to.deliver(&showing).await.unwrap(),

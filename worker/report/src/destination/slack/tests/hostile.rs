@@ -52,7 +52,7 @@ fn check(report: &Report, language: Language) {
         language,
         ..config("http://127.0.0.1:1")
     };
-    let to = SlackDestination::resting(config, clock.clone(), clock).unwrap();
+    let to = SlackDestination::resting(config, secret(TOKEN), clock.clone(), clock).unwrap();
     let mut showing = case(0, report.clone());
     showing.delivered = Some(DeliveredReport::from_report(&fixture::benign()));
     let message = to.message(&showing);

@@ -15,7 +15,7 @@ fn message(showing: &DeliveryPayload, language: Language) -> Message {
         language,
         ..config("http://127.0.0.1:1")
     };
-    let to = SlackDestination::resting(config, clock.clone(), clock).unwrap();
+    let to = SlackDestination::resting(config, secret(TOKEN), clock.clone(), clock).unwrap();
     let message = to.message(showing);
     stub::limits::check(&bot::body(CHANNEL, &message, &place::metadata("c", "p", 1))).unwrap();
     message
@@ -108,7 +108,13 @@ fn a_critical_true_positive() {
 #[test]
 fn what_stands_in_the_thread() {
     let clock = ManualClock::new();
-    let to = SlackDestination::resting(config("http://127.0.0.1:1"), clock.clone(), clock).unwrap();
+    let to = SlackDestination::resting(
+        config("http://127.0.0.1:1"),
+        secret(TOKEN),
+        clock.clone(),
+        clock,
+    )
+    .unwrap();
     let showing = DeliveryPayload::new(fixture::true_positive());
     let below = to.below(&showing);
     let all: Vec<String> = below
@@ -472,7 +478,13 @@ fn what_is_left_out_for_want_of_room_is_in_the_thread() {
     [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [Agree] [Disagree] [Run again] [Close]
     ");
     let clock = ManualClock::new();
-    let to = SlackDestination::resting(config("http://127.0.0.1:1"), clock.clone(), clock).unwrap();
+    let to = SlackDestination::resting(
+        config("http://127.0.0.1:1"),
+        secret(TOKEN),
+        clock.clone(),
+        clock,
+    )
+    .unwrap();
     let below = to.below(&showing);
     let thread: String = below.iter().map(|one| seen(&one.message.blocks)).collect();
     for words in [
