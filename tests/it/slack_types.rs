@@ -1,5 +1,5 @@
 //! Checks Slack messages and modals against the types that Slack publishes: TypeScript compiles the snapshots of the
-//! tests of `report` and `web`.
+//! tests of `destinations` and `web`.
 //!
 //! `tests/services` installs both and names their folder in `NIGHTSHIFT_TEST_SLACK_TYPES`. Without them this test is
 //! ignored, and so counted as skipped.
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use nightshift_tests::repository_root;
 
-const MESSAGES: &str = "worker/report/src/destination/slack/tests/snapshots/nightshift_report__destination__slack__tests__look__messages.snap";
+const MESSAGES: &str = "worker/destinations/src/slack/tests/snapshots/nightshift_destinations__slack__tests__look__messages.snap";
 
 const MODALS: &str =
     "worker/web/src/slack/tests/snapshots/nightshift_web__slack__tests__spoken__views.snap";

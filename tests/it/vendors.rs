@@ -1,8 +1,11 @@
 //! Provides fakes of Slack, Jira, ServiceNow, PagerDuty and GitHub for tests of the whole program. These strict,
-//! stateful fakes come from the same files as in the tests of `worker/report`.
+//! stateful fakes come from the same files as in the tests of `worker/destinations`.
 
-#[path = "../../worker/report/src/destination/fake.rs"]
-#[expect(dead_code, reason = "what only the tests of worker/report ask for")]
+#[path = "../../worker/destinations/src/fake.rs"]
+#[expect(
+    dead_code,
+    reason = "what only the tests of worker/destinations ask for"
+)]
 mod fake;
 mod github;
 mod jira;

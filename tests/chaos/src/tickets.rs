@@ -1,5 +1,5 @@
 //! Implements a fake ticket system that takes tickets as ServiceNow's Table API does and keeps every one, so that
-//! duplicates are visible. The tests of `worker/report` check whether requests are valid for the vendor.
+//! duplicates are visible. The tests of `worker/destinations` check whether requests are valid for the vendor.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

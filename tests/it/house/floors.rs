@@ -7,7 +7,7 @@ use super::metadata;
 
 /// Every package, from the bottom up, with the crates that it depends on. Packages on one floor never use each other.
 /// A new crate needs a decision in `docs/decisions/` and a row here.
-pub(super) const FLOORS: [(&str, &[&str]); 15] = [
+pub(super) const FLOORS: [(&str, &[&str]); 16] = [
     ("nightshift-alert", &[]),
     ("nightshift-expression", &[]),
     ("nightshift-engine", &["nightshift-alert"]),
@@ -23,8 +23,9 @@ pub(super) const FLOORS: [(&str, &[&str]); 15] = [
     ("nightshift-pipeline", &["nightshift-engine"]),
     ("nightshift-queue", &["nightshift-pipeline"]),
     ("nightshift-store", &["nightshift-pipeline"]),
-    ("nightshift-report", &["nightshift-pipeline"]),
-    ("nightshift-web", &["nightshift-report"]),
+    ("nightshift-render", &["nightshift-pipeline"]),
+    ("nightshift-destinations", &["nightshift-render"]),
+    ("nightshift-web", &["nightshift-render"]),
     (
         "nightshift-cli",
         &[
@@ -32,7 +33,7 @@ pub(super) const FLOORS: [(&str, &[&str]); 15] = [
             "nightshift-tools",
             "nightshift-queue",
             "nightshift-store",
-            "nightshift-report",
+            "nightshift-destinations",
             "nightshift-web",
         ],
     ),
@@ -96,8 +97,9 @@ fn the_table_forbids_siblings_and_what_is_above() {
         ("nightshift-expression", "nightshift-alert"),
         ("nightshift-tools", "nightshift-analyst"),
         ("nightshift-analyst", "nightshift-pipeline"),
-        ("nightshift-report", "nightshift-store"),
-        ("nightshift-report", "nightshift-web"),
+        ("nightshift-render", "nightshift-destinations"),
+        ("nightshift-destinations", "nightshift-store"),
+        ("nightshift-destinations", "nightshift-web"),
     ] {
         assert!(forbidden(package, used).is_some(), "{package} → {used}");
     }

@@ -1,13 +1,16 @@
 //! Provides the fake of GitHub issues, with their limits.
 
-/// Limits from `worker/report`, which names their sources.
+/// Limits from `worker/destinations`, which names their sources.
 mod body {
     pub(super) const TITLE: usize = 256;
     pub(super) const BODY: usize = 65_536;
     pub(super) const LABEL: usize = 50;
 }
-#[path = "../../../worker/report/src/destination/github/world.rs"]
-#[expect(dead_code, reason = "what only the tests of worker/report ask for")]
+#[path = "../../../worker/destinations/src/github/world.rs"]
+#[expect(
+    dead_code,
+    reason = "what only the tests of worker/destinations ask for"
+)]
 mod world;
 
 pub(crate) use world::Repo;

@@ -1,7 +1,10 @@
 //! Provides the fake of Slack.
 
-#[path = "../../../worker/report/src/destination/slack/stub.rs"]
-#[expect(dead_code, reason = "what only the tests of worker/report ask for")]
+#[path = "../../../worker/destinations/src/slack/stub.rs"]
+#[expect(
+    dead_code,
+    reason = "what only the tests of worker/destinations ask for"
+)]
 mod stub;
 
 pub(crate) use stub::phone::lines as phone_lines;

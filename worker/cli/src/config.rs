@@ -269,7 +269,7 @@ impl Config {
     /// Sets the links in messages, which lead to the pages if these are public.
     fn set_links(mut self) -> Self {
         let public_url = Some(self.web.public_url.clone());
-        let links = nightshift_report::Links {
+        let links = nightshift_render::Links {
             public_url: public_url.filter(|url| !url.is_empty()),
         };
         for destination in &mut self.destinations {

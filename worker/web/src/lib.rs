@@ -4,7 +4,7 @@
 //! The pages are read-only and rendered on the server, without any script, so that they work on a telephone and under a
 //! strict content security policy. Cases come through the ports of the pipeline; this crate knows no store and no
 //! command line. Every string from an alert, a tool or an analyst is hostile and reaches a page only through
-//! [`nightshift_report::Line`].
+//! [`nightshift_render::Line`].
 
 mod access;
 mod api;

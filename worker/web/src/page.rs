@@ -1,7 +1,7 @@
 //! Serves the pages: a list of cases, a case, and error pages.
 //!
 //! A handler reads a port, builds a view and renders a template. Views hold Nightshift's own words, numbers and
-//! [`Line`](nightshift_report::Line); templates escape everything and build every link themselves.
+//! [`Line`](nightshift_render::Line); templates escape everything and build every link themselves.
 
 mod case;
 mod display;

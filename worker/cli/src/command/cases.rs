@@ -210,7 +210,7 @@ async fn show(app: &App, options: &CasesShowArgs) -> Result<(), Exit> {
         });
     }
     let mut text = match &view.report {
-        Some(report) => nightshift_report::render_text(report, &text_options(app)),
+        Some(report) => nightshift_render::render_text(report, &text_options(app)),
         None => unfinished::render_unfinished(&view),
     };
     text.push_str(&trace(app, &view));

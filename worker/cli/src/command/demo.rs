@@ -10,6 +10,7 @@ mod source;
 use std::sync::Arc;
 
 use anyhow::Context;
+use nightshift_destinations::StdoutDestination;
 use nightshift_engine::driver::CaseEnd;
 use nightshift_pipeline::admission::Admission;
 use nightshift_pipeline::case::Lane;
@@ -17,7 +18,6 @@ use nightshift_pipeline::delivery::{DirectDelivery, deliver_due};
 use nightshift_pipeline::intake::{BatchOrder, Intake};
 use nightshift_pipeline::port::{AcceptedAlert, Destination};
 use nightshift_pipeline::triage::Triage;
-use nightshift_report::StdoutDestination;
 use nightshift_web::{BoundServer, WebConfig};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -16,7 +16,7 @@ use nightshift_pipeline::port::AcceptedAlert;
 use nightshift_pipeline::report::Report;
 use nightshift_pipeline::spans::record_accepted as trace_accepted;
 use nightshift_pipeline::triage::Triage;
-use nightshift_report::{
+use nightshift_render::{
     TextOptions, render_json, render_markdown, render_short_markdown, render_short_text,
     render_text,
 };

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use nightshift_engine::key::KeyRef;
-use nightshift_report::{
-    DestinationError, FileFormat, GitHubConfig, JiraConfig, Links, PagerDutyConfig,
-    ServiceNowConfig, SlackConfig, WebhookConfig,
+use nightshift_destinations::{
+    DestinationError, FileFormat, GitHubConfig, JiraConfig, PagerDutyConfig, ServiceNowConfig,
+    SlackConfig, WebhookConfig,
 };
+use nightshift_engine::key::KeyRef;
+use nightshift_render::Links;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nightshift_engine::key::{KeyRef, KeySource};
-use nightshift_engine::port::Clock;
-use nightshift_pipeline::port::Destination;
-use nightshift_report::{
+use nightshift_destinations::{
     DestinationError, FileDestination, GitHubDestination, JiraDestination, PagerDutyDestination,
     ServiceNowDestination, SlackConfig, SlackDestination, WebhookConfig, WebhookDestination,
 };
+use nightshift_engine::key::{KeyRef, KeySource};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::Destination;
 
 use crate::config::{DestinationConfig, LoadedConfig, secret_reader};
 use crate::exit::Exit;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use nightshift_destinations::{DestinationError, SlackConfig};
 use nightshift_engine::doctor::{CheckSeverity, HealthReport};
 use nightshift_engine::error_chain::format_error_chain;
 use nightshift_engine::port::{Clock, Meter, NoMeter, Toolbox};
-use nightshift_report::{DestinationError, SlackConfig};
 use nightshift_store::StoreOptions;
 use nightshift_tools::ConfiguredToolbox;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_report::SlackDestination;
+use nightshift_destinations::SlackDestination;
 use nightshift_web::{SlackIntegration, SlackReplies, SlackWorkspace};
 use serde_json::Value;
 

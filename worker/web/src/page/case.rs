@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use nightshift_engine::fold::fold;
 use nightshift_pipeline::case::CaseView;
 use nightshift_pipeline::language::Language;
-use nightshift_report::{HtmlReport, Line, render_early_html, render_html};
+use nightshift_render::{HtmlReport, Line, render_early_html, render_html};
 use serde::Serialize;
 
 use crate::DeliveryLinks;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_pipeline::language::Language;
-use nightshift_report::{Line, ago};
+use nightshift_render::{Line, ago};
 use serde::Serialize;
 
 /// A time for people and for programs.

@@ -7,7 +7,7 @@ use nightshift_pipeline::case::{CaseRow, CaseStatus};
 use nightshift_pipeline::case_workflow::WorkflowStatus;
 use nightshift_pipeline::language::Language;
 use nightshift_pipeline::mutes::LedgerCount;
-use nightshift_report::Line;
+use nightshift_render::Line;
 use serde::Serialize;
 
 use crate::page::display::{DisplayTime, optional_name, person};

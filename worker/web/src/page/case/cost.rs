@@ -6,7 +6,7 @@ use nightshift_engine::event::{CommandId, EventBody};
 use nightshift_engine::limits::Cost;
 use nightshift_pipeline::case::CaseView;
 use nightshift_pipeline::language::Language;
-use nightshift_report::{Line, took};
+use nightshift_render::{Line, took};
 use serde::Serialize;
 
 /// The maximum number of rows. There are six questions and few models.

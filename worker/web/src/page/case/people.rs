@@ -5,7 +5,7 @@ use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseRow, CaseView};
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, WorkflowStatus};
 use nightshift_pipeline::language::Language;
-use nightshift_report::Line;
+use nightshift_render::Line;
 use serde::Serialize;
 
 use crate::page::display::{DisplayTime, optional_name, person};

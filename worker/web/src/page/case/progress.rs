@@ -6,7 +6,7 @@ use nightshift_engine::state::CaseState;
 use nightshift_pipeline::case::{CaseRow, CaseStatus};
 use nightshift_pipeline::language::Language;
 use nightshift_pipeline::report::steps_so_far;
-use nightshift_report::{Line, cost, render_steps_html};
+use nightshift_render::{Line, cost, render_steps_html};
 use serde::Serialize;
 
 /// The maximum number of steps.

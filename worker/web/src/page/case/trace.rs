@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::case::{CaseView, DeliveryRow};
 use nightshift_pipeline::language::Language;
-use nightshift_report::Line;
+use nightshift_render::Line;
 use serde::Serialize;
 
 use crate::DeliveryLinks;
