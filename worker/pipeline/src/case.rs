@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::case_workflow::{CaseWorkflow, WorkflowStatus};
 use crate::delivery_payload::DeliveredReport;
 use crate::feedback::PersonVerdict;
+use crate::language::Language;
 use crate::report::{EarlyReportInput, EvidenceEntry, Report, early_report};
 
 /// Id of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
@@ -301,20 +302,32 @@ pub struct Sighting {
 impl Sighting {
     /// Returns the reason in words for people, or `None` for an unchanged alert.
     #[must_use]
-    pub fn description(&self) -> Option<String> {
+    pub fn description(&self, language: Language) -> Option<String> {
         let note = self.note.as_deref().filter(|note| *note != "same")?;
+        let with = |en: &'static str, ja: &'static str, value: &str| {
+            language.pick(en, ja).replace("{}", value)
+        };
         Some(match note.split_once(':') {
             Some(("at_feed", state)) => match state.split_once(':') {
-                Some((_, class)) => format!("set aside: no route names class {class}"),
-                None => format!("{state} at its feed"),
+                Some((_, class)) => with(
+                    "set aside: no route names class {}",
+                    "対象外: クラス {} を求めるルートがありません",
+                    class,
+                ),
+                None => with("{} at its feed", "フィード側の状態: {}", state),
             },
-            Some(("too_often", what)) => format!(
+            Some(("too_often", what)) => with(
                 "changed ({}), but triaged too often today",
-                what.replace('_', " ")
+                "変更あり（{}）。本日のトリアージ回数の上限に達しています",
+                &what.replace('_', " "),
             ),
             _ => match note {
-                "unchanged" => "no material change".to_owned(),
-                "older" => "reports an earlier state".to_owned(),
+                "unchanged" => language
+                    .pick("no material change", "重要な変更なし")
+                    .to_owned(),
+                "older" => language
+                    .pick("reports an earlier state", "以前の状態の報告")
+                    .to_owned(),
                 other => other.replace('_', " "),
             },
         })

@@ -146,6 +146,18 @@ pub enum Block {
     Evidence(EvidenceId, Line),
 }
 
+impl Block {
+    const fn is_detail(&self) -> bool {
+        matches!(self, Self::Below(_) | Self::Command(..))
+    }
+
+    /// Returns each block with the details below it.
+    pub(crate) fn with_details(blocks: &[Self]) -> impl Iterator<Item = (&Self, &[Self])> {
+        let groups = blocks.chunk_by(|_, next| next.is_detail());
+        groups.filter_map(<[Self]>::split_first)
+    }
+}
+
 /// A finding in a list.
 #[derive(Debug)]
 pub struct FindingItem {
@@ -199,6 +211,7 @@ pub fn early_document(report: &Report, reader: Reader) -> Document {
             vendor::section(report, language),
             record::indicators(report, reader),
             record::evidence(report, reader),
+            Some(about::early(report, language)),
         ]),
     }
 }
@@ -210,8 +223,12 @@ fn present(sections: impl IntoIterator<Item = Option<Section>>) -> Vec<Section> 
         .collect()
 }
 
-/// Returns a line with the number of entries left out of a list.
+/// Returns a bullet with the number of entries left out of a list.
 fn more(language: Language, shown: usize, all: usize) -> Option<Block> {
+    more_line(language, shown, all).map(Block::Item)
+}
+
+fn more_line(language: Language, shown: usize, all: usize) -> Option<Line> {
     let left = u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX);
     let (before, after) = (
         language.pick("… and ", "… ほか "),
@@ -220,5 +237,5 @@ fn more(language: Language, shown: usize, all: usize) -> Option<Block> {
             " 件（JSON レポートにあります）",
         ),
     );
-    (left > 0).then(|| Block::Item(Line::from_static(before).number(left).say(after)))
+    (left > 0).then(|| Line::from_static(before).number(left).say(after))
 }

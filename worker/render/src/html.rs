@@ -227,15 +227,8 @@ impl<'a> HtmlPage<'a> {
     }
 
     fn blocks(&mut self, part: Part, blocks: &[Block]) {
-        let mut rest = blocks;
         let mut open: Option<List> = None;
-        while let Some((block, after)) = rest.split_first() {
-            let below = after
-                .iter()
-                .take_while(|block| matches!(block, Block::Below(_) | Block::Command(..)))
-                .count();
-            let (below, after) = after.split_at(below);
-            rest = after;
+        for (block, below) in Block::with_details(blocks) {
             let list = List::from_block(part, block);
             if list != open {
                 if let Some(list) = open {

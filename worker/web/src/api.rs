@@ -12,6 +12,7 @@ use nightshift_alert::text::strip_hidden;
 use nightshift_pipeline::case::{CaseRow, CaseView, DeliveryRow, Sighting, StormMember};
 use nightshift_pipeline::case_workflow::CaseWorkflow;
 use nightshift_pipeline::feedback::PersonVerdict;
+use nightshift_pipeline::language::Language;
 use nightshift_pipeline::port::StoreError;
 use nightshift_pipeline::report::Report;
 use serde::Serialize;
@@ -57,7 +58,9 @@ pub(crate) async fn list(
     };
     let filter = match query.filter() {
         Ok(filter) => filter,
-        Err(why) => return error_response(StatusCode::BAD_REQUEST, &why),
+        Err(error) => {
+            return error_response(StatusCode::BAD_REQUEST, &error.text(Language::En));
+        }
     };
     match store_answer(site.parts.cases.list(&filter)).await {
         Ok(mut cases) => {

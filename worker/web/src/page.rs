@@ -61,7 +61,7 @@ pub(crate) async fn list(
     };
     let filter = match query.filter() {
         Ok(filter) => filter,
-        Err(why) => return site.bad_request(&why),
+        Err(error) => return site.bad_request(&error.text(site.language)),
     };
     let read = async {
         let cases = site.parts.cases.list(&filter).await?;

@@ -7,6 +7,7 @@ use nightshift_alert::text::sanitize;
 use nightshift_engine::conclusion::Verdict;
 use nightshift_pipeline::case::{CaseFilter, CaseId, CaseStatus};
 use nightshift_pipeline::case_workflow::WorkflowStatus;
+use nightshift_pipeline::language::Language;
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -18,6 +19,39 @@ const YES: &str = "yes";
 const NO: &str = "no";
 /// Maximum number of rows of one JSON response.
 const MAX_ROWS: usize = 500;
+
+/// A value of the query string that selects nothing.
+#[derive(Debug)]
+pub(crate) enum FilterError {
+    TooLong {
+        name: &'static str,
+    },
+    /// A word that is not one of those known.
+    Unknown {
+        name: &'static str,
+        value: String,
+        known: String,
+    },
+}
+
+impl FilterError {
+    pub(crate) fn text(&self, language: Language) -> String {
+        match (self, language) {
+            (Self::TooLong { name }, Language::En) => {
+                format!("{name} is longer than {MAX_VALUE_CHARS} characters")
+            }
+            (Self::TooLong { name }, Language::Ja) => {
+                format!("{name} が {MAX_VALUE_CHARS} 文字を超えています")
+            }
+            (Self::Unknown { name, value, known }, Language::En) => {
+                format!("there is no {name} {value:?}; there are {known}")
+            }
+            (Self::Unknown { name, value, known }, Language::Ja) => {
+                format!("{name} に {value:?} はありません。使える値: {known}")
+            }
+        }
+    }
+}
 
 /// The query string. An empty value counts as missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -42,12 +76,10 @@ impl ListQuery {
     /// # Errors
     ///
     /// Names the unknown word and the known ones.
-    pub(crate) fn filter(&self) -> Result<CaseFilter, String> {
+    pub(crate) fn filter(&self) -> Result<CaseFilter, FilterError> {
         for (name, value) in self.named() {
             if value.chars().count() > MAX_VALUE_CHARS {
-                return Err(format!(
-                    "{name} is longer than {MAX_VALUE_CHARS} characters"
-                ));
+                return Err(FilterError::TooLong { name });
             }
         }
         Ok(CaseFilter {
@@ -187,26 +219,24 @@ fn text(value: &str) -> Option<String> {
 }
 
 /// Parses a switch, which allows one value.
-fn flag(name: &str, value: &str, one: &str) -> Result<bool, String> {
+fn flag(name: &'static str, value: &str, one: &str) -> Result<bool, FilterError> {
     let is_one = |word: &str| (word == one).then_some(());
     Ok(word(name, value, is_one, || one.to_owned())?.is_some())
 }
 
 fn word<T>(
-    name: &str,
+    name: &'static str,
     value: &str,
     parse: impl Fn(&str) -> Option<T>,
     known: impl Fn() -> String,
-) -> Result<Option<T>, String> {
+) -> Result<Option<T>, FilterError> {
     let Some(value) = text(value) else {
         return Ok(None);
     };
-    parse(&value).map(Some).ok_or_else(|| {
-        format!(
-            "there is no {name} {:?}; there are {}",
-            sanitize(&value, 60),
-            known()
-        )
+    parse(&value).map(Some).ok_or_else(|| FilterError::Unknown {
+        name,
+        value: sanitize(&value, 60),
+        known: known(),
     })
 }
 
@@ -224,25 +254,32 @@ mod tests {
     fn empty_values_are_none_and_words_must_be_known() {
         let filter = query(|query| query.q = "  ".into()).filter().unwrap();
         assert_eq!((filter.text, filter.limit), (None, PAGE_ROWS + 1));
-        let told = query(|query| query.status = "open".into())
-            .filter()
-            .unwrap_err();
+        let error = |query: ListQuery, language| query.filter().unwrap_err().text(language);
+        let unknown = query(|query| query.status = "open".into());
         assert_eq!(
-            told,
+            error(unknown.clone(), Language::En),
             "there is no status \"open\"; there are queued, running, concluded, failed, cancelled"
+        );
+        assert_eq!(
+            error(unknown, Language::Ja),
+            "status に \"open\" はありません。使える値: queued, running, concluded, failed, cancelled"
         );
         assert!(
             query(|query| query.severity = "urgent".into())
                 .filter()
                 .is_err()
         );
-        assert!(query(|query| query.q = "x".repeat(201)).filter().is_err());
+        assert_eq!(
+            error(query(|query| query.q = "x".repeat(201)), Language::En),
+            "q is longer than 200 characters"
+        );
         let disputed = query(|query| query.disagreed = " yes".into());
         assert!(disputed.filter().unwrap().disagreed && disputed.is_filtered());
-        let told = query(|query| query.disagreed = "no".into())
-            .filter()
-            .unwrap_err();
-        assert_eq!(told, "there is no disagreed \"no\"; there are yes");
+        let unknown = query(|query| query.disagreed = "no".into());
+        assert_eq!(
+            error(unknown, Language::En),
+            "there is no disagreed \"no\"; there are yes"
+        );
         assert_eq!(
             query(|query| query.limit = Some(9_999)).page_size(),
             MAX_ROWS

@@ -14,6 +14,7 @@ use nightshift_alert::Severity;
 use nightshift_pipeline::case::{CaseFilter, CaseRow, CaseStatus, CaseView, DeliveryRow};
 use nightshift_pipeline::case_workflow::{CaseActionKind, CaseWorkflow};
 use nightshift_pipeline::feedback::PersonVerdict;
+use nightshift_pipeline::language::Language;
 use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
@@ -223,15 +224,19 @@ fn trace(app: &App, view: &CaseView) -> String {
     for sighting in &view.sightings {
         let at = sighting.at.format("%Y-%m-%d %H:%M:%S UTC");
         let source = sanitize_line(&sighting.source, 60);
-        lines.push(match (sighting.state_at_feed(), sighting.description()) {
-            (Some(state), _) => format!("{} at {at}, told by {source}", sanitize_line(state, 30)),
-            (None, Some(words)) => format!(
-                "seen again {at} from {source}, count {} ({})",
-                sighting.count,
-                sanitize_line(&words, 100)
-            ),
-            (None, None) => format!("seen again {at} from {source}, count {}", sighting.count),
-        });
+        lines.push(
+            match (sighting.state_at_feed(), sighting.description(Language::En)) {
+                (Some(state), _) => {
+                    format!("{} at {at}, told by {source}", sanitize_line(state, 30))
+                }
+                (None, Some(words)) => format!(
+                    "seen again {at} from {source}, count {} ({})",
+                    sighting.count,
+                    sanitize_line(&words, 100)
+                ),
+                (None, None) => format!("seen again {at} from {source}, count {}", sighting.count),
+            },
+        );
     }
     if view.row.members > 0 {
         lines.push(format!(

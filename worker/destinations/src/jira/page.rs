@@ -144,14 +144,7 @@ fn written<'a>(
 }
 
 fn write(blocks: &[Block], config: &JiraConfig, page: &mut AdfDocument) {
-    let mut rest = blocks;
-    while let Some((block, after)) = rest.split_first() {
-        let below = after
-            .iter()
-            .take_while(|block| matches!(block, Block::Below(_) | Block::Command(..)))
-            .count();
-        let (below, after) = after.split_at(below);
-        rest = after;
+    for (block, below) in Block::with_details(blocks) {
         match block {
             Block::Item(line)
             | Block::Step(_, line)

@@ -37,13 +37,7 @@ pub(super) fn section(report: &Report, reader: Reader) -> Section {
         blocks: [
             Some(line),
             reader.is_page.then(|| tokens(report, language)),
-            Some(
-                Line::from_static(language.pick("Alert ", "アラート "))
-                    .name(&report.alert.key)
-                    .say(language.pick(" of ", "、フィード "))
-                    .name(&report.alert.feed)
-                    .say(language.pick(".", "。")),
-            ),
+            Some(alert_key(report, language)),
             Some(Line::from_static(language.pick(
                 "Written by a machine; alert text is untrusted.",
                 "機械が作成しました。アラート内の文章は信頼できません。",
@@ -55,6 +49,25 @@ pub(super) fn section(report: &Report, reader: Reader) -> Section {
         .map(Block::Text)
         .collect(),
     }
+}
+
+/// Returns the section of a case without a report: the key of its alert.
+pub(super) fn early(report: &Report, language: Language) -> Section {
+    let title = language.pick("About this case", "このケースについて");
+    Section {
+        part: Part::About,
+        title,
+        heading: title,
+        blocks: vec![Block::Text(alert_key(report, language))],
+    }
+}
+
+fn alert_key(report: &Report, language: Language) -> Line {
+    Line::from_static(language.pick("Alert ", "アラート "))
+        .name(&report.alert.key)
+        .say(language.pick(" of ", "、フィード "))
+        .name(&report.alert.feed)
+        .say(language.pick(".", "。"))
 }
 
 /// Returns the same in one line: case, author, confidence, analyst, duration and cost.

@@ -140,37 +140,40 @@ fn value(
     Some(line.and_more(language, 1, found.len()))
 }
 
+/// Returns when the events were seen and how often. An alert without times has at least its counts, if there is
+/// more than one event.
 fn seen(report: &Report, language: Language) -> Option<Line> {
     let alert = &report.alert;
-    let times = ["time", "times", "回"];
     let when = match (alert.first_seen, alert.last_seen) {
         (Some(first), Some(last)) if first != last => {
             Line::default().made(words::window(language, first, last))
         }
-        (first, last) => Line::default().at(first.or(last)?),
+        (Some(at), _) | (None, Some(at)) => Line::default().at(at),
+        (None, None) => Line::default(),
     };
-    let mut line = when
-        .say(language.pick(", ", "、"))
-        .count(language, alert.count, times);
-    if alert.sightings > 0 {
-        line = line.say("; ").count(
+    let times = match (when.is_empty(), alert.count) {
+        (true, 0 | 1) => Line::default(),
+        (_, count) => Line::default().count(language, count, ["time", "times", "回"]),
+    };
+    let sightings = match alert.sightings {
+        0 => Line::default(),
+        count => Line::default().count(language, count, ["repeat", "repeats", "件の再着信"]),
+    };
+    let members = match alert.members {
+        0 => Line::default(),
+        count => Line::from_static(language.pick("stands for ", "代表 ")).count(
             language,
-            alert.sightings,
-            ["repeat", "repeats", "件の再着信"],
-        );
-    }
-    if alert.members > 0 {
-        line = line.say(language.pick("; stands for ", "; 代表 ")).count(
-            language,
-            alert.members,
+            count,
             [
                 "other of its storm",
                 "others of its storm",
                 "件の同時多発アラート",
             ],
-        );
-    }
-    Some(line)
+        ),
+    };
+    let events = joined([when, times], language.pick(", ", "、"));
+    let line = joined([events, sightings, members], "; ");
+    (!line.is_empty()).then_some(line)
 }
 
 fn techniques(report: &Report, reader: Reader) -> Option<Line> {

@@ -44,7 +44,10 @@ pub fn header(report: &Report, language: Language, most: usize) -> Line {
 pub fn early(report: &Report, language: Language) -> Line {
     let word = match report.status {
         CaseStatus::Cancelled => language.pick("Called off", "調査取消"),
-        _ => language.pick("Investigating", "調査中"),
+        CaseStatus::Failed => language.pick("Not triaged", "未トリアージ"),
+        CaseStatus::Queued | CaseStatus::Running | CaseStatus::Concluded => {
+            language.pick("Investigating", "調査中")
+        }
     };
     let severity = language.severity(report.severity);
     titled(format!("◌ {word} · {severity}"), report, HEADER)

@@ -4,7 +4,7 @@ use nightshift_engine::plan::{PlanUpdate, PlanUpdateRecord, StepOutcome, StepSta
 use nightshift_pipeline::report::{Report, StepCall, StepEntry};
 
 use super::record::arguments;
-use super::{Block, Part, Reader, Section, more};
+use super::{Block, Part, Reader, Section, more, more_line};
 use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
@@ -81,15 +81,15 @@ pub fn step(step: &StepEntry, reader: Reader) -> Vec<Block> {
     if reader.is_page {
         // A running step still makes those that were only planned.
         let is_running = step.status == StepStatus::Running;
-        let calls = step
+        let calls: Vec<&StepCall> = step
             .calls
             .iter()
-            .filter(|call| is_running || call.is_made());
-        blocks.extend(
-            calls
-                .take(most)
-                .map(|one| Block::Below(call_with_arguments(one, language))),
-        );
+            .filter(|call| is_running || call.is_made())
+            .collect();
+        let shown = calls.iter().take(most);
+        let shown = shown.map(|call| call_with_arguments(call, reader));
+        let more = more_line(language, most, calls.len());
+        blocks.extend(shown.chain(more).map(Block::Below));
         return blocks;
     }
     let named = joined(step.calls_made().take(most).map(call), ", ");
@@ -119,9 +119,10 @@ fn call(call: &StepCall) -> Line {
 }
 
 /// Returns a call: `vpc_flow (ip=185.220.101[.]42): 12 rows [E4]`.
-fn call_with_arguments(call: &StepCall, language: Language) -> Line {
+fn call_with_arguments(call: &StepCall, reader: Reader) -> Line {
+    let language = reader.language;
     let line = Line::default().foreign(&call.tool, 60);
-    let line = match arguments(&call.arguments) {
+    let line = match arguments(&call.arguments, reader) {
         named if named.is_empty() => line,
         named => line.say(" (").then(&named).say(")"),
     };

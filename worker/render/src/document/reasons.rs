@@ -237,8 +237,11 @@ pub(super) fn would_decide(report: &Report, reader: Reader) -> Option<Section> {
 /// Returns the records, findings and gaps that did not fit above.
 pub(super) fn further(report: &Report, reader: Reader) -> Option<Section> {
     let (language, most) = (reader.language, reader.most(MOST_FURTHER));
-    let (_, mut blocks) = bearing(report, reader);
-    blocks.extend(opposing(report, reader).1);
+    let (_, supporting) = bearing(report, reader);
+    let (_, opposing) = opposing(report, reader);
+    let mut blocks: Vec<Block> = labelled(supporting, language.pick("For: ", "支持: "))
+        .chain(labelled(opposing, language.pick("Against: ", "反証: ")))
+        .collect();
     let all = blocks.len();
     blocks.truncate(most);
     blocks.extend(more(language, most, all));
@@ -247,6 +250,17 @@ pub(super) fn further(report: &Report, reader: Reader) -> Option<Section> {
         title: language.pick("Further findings", "その他の所見"),
         heading: language.pick("Further findings", "その他の所見"),
         blocks,
+    })
+}
+
+/// Puts the side on which it is before each finding. Records and gaps have words of their own.
+fn labelled(blocks: Vec<Block>, side: &'static str) -> impl Iterator<Item = Block> {
+    blocks.into_iter().map(move |block| match block {
+        Block::Finding(finding) => Block::Finding(FindingItem {
+            line: Line::from_static(side).then(&finding.line),
+            ..finding
+        }),
+        other => other,
     })
 }
 

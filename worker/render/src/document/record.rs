@@ -16,8 +16,9 @@ const MOST_LINES: usize = 40;
 const MOST_EVIDENCE: usize = 60;
 /// The maximum number of excerpts of one piece of evidence.
 const MOST_EXCERPTS: usize = 4;
-/// The maximum number of arguments that are shown.
+/// The maximum number of arguments that are shown, and of characters of one.
 const MOST_ARGUMENTS: usize = 8;
+const ARGUMENT: usize = 80;
 /// The maximum number of indicators.
 const MOST_INDICATORS: usize = 30;
 
@@ -60,7 +61,7 @@ pub(super) fn evidence(report: &Report, reader: Reader) -> Option<Section> {
     let (language, most) = (reader.language, reader.most(MOST_EVIDENCE));
     let mut blocks = Vec::new();
     for entry in report.evidence.iter().take(most) {
-        blocks.push(Block::Evidence(entry.id, asked(entry, language)));
+        blocks.push(Block::Evidence(entry.id, asked(entry, reader)));
         // A page has what findings quote below the findings.
         if !reader.is_page {
             blocks.extend(excerpts(report, entry).into_iter().map(Block::Below));
@@ -76,13 +77,14 @@ pub(super) fn evidence(report: &Report, reader: Reader) -> Option<Section> {
 }
 
 /// Returns a look-up: `E3 cloudtrail (user=…, from=…): 12 rows, cut for its size`.
-fn asked(entry: &EvidenceEntry, language: Language) -> Line {
+fn asked(entry: &EvidenceEntry, reader: Reader) -> Line {
+    let language = reader.language;
     let line = Line::default()
         .say("E")
         .number(entry.id.0.into())
         .say(" ")
         .foreign(&entry.tool, 60);
-    let line = match arguments(&entry.arguments) {
+    let line = match arguments(&entry.arguments, reader) {
         named if named.is_empty() => line,
         named => line.say(" (").then(&named).say(")"),
     };
@@ -104,14 +106,15 @@ fn asked(entry: &EvidenceEntry, language: Language) -> Line {
 }
 
 /// Returns the arguments of a call: `user=ci-deploy, from=2026-11-20`.
-pub(super) fn arguments(arguments: &Map<String, Value>) -> Line {
-    let shown = arguments.iter().take(MOST_ARGUMENTS).map(|(name, value)| {
+pub(super) fn arguments(arguments: &Map<String, Value>, reader: Reader) -> Line {
+    let (most, room) = (reader.most(MOST_ARGUMENTS), reader.most(ARGUMENT));
+    let shown = arguments.iter().take(most).map(|(name, value)| {
         Line::default()
             .foreign(name, 40)
             .say("=")
-            .foreign(&scalar(value), 80)
+            .foreign(&scalar(value), room)
     });
-    joined(shown, ", ")
+    joined(shown, ", ").and_more(reader.language, most, arguments.len())
 }
 
 /// Returns what findings quote of a piece of evidence: `/rows/0/action: RunInstances`.

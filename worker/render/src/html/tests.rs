@@ -35,6 +35,34 @@ fn page_speaks_the_language_of_messages() {
 }
 
 #[test]
+fn page_counts_the_calls_and_arguments_that_it_leaves_out() {
+    let mut report = fixture::true_positive();
+    let step = report.steps.iter_mut().find(|step| !step.calls.is_empty());
+    let calls = &mut step.unwrap().calls;
+    let mut call = calls.remove(0);
+    call.arguments = (0..20).map(|i| (format!("a{i:02}"), i.into())).collect();
+    *calls = vec![call; 19];
+    let page = page(&report, Language::En);
+    assert!(page.contains("a15=15 and 4 more)"), "{page}");
+    assert!(page.contains("<p class=\"below\">… and 3 more; the JSON report has them</p>"));
+}
+
+#[test]
+fn case_without_a_report_names_its_alert_and_how_often_it_came() {
+    let mut report = fixture::true_positive();
+    report.status = CaseStatus::Failed;
+    report.alert.first_seen = None;
+    report.alert.last_seen = None;
+    report.alert.count = 12;
+    let page = render_early_html(&report, Language::En, fixture::now());
+    assert!(page.title.starts_with("◌ Not triaged"), "{}", page.title);
+    let key = format!("Alert {} of {}.", report.alert.key, report.alert.feed);
+    for words in [key.as_str(), "<dt>Seen</dt><dd>12 times"] {
+        assert!(page.body.contains(words), "no {words} in {}", page.body);
+    }
+}
+
+#[test]
 fn only_our_references_are_links() {
     let mut report = fixture::true_positive();
     let before = page(&report, Language::En).matches("<a ").count();

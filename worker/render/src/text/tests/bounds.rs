@@ -64,10 +64,10 @@ fn why_and_against_are_short_and_say_where_the_rest_stands() {
     assert_snapshot!(part(&shown, "Further findings"), @"
     - Cleared: Record 5 (SCAN-7); about 203.0.113[.]50; approved by maria@example[.]com [E2]
     - Cleared: Record 6 (SCAN-7); about 203.0.113[.]50; approved by maria@example[.]com [E2]
-    - Reason 2.
-    - Reason 3.
-    - Doubt 3.
-    - Doubt 4.
+    - For: Reason 2.
+    - For: Reason 3.
+    - Against: Doubt 3.
+    - Against: Doubt 4.
     - Not checked: Log 2
     - Not checked: Log 3
     - Not checked: Log 4
@@ -90,6 +90,6 @@ fn content_that_fits_is_complete_up_to_the_limit_per_kind() {
     - Reason 5.
     … and 1 more, under Further findings
     ");
-    assert_snapshot!(part(&shown, "Further findings"), @"  - Reason 6.");
+    assert_snapshot!(part(&shown, "Further findings"), @"  - For: Reason 6.");
     assert!(part(&shown, "Against, or not checked").contains("Doubt 3."));
 }

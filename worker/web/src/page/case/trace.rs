@@ -76,7 +76,7 @@ impl Trace {
                     at: DisplayTime::new(language, one.at, now),
                     source: Line::default().foreign(&one.source, 60),
                     count: one.count,
-                    note: one.description().as_deref().map(Line::from_name),
+                    note: one.description(language).as_deref().map(Line::from_name),
                 })
                 .collect(),
             sightings_all: view.row.sightings,
