@@ -24,13 +24,13 @@ const MAX_CHARS: usize = 160;
 pub(crate) struct Progress {
     states: Mutex<HashMap<String, CaseState>>,
     spinner: Option<ProgressBar>,
-    /// True if each line names its case, because several run at once.
-    names_cases: bool,
+    /// True if several cases run at once: each line names its case, and only beginning, trouble and end are shown.
+    is_shared: bool,
 }
 
 impl Progress {
     /// Creates a progress on standard error.
-    pub(crate) fn new(names_cases: bool) -> Self {
+    pub(crate) fn new(is_shared: bool) -> Self {
         let spinner = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
@@ -42,7 +42,7 @@ impl Progress {
         Self {
             states: Mutex::default(),
             spinner,
-            names_cases,
+            is_shared,
         }
     }
 
@@ -54,7 +54,7 @@ impl Progress {
     }
 
     fn line(&self, case_id: &str, text: &str) {
-        let text = if self.names_cases {
+        let text = if self.is_shared {
             format!("{case_id}  {text}")
         } else {
             text.to_owned()
@@ -81,7 +81,11 @@ impl Watcher for Progress {
         for event in events {
             let before = state.clone();
             apply(state, event);
-            for line in event_lines(&before, state, &event.body) {
+            let mut lines = milestones(&before, state, &event.body);
+            if !self.is_shared {
+                lines.extend(details(&before, state, &event.body));
+            }
+            for line in lines {
                 self.line(case_id, &line);
             }
             if let Some(spinner) = &self.spinner {
@@ -128,7 +132,8 @@ fn with_cost(line: String, state: &CaseState) -> String {
     }
 }
 
-fn event_lines(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<String> {
+/// Returns the lines of the beginning of a case, of trouble, and of its end.
+fn milestones(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<String> {
     match body {
         EventBody::Opened(opened) => {
             let alert = &opened.alert;
@@ -144,7 +149,6 @@ fn event_lines(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<S
                 before.finished.len()
             )]
         }
-        EventBody::Started { id, .. } => step_started(before, state, id),
         EventBody::Finished {
             id,
             outcome,
@@ -158,10 +162,12 @@ fn event_lines(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<S
                     let why = sanitize_line(&why.to_string(), MAX_CHARS);
                     format!("{id}: {why}; the playbook takes over from the model")
                 });
-            let mut all: Vec<String> = taken_over.into_iter().collect();
-            all.extend(finished(state, id, outcome));
-            all.extend(steps_ended(before, state));
-            all
+            let failed = match &**outcome {
+                CommandOutcome::AskFailed(error) => Some(error.to_string()),
+                _ => None,
+            };
+            let failed = failed.map(|why| format!("{id}: {}", sanitize_line(&why, MAX_CHARS)));
+            taken_over.into_iter().chain(failed).collect()
         }
         EventBody::Withdrawn { id, .. } => vec![format!("{id} waits: no model is available")],
         EventBody::TimeUp => vec!["the active time is used up".to_owned()],
@@ -175,7 +181,20 @@ fn event_lines(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<S
                 conclusion.assessed_severity
             )]
         }
-        EventBody::Claimed { .. } => Vec::new(),
+        EventBody::Claimed { .. } | EventBody::Started { .. } => Vec::new(),
+    }
+}
+
+/// Returns the lines of the plan, of calls and of steps.
+fn details(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<String> {
+    match body {
+        EventBody::Started { id, .. } => step_started(before, state, id),
+        EventBody::Finished { id, outcome, .. } => {
+            let mut all = finished(state, id, outcome);
+            all.extend(steps_ended(before, state));
+            all
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -246,19 +265,14 @@ fn finished(state: &CaseState, id: &CommandId, outcome: &CommandOutcome) -> Vec<
             }
             all
         }
-        CommandOutcome::AskFailed(error) => {
-            vec![format!(
-                "{id}: {}",
-                sanitize_line(&error.to_string(), MAX_CHARS)
-            )]
-        }
         CommandOutcome::Decided(decision) if !decision.reasoning.is_empty() => {
             vec![format!(
                 "decided: {}",
                 sanitize_line(&decision.reasoning, MAX_CHARS)
             )]
         }
-        CommandOutcome::Decided(_)
+        CommandOutcome::AskFailed(_)
+        | CommandOutcome::Decided(_)
         | CommandOutcome::Turned(_)
         | CommandOutcome::Drafted(_)
         | CommandOutcome::Exonerated(_) => Vec::new(),

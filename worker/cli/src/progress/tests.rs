@@ -7,6 +7,13 @@ use super::*;
 
 const EVENTS: &str = include_str!("../../../../tests/fixtures/journals/v1/planned.jsonl");
 
+/// Returns all lines of an event.
+fn event_lines(before: &CaseState, state: &CaseState, body: &EventBody) -> Vec<String> {
+    let mut lines = milestones(before, state, body);
+    lines.extend(details(before, state, body));
+    lines
+}
+
 /// Returns the lines of a recorded case in which each answer but those of tools costs `usd`.
 fn said(usd: f64) -> Vec<String> {
     let mut state = CaseState::default();
@@ -77,4 +84,20 @@ fn that_a_model_does_not_answer_is_said_at_once_and_once() {
         ["plan: no answer: HTTP 401: the key is wrong; the playbook takes over from the model"]
     );
     assert_eq!(said(body("turn:s1:1")), [""; 0]);
+}
+
+#[test]
+fn cases_that_run_at_once_show_beginning_and_end_only() {
+    let mut state = CaseState::default();
+    let mut lines = Vec::new();
+    for line in EVENTS.lines() {
+        let event: Event = read_event(line).unwrap();
+        let before = state.clone();
+        apply(&mut state, &event);
+        lines.extend(milestones(&before, &state, &event.body));
+    }
+    insta::assert_snapshot!(lines.join("\n"), @"
+    case xgzv-7v2s-g7d5 revision 1: Execution: Cryptocurrency Mining Hash Match (critical, scc)
+    concluded: True positive, high confidence, critical
+    ");
 }
