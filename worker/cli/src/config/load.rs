@@ -163,9 +163,11 @@ fn config(table: &Table) -> anyhow::Result<Config> {
 
 /// Parses the file into a table and checks each key, so that errors have a position.
 fn parse(path: &Path, text: &str) -> anyhow::Result<Table> {
-    let wrong = |error| anyhow!(error_text::file_error(path, text, &error));
-    toml::from_str::<Config>(text).map_err(wrong)?;
-    text.parse().map_err(wrong)
+    let no_toml = |error| anyhow!(error_text::syntax_error(path, text, &error));
+    let file = toml::Deserializer::parse(text).map_err(no_toml)?;
+    serde_path_to_error::deserialize::<_, Config>(file)
+        .map_err(|error| anyhow!(error_text::file_error(path, text, &error)))?;
+    text.parse().map_err(no_toml)
 }
 
 /// Merges one table over another. Lists are replaced whole.

@@ -3,35 +3,38 @@
 //! They never contain the value. It may be a secret in the wrong place, and these messages are logged. Messages of
 //! serde and the lines that toml quotes are therefore rewritten.
 
-use std::cell::Cell;
-use std::ops::Range;
 use std::path::Path;
 
+use serde_path_to_error::Segment;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
-use toml::{Spanned, Table, Value};
 
-use super::super::Config;
 use super::super::environment::suggest_nearest;
 
-/// Describes an error in a file.
-pub(super) fn file_error(path: &Path, text: &str, error: &Error) -> String {
-    let message = error.message();
-    let path = path.display();
-    let Some(span) = error.span() else {
-        return format!("{path}: {}", message_text(message));
+/// Describes an error in a file that is TOML.
+pub(super) fn file_error(
+    path: &Path,
+    text: &str,
+    error: &serde_path_to_error::Error<Error>,
+) -> String {
+    let message = error.inner().message();
+    let (key, start) = match locate(text, error) {
+        Some((key, start)) => (format!("{key}: "), Some(start)),
+        None => (String::new(), error.inner().span().map(|span| span.start)),
     };
-    let found = match DeserializeError::parse(message) {
-        Some(fault) => key(text, &span, &fault),
-        None => element(text, &span),
-    };
-    let (key, start) = found.map_or_else(
-        || (String::new(), span.start),
-        |(key, start)| (format!("{key}: "), start),
-    );
+    let place = start.map_or_else(String::new, |start| place(text, start));
+    format!("{}{place}: {key}{}", path.display(), message_text(message))
+}
+
+/// Describes an error in a file that is not TOML.
+pub(super) fn syntax_error(path: &Path, text: &str, error: &Error) -> String {
+    let place = error
+        .span()
+        .map_or_else(String::new, |span| place(text, span.start));
     format!(
-        "{path}{}: {key}{}",
-        place(text, start),
-        message_text(message)
+        "{}{place}: {}",
+        path.display(),
+        message_text(error.message())
     )
 }
 
@@ -159,84 +162,94 @@ fn suggest(message: &str) -> String {
 }
 
 /// Returns the key, such as `[web] tokens`, and the position of its value. For tables that are chosen by their `kind`,
-/// serde reports only the section. The key is then found by its value, if exactly one key of the section has this
-/// value.
-fn key(text: &str, span: &Range<usize>, fault: &DeserializeError<'_>) -> Option<(String, usize)> {
+/// serde reports only the table. The key is then found by its value, if exactly one key of the table has this value.
+fn locate(text: &str, error: &serde_path_to_error::Error<Error>) -> Option<(String, usize)> {
     let root = DeTable::parse(text).ok()?;
-    for (section, top) in root.get_ref() {
-        let mut path = Vec::new();
-        let Some(whole) = find_value(top, &mut path, &|one| one.span() == *span) else {
-            continue;
+    let mut segments = error.path().iter();
+    let Some(Segment::Map { key: section }) = segments.next() else {
+        return None;
+    };
+    let mut value = root.get_ref().get(section.as_str())?;
+    let header = match value.get_ref() {
+        DeValue::Table(_) => format!("[{section}]"),
+        DeValue::Array(_) => format!("[[{section}]]"),
+        _ => section.clone(),
+    };
+    let mut keys = Vec::new();
+    for segment in segments {
+        value = match (segment, value.get_ref()) {
+            (Segment::Map { key }, DeValue::Table(table)) => {
+                let Some(value) = table.get(key.as_str()) else {
+                    break;
+                };
+                keys.push(key.as_str());
+                value
+            }
+            (Segment::Seq { index }, DeValue::Array(list)) => list.get(*index)?,
+            _ => break,
         };
-        let times = Cell::new(0);
-        let is_it =
-            |one: &Spanned<DeValue<'_>>| !std::ptr::eq(one, whole) && fault.is_about(one.get_ref());
-        let count = |one: &Spanned<DeValue<'_>>| {
-            times.set(times.get() + usize::from(is_it(one)));
-            false
-        };
-        find_value(whole, &mut Vec::new(), &count);
-        let found = (times.get() == 1).then(|| find_value(whole, &mut path, &is_it));
-        let found = found.flatten().unwrap_or(whole);
-        let section = match top.get_ref() {
-            DeValue::Table(_) => format!("[{}]", section.get_ref()),
-            DeValue::Array(_) => format!("[[{}]]", section.get_ref()),
-            _ => section.get_ref().to_string(),
-        };
-        let keys = path.join(".");
-        let key = format!("{section} {keys}").trim_end().to_owned();
-        return Some((key, found.span().start));
     }
-    None
+    let message = error.inner().message();
+    if let Some(fault) = DeserializeError::parse(message) {
+        let value = within(value, &fault, &mut keys).unwrap_or(value);
+        let key = format!("{header} {}", keys.join("."));
+        return Some((key.trim_end().to_owned(), value.span().start));
+    }
+    // A field that is unknown or missing.
+    let DeValue::Table(table) = value.get_ref() else {
+        return None;
+    };
+    let name = table.get("name").and_then(|name| name.get_ref().as_str());
+    let name = name.map_or_else(String::new, |name| format!(" {name:?}"));
+    let unknown = message.strip_prefix("unknown field `");
+    let unknown = unknown.and_then(|rest| rest.split('`').next());
+    let mut known = table.keys();
+    let key = known.find(|key| Some(key.get_ref().as_ref()) == unknown);
+    let start = key.map_or(value.span().start, |key| key.span().start);
+    Some((format!("{header}{name}"), start))
 }
 
-/// Returns the invalid one of several tables with the same name, and its position. For tables that are chosen by
-/// their `kind`, serde reports only the first. The invalid one is the table that cannot be parsed alone.
-fn element(text: &str, span: &Range<usize>) -> Option<(String, usize)> {
-    let root = DeTable::parse(text).ok()?;
-    let (section, top) = root.get_ref().iter().find(|(_, top)| top.span() == *span)?;
-    let section = section.get_ref();
-    let tables: Table = text.parse().ok()?;
-    let all = tables.get(section.as_ref())?.as_array()?;
-    for (table, place) in all.iter().zip(top.get_ref().as_array()?) {
-        let alone = Table::from_iter([(section.to_string(), Value::Array(vec![table.clone()]))]);
-        let Err(error) = alone.try_into::<Config>() else {
-            continue;
-        };
-        let keys = place.get_ref().as_table()?;
-        let unknown = error.message().strip_prefix("unknown field `");
-        let unknown = unknown.and_then(|rest| rest.split('`').next());
-        let key = keys
-            .keys()
-            .find(|key| Some(key.get_ref().as_ref()) == unknown);
-        let start = key.map_or(place.span().start, |key| key.span().start);
-        let name = table.get("name").and_then(Value::as_str);
-        let name = name.map_or_else(String::new, |name| format!(" {name:?}"));
-        return Some((format!("[[{section}]]{name}"), start));
-    }
-    None
+/// Returns the only value within a table that serde's message is about, and appends its keys.
+fn within<'a, 'i>(
+    table: &'a Spanned<DeValue<'i>>,
+    fault: &DeserializeError<'_>,
+    keys: &mut Vec<&'a str>,
+) -> Option<&'a Spanned<DeValue<'i>>> {
+    let mut found = Vec::new();
+    collect(table, &mut Vec::new(), &mut |path, value| {
+        if fault.is_about(value.get_ref()) {
+            found.push((path.to_vec(), value));
+        }
+    });
+    let [(path, value)] = found.as_slice() else {
+        return None;
+    };
+    keys.extend(path);
+    Some(value)
 }
 
-/// Finds the first matching value and the keys that lead to it.
-fn find_value<'a, 'i>(
+/// Passes on each value within a table or a list, with the keys that lead to it.
+fn collect<'a, 'i>(
     value: &'a Spanned<DeValue<'i>>,
     path: &mut Vec<&'a str>,
-    is_wanted: &dyn Fn(&Spanned<DeValue<'i>>) -> bool,
-) -> Option<&'a Spanned<DeValue<'i>>> {
-    if is_wanted(value) {
-        return Some(value);
-    }
+    each: &mut dyn FnMut(&[&'a str], &'a Spanned<DeValue<'i>>),
+) {
     match value.get_ref() {
-        DeValue::Table(table) => table.iter().find_map(|(key, one)| {
-            path.push(key.get_ref());
-            let found = find_value(one, path, is_wanted);
-            if found.is_none() {
+        DeValue::Table(table) => {
+            for (key, one) in table {
+                path.push(key.get_ref());
+                each(path, one);
+                collect(one, path, each);
                 path.pop();
             }
-            found
-        }),
-        DeValue::Array(list) => list.iter().find_map(|one| find_value(one, path, is_wanted)),
-        _ => None,
+        }
+        DeValue::Array(list) => {
+            for one in list {
+                each(path, one);
+                collect(one, path, each);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -245,8 +258,8 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        let error = toml::from_str::<Config>(text).unwrap_err();
-        file_error(Path::new("nightshift.toml"), text, &error)
+        let error = super::super::parse(Path::new("nightshift.toml"), text).unwrap_err();
+        error.to_string()
     }
 
     #[test]
