@@ -152,7 +152,7 @@ impl Block {
     }
 
     /// Returns each block with the details below it.
-    pub(crate) fn with_details(blocks: &[Self]) -> impl Iterator<Item = (&Self, &[Self])> {
+    pub fn with_details(blocks: &[Self]) -> impl Iterator<Item = (&Self, &[Self])> {
         let groups = blocks.chunk_by(|_, next| next.is_detail());
         groups.filter_map(<[Self]>::split_first)
     }

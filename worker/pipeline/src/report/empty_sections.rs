@@ -73,8 +73,8 @@ impl Report {
             )
         } else {
             language.pick(
-                "nothing (every source was read)",
-                "なし（情報源はすべて読めました）",
+                "nothing that is configured",
+                "設定された情報源はすべて確認済み",
             )
         }
     }

@@ -93,12 +93,10 @@ impl Brief {
         let [still, reach, not_checked] = labels(language);
         let seen = self.last_seen.map(|at| {
             let ago = Line::default().made(words::ago(language, at, reader.now));
-            let at = Line::default().at(at);
-            Line::from_static(language.pick("last seen ", "最終観測 "))
-                .then(&joined([ago, at, self.counts], language.pick(", ", "、")))
+            ago.say(" (").at(at).say(")")
         });
-        let since = self.since.cite(self.since_evidence);
-        let seen = joined(seen.into_iter().chain([since]), "; ");
+        let seen = joined([self.since].into_iter().chain(seen), " ").cite(self.since_evidence);
+        let seen = joined([seen, self.counts], language.pick(", ", "、"));
         let head = [self.changed, Some(self.happened), self.undecided];
         let head = head.into_iter().flatten().map(Block::Text);
         let first = match self.actions.is_empty() {
@@ -341,26 +339,21 @@ fn why(report: &Report, happened: &str, language: Language) -> Vec<Line> {
     })]
 }
 
-/// Returns a clearing record: `authorised scanner SCAN-7 for 203.0.113[.]9, approved by maria [E2]`.
+/// Returns a clearing record: `203.0.113[.]9 is approved (authorised scanner SCAN-7) by maria [E2]`.
 fn record(told: &GroupedRecord<'_>, language: Language) -> Line {
     let record = told.record;
-    let line = Line::from_static(language.pick("Cleared by ", "無害の根拠: "))
-        .name(&record.kind.replace('_', " "))
-        .say(" ")
-        .name(&record.reference);
+    let subject = Indicator::new(record.subject_type, &record.subject, IndicatorRole::Related);
+    let line = Line::default()
+        .value(&subject)
+        .say(language.pick(" is approved (", " は承認済み（"))
+        .name(&record.kind.replace('_', " "));
     // A record of an identity has its name.
     let line = match record.subject.contains(&record.reference) {
         true => line,
-        false => line
-            .say(language.pick(" for ", "、対象 "))
-            .value(&Indicator::new(
-                record.subject_type,
-                &record.subject,
-                IndicatorRole::Related,
-            )),
+        false => line.say(" ").name(&record.reference),
     };
     let line = line
-        .say(language.pick(", approved by ", "、承認 "))
+        .say(language.pick(") by ", "）、承認 "))
         .name(&record.approved_by);
     let line = match record.until {
         Some(until) => line.say(language.pick(", until ", "、期限 ")).at(until),

@@ -195,14 +195,16 @@ fn locate(text: &str, error: &serde_path_to_error::Error<Error>) -> Option<(Stri
         let key = format!("{header} {}", keys.join("."));
         return Some((key.trim_end().to_owned(), value.span().start));
     }
-    // A field that is unknown or missing.
+    let unknown = message.strip_prefix("unknown field `");
+    let unknown = unknown.and_then(|rest| rest.split('`').next());
     let DeValue::Table(table) = value.get_ref() else {
         return None;
     };
+    if unknown == Some(keys.last().copied().unwrap_or(section)) {
+        return None;
+    }
     let name = table.get("name").and_then(|name| name.get_ref().as_str());
     let name = name.map_or_else(String::new, |name| format!(" {name:?}"));
-    let unknown = message.strip_prefix("unknown field `");
-    let unknown = unknown.and_then(|rest| rest.split('`').next());
     let mut known = table.keys();
     let key = known.find(|key| Some(key.get_ref().as_ref()) == unknown);
     let start = key.map_or(value.span().start, |key| key.span().start);
