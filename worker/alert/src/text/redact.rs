@@ -149,7 +149,11 @@ fn find_kind(text: &str, pattern: &Regex, order: usize, found: &mut Vec<SecretMa
         if captures.name("none").is_some() {
             continue;
         }
-        if is_harmless(secret.as_str()) {
+        let context = SecretContext {
+            before: text.get(..whole.start()).unwrap_or_default(),
+            name: text.get(whole.start()..secret.start()).unwrap_or_default(),
+        };
+        if is_harmless(secret.as_str()) || context.is_told(secret.as_str()) {
             // Quotes may contain another secret. Where nothing precedes it, the same match would be found again.
             let inner = group.filter(|group| group.start() > whole.start());
             if let Some(inner) = inner.filter(|_| again <= MAX_RESCANS * text.len()) {
@@ -251,6 +255,9 @@ fn is_secret_variable(key: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
+/// Schemes of authorization that a token follows.
+const SCHEMES: [&str; 3] = ["bearer", "basic", "token"];
+
 /// Prefixes of expressions that refer to a secret.
 const EXPRESSIONS: [&str; 3] = ["${", "$(", "{{"];
 
@@ -271,19 +278,81 @@ fn is_harmless(value: &str) -> bool {
         || plain
             .bytes()
             .all(|byte| matches!(byte, b'*' | b'x' | b'X' | b'.' | b'-'))
-        || matches!(
-            plain.to_ascii_lowercase().as_str(),
-            "hidden_due_to_security_reasons"
-                | "required"
-                | "optional"
-                | "enabled"
-                | "disabled"
-                | "expired"
-                | "invalid"
-                | "missing"
-                | "unknown"
-                | "string"
-        )
+        || is_one_of(plain, &PATTERNS.harmless)
+}
+
+fn is_one_of(value: &str, words: &[String]) -> bool {
+    words.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// Signs of the operator between a secret's name and its value.
+const OPERATORS: [char; 6] = [':', '=', ' ', '"', '\'', '\\'];
+
+/// The text before a value in a secret's position.
+struct SecretContext<'a> {
+    /// Text before the name.
+    before: &'a str,
+    /// The name with its operator.
+    name: &'a str,
+}
+
+impl SecretContext<'_> {
+    /// Returns whether the value is no secret because of what precedes it: the working directory, which shells call
+    /// `PWD`, or, in a sentence, a word about the secret, an account or the name of an object that holds secrets.
+    fn is_told(&self, value: &str) -> bool {
+        let name = self.name.trim_end_matches(OPERATORS);
+        let plain = value.trim_matches(['"', '\'', '\\']);
+        let is_path = plain.starts_with('/') || plain.get(1..3) == Some(":\\");
+        if is_path
+            && ["pwd", "oldpwd"]
+                .iter()
+                .any(|one| name.eq_ignore_ascii_case(one))
+        {
+            return true;
+        }
+        let is_sentence = self.name.ends_with(": ") && !self.name.contains(['"', '\'', '\\']);
+        let word = value.trim_end_matches(['.', '!', '?']);
+        is_sentence
+            && (is_one_of(word, &PATTERNS.said)
+                || is_of_machine(name) && is_plain(word)
+                || is_plain_address(word)
+                || is_plain_sentence(word)
+                || self.names_store(name))
+    }
+
+    fn names_store(&self, name: &str) -> bool {
+        let kind = self.before.trim_end_matches(' ');
+        let start = kind.rfind(|one: char| !one.is_ascii_alphanumeric());
+        let kind = kind.get(start.map_or(0, |at| at + 1)..).unwrap_or_default();
+        name.eq_ignore_ascii_case("secret") && is_one_of(kind, &PATTERNS.stores)
+    }
+}
+
+/// Returns whether a program makes the secrets of this name. They have digits or capitals, unlike passwords.
+fn is_of_machine(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with("token") || name.ends_with("key")
+}
+
+/// Returns whether a value has neither digits nor capitals.
+fn is_plain(value: &str) -> bool {
+    let is_plain = |one: u8| one.is_ascii_lowercase() || b"-_/.".contains(&one);
+    value.bytes().all(is_plain)
+}
+
+/// Returns whether a value is a mail address without capitals and digits, as few passwords are.
+fn is_plain_address(value: &str) -> bool {
+    value.split_once('@').is_some_and(|(user, host)| {
+        user.len() >= 3 && host.contains('.') && is_plain(user) && is_plain(host)
+    })
+}
+
+/// Returns whether a value is several words of lower-case letters, and not a scheme of authorization with its token.
+fn is_plain_sentence(value: &str) -> bool {
+    let is_word = |word: &str| word.bytes().all(|one| one.is_ascii_lowercase());
+    let mut words = value.split(' ');
+    let is_scheme = words.next().is_some_and(|one| SCHEMES.contains(&one));
+    !is_scheme && words.next().is_some() && value.split(' ').all(is_word)
 }
 
 /// Returns whether a value is a container's port mapping: `0.0.0.0:8080:80/tcp`.

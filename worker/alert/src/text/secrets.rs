@@ -15,6 +15,12 @@ pub(super) static PATTERNS: LazyLock<SecretPatterns> =
 pub(super) struct SecretPatterns {
     /// Matches the JSON keys whose string value is always a secret.
     pub(super) secret_key: String,
+    /// Words in the position of a secret that are none, in lower case.
+    pub(super) harmless: Vec<String>,
+    /// Words in the position of a secret that are none in a sentence, in lower case.
+    pub(super) said: Vec<String>,
+    /// Words before `secret: NAME` by which the name is no secret, in lower case.
+    pub(super) stores: Vec<String>,
     /// Parts that several patterns share.
     parts: BTreeMap<String, String>,
     /// All kinds, in order. Of two overlapping secrets, the first kind names the mark.
