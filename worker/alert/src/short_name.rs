@@ -38,7 +38,19 @@ fn name_in_arn(resource: &str) -> &str {
     }
     match resource.rsplit_once('/') {
         Some((_, name)) => name,
-        None => resource.rsplit(':').next().unwrap_or(resource),
+        None => split_last_colon(resource).map_or(resource, |(_, name)| name),
+    }
+}
+
+/// Splits a text at its last colon that is not within the mark of a redaction.
+fn split_last_colon(text: &str) -> Option<(&str, &str)> {
+    let (head, tail) = text.rsplit_once(':')?;
+    match head.strip_suffix("[redacted") {
+        Some(head) => {
+            let at = head.rfind(':')?;
+            Some((text.get(..at)?, text.get(at + 1..)?))
+        }
+        None => Some((head, tail)),
     }
 }
 
@@ -47,7 +59,7 @@ fn name_in_path(path: &str) -> &str {
     if let Some((_, name)) = path.rsplit_once('/') {
         return name;
     }
-    match path.rsplit_once(':') {
+    match split_last_colon(path) {
         // A port does not identify the host.
         Some((host, port)) if is_number(port) && !host.contains(':') => host,
         Some((_, name)) => name,
@@ -95,6 +107,12 @@ mod tests {
             ("AWS::IAM::AccessKey:AKIAEXAMPLE", "AKIAEXAMPLE"),
             ("web-1:9100", "web-1"),
             ("i-0c4e9a71d2b36f580", "i-0c4e9a71d2b36f580"),
+            ("[redacted:high_entropy]", "[redacted:high_entropy]"),
+            ("team:shop-[redacted:jwt]", "shop-[redacted:jwt]"),
+            (
+                "arn:aws:sqs:eu-west-1:111122223333:[redacted:jwt]",
+                "[redacted:jwt]",
+            ),
         ] {
             assert_eq!(short_name(id), name, "{id}");
         }

@@ -23,6 +23,7 @@ mod truncate;
 pub(crate) use clean::{CleanTexts, clean_json_recording, clean_text};
 pub use clean::{JsonBounds, clean_json, clean_json_except};
 pub use defang::{defang, defang_value, defang_with, refang};
+pub(crate) use entropy::random_parts_of_name;
 pub use hidden::strip_hidden;
 pub use instructions::has_instructions;
 pub use redact::redact;

@@ -5,8 +5,9 @@
 //! of checks. With this suffix each finding would have a type of its own.
 
 /// Placeholders that products write instead of a value.
-const PLACEHOLDERS: [&str; 16] = [
+const PLACEHOLDERS: [&str; 21] = [
     "n/a",
+    "n.a.",
     "na",
     "-",
     "--",
@@ -15,9 +16,13 @@ const PLACEHOLDERS: [&str; 16] = [
     "nil",
     "unknown",
     "undefined",
+    "unspecified",
+    "tbd",
     "not available",
     "not applicable",
     "not set",
+    "not_set",
+    "not specified",
     "<na>",
     "<none>",
     "<unknown>",
@@ -31,7 +36,31 @@ const MAX_PLACEHOLDER_BYTES: usize = 14;
 const OBSERVERS: [&str; 4] = ["analyzer", "detector", "hub", "product"];
 
 /// Separators between the parts of a name.
-const SEPARATORS: [char; 6] = ['-', '_', '/', ':', '#', '@'];
+const SEPARATORS: [char; 15] = [
+    '-', '_', '/', ':', '#', '@', '.', ',', ';', '|', '=', ' ', '(', '[', '{',
+];
+
+/// Characters that may follow a random tail.
+const CLOSERS: [char; 3] = [')', ']', '}'];
+
+/// Maximum length of a random tail, in bytes.
+const MAX_TAIL_BYTES: usize = 64;
+
+/// Prefix of the Config rules that Security Hub makes, each with a tail of eight hexadecimal digits.
+const CONFIG_RULES: &str = "securityhub-";
+
+/// Prefixes of the ids of AWS resources, which 17 hexadecimal digits follow.
+const RESOURCE_IDS: [&str; 10] = [
+    "acl-", "ami-", "eni-", "i-", "rtb-", "sg-", "snap-", "subnet-", "vol-", "vpc-",
+];
+
+/// Formats of times beside RFC 3339, with their lengths.
+const TIMES: [(&str, usize); 4] = [
+    ("%Y-%m-%dT%H:%M:%S", 19),
+    ("%Y-%m-%d %H:%M:%S", 19),
+    ("%Y%m%dT%H%M%SZ", 16),
+    ("%Y%m%dT%H%M%S", 15),
+];
 
 /// Returns the text, or `None` where it is a placeholder.
 pub(crate) fn non_placeholder(text: &str) -> Option<&str> {
@@ -63,7 +92,10 @@ pub(super) fn check_name(text: &str) -> Option<String> {
 /// an account its last part. The ARN of a scanner gives nothing.
 fn without_arn(text: &str) -> Option<&str> {
     let Some(arn) = text.strip_prefix("arn:") else {
-        return Some(text);
+        // A check may be followed by the resource that it looked at.
+        let at = text.find("arn:aws").and_then(|at| text.get(..at));
+        let check = at.filter(|check| check.ends_with(SEPARATORS));
+        return Some(check.map_or(text, |check| check.trim_end_matches(SEPARATORS)));
     };
     let mut fields = arn.splitn(5, ':').skip(1);
     let (service, _region, account) = (fields.next()?, fields.next()?, fields.next()?);
@@ -78,44 +110,58 @@ fn without_arn(text: &str) -> Option<&str> {
     path.rsplit(['/', ':']).next()
 }
 
-/// Cuts UUIDs, digests, account ids and times off the end of a name.
+/// Cuts UUIDs, digests, account ids, ids of resources and times off the end of a name, with what encloses them.
 fn without_random_tail(name: &str) -> &str {
-    let mut name = name.trim_end_matches(SEPARATORS);
+    let mut name = name;
     while let Some(start) = random_tail(name) {
-        name = name
-            .get(..start)
-            .unwrap_or_default()
-            .trim_end_matches(SEPARATORS);
+        let head = name.get(..start).unwrap_or_default();
+        name = head.trim_end_matches(SEPARATORS);
     }
     name
 }
 
 /// Returns the position of the random tail of a name.
 fn random_tail(name: &str) -> Option<usize> {
-    let long = [36, 20, 24]
-        .iter()
-        .filter_map(|length| name.len().checked_sub(*length));
-    let starts = long.chain(std::iter::once(
-        name.rfind(SEPARATORS).map_or(0, |at| at + 1),
-    ));
-    starts
-        .into_iter()
-        .filter(|start| {
-            let before = name.get(..*start);
-            before.is_some_and(|before| before.is_empty() || before.ends_with(SEPARATORS))
-        })
-        .find(|start| name.get(*start..).is_some_and(is_random))
+    let end = name
+        .trim_end_matches(|one: char| SEPARATORS.contains(&one) || CLOSERS.contains(&one))
+        .len();
+    let first = name.ceil_char_boundary(end.saturating_sub(MAX_TAIL_BYTES));
+    let is_config_rule = name.starts_with(CONFIG_RULES);
+    let tails = name.get(first..end)?.char_indices();
+    let mut starts = tails.map(|(at, _)| first + at);
+    starts.find(|start| {
+        let before = name.get(..*start);
+        let begins = before.is_some_and(|one| one.is_empty() || one.ends_with(SEPARATORS));
+        let tail = name.get(*start..end).filter(|_| begins);
+        tail.is_some_and(|tail| is_random(tail) || is_config_rule && is_hex(tail, 8))
+    })
 }
 
 fn is_random(part: &str) -> bool {
     let digits = part.bytes().filter(u8::is_ascii_digit).count();
-    let is_hex = part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_number = digits == part.len();
-    let is_digest = is_hex && !is_number && part.len() >= 8 && (digits > 0 || part.len() >= 16);
+    let length = part.len();
+    let is_number = digits == length;
+    let is_digest =
+        is_hex(part, length) && !is_number && length >= 8 && (digits > 0 || length >= 16);
     // Ids of rules have up to nine digits.
-    let is_epoch_or_account = is_number && part.len() >= 10;
-    let is_date = is_number && part.len() == 8 && part.starts_with("20");
-    is_digest || is_epoch_or_account || is_date || is_uuid(part) || is_time(part)
+    let is_epoch_or_account = is_number && length >= 10;
+    let is_date = is_number && length == 8 && part.starts_with("20");
+    let mut prefixes = RESOURCE_IDS.iter();
+    let is_resource = prefixes.any(|prefix| {
+        let id = part.strip_prefix(prefix);
+        id.is_some_and(|id| is_hex(id, 17))
+    });
+    is_digest
+        || is_epoch_or_account
+        || is_date
+        || is_resource
+        || is_uuid(part)
+        || is_ulid(part, digits)
+        || is_time(part)
+}
+
+fn is_hex(part: &str, length: usize) -> bool {
+    part.len() == length && part.bytes().all(|one| one.is_ascii_hexdigit())
 }
 
 fn is_uuid(part: &str) -> bool {
@@ -126,13 +172,32 @@ fn is_uuid(part: &str) -> bool {
     is_hex && groups.eq([8, 4, 4, 4, 12])
 }
 
+/// Returns whether the part is a ULID: 26 characters of Crockford's alphabet, of which the first ten are a time.
+fn is_ulid(part: &str, digits: usize) -> bool {
+    let is_known = |one: u8| one.is_ascii_alphanumeric() && !b"ILOUilou".contains(&one);
+    part.len() == 26
+        && part.starts_with(|one: char| matches!(one, '0'..='7'))
+        && part.bytes().all(is_known)
+        && digits >= 4
+}
+
 fn is_time(part: &str) -> bool {
-    part.contains('T') && chrono::DateTime::parse_from_rfc3339(part).is_ok()
+    let is_day = |day: &str| chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").is_ok();
+    let is_other = |(format, length): &(&str, usize)| {
+        part.len() == *length && chrono::NaiveDateTime::parse_from_str(part, format).is_ok()
+    };
+    part.starts_with("20")
+        && (part.len() == 10 && is_day(part)
+            || chrono::DateTime::parse_from_rfc3339(part).is_ok()
+            || TIMES.iter().any(is_other))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vendor_names::{
+        GUARDDUTY_TYPES, SCC_CATEGORIES, SECURITY_HUB_CONTROLS, names, pairs,
+    };
 
     #[test]
     fn placeholders_tell_nothing() {
@@ -196,12 +261,48 @@ mod tests {
                 "rule:d41d8cd98f00b204e9800998ecf8427e-0f1e1d00-0000-4000-8000-000000000027",
                 "rule",
             ),
+            (
+                "s3-public.0f1e1d00-0000-4000-8000-000000000027",
+                "s3-public",
+            ),
+            (
+                "Public bucket (0f1e1d00-0000-4000-8000-000000000027)",
+                "Public bucket",
+            ),
+            ("public {0f1e1d00-0000-4000-8000-000000000027}", "public"),
+            ("rule_9f8e7d6c5b4a", "rule"),
+            ("check-1764194400", "check"),
+            ("check/2026-11-26", "check"),
+            ("check-20261126T200000Z", "check"),
+            ("check 2026-11-26T20:00:00.000+01:00 ", "check"),
+            ("open-port-i-0aaaaaaaaaaaaaaaa", "open-port"),
+            ("open-port-arn:aws:s3:::shop", "open-port"),
+            ("public-01JDQ4Z8W3N5T7V9X2B4C6D8F0", "public"),
+            (
+                "securityhub-sqs-queue-encrypted-12345678",
+                "securityhub-sqs-queue-encrypted",
+            ),
+            ("tenable-plugin-12345678", "tenable-plugin-12345678"),
+            (
+                "ET MALWARE Win32/AgentTesla CnC M3 (POST)",
+                "ET MALWARE Win32/AgentTesla CnC M3 (POST)",
+            ),
+            ("Gen:Variant.Razy.123456", "Gen:Variant.Razy.123456"),
             ("CVE-2026-12345", "CVE-2026-12345"),
             ("tenable-plugin-193421", "tenable-plugin-193421"),
             ("Brute force by café", "Brute force by café"),
             ("CIS.1.20", "CIS.1.20"),
         ] {
             assert_eq!(check_name(text).as_deref(), Some(name), "{text}");
+        }
+    }
+
+    #[test]
+    fn documented_types_have_no_random_tail() {
+        let lists = [GUARDDUTY_TYPES, SECURITY_HUB_CONTROLS];
+        let categories = pairs(SCC_CATEGORIES).map(|(_, name)| name);
+        for name in lists.into_iter().flat_map(names).chain(categories) {
+            assert_eq!(check_name(name).as_deref(), Some(name));
         }
     }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Node;
+use super::check_name::non_placeholder;
 use crate::caller::CallRecord;
 use crate::key::OUR_PRODUCT;
 use crate::text::{redact_known_kinds, without_partial_word};
@@ -188,6 +189,7 @@ impl Draft {
         role: IndicatorRole,
         text: &str,
     ) -> Option<String> {
+        let text = non_placeholder(text)?;
         if role == IndicatorRole::Related && self.indicators.len() >= MAX_CANDIDATES {
             self.has_overflow = true;
             return None;
@@ -303,10 +305,9 @@ impl Draft {
     /// Adds a text as a detail. Base64 in a command line becomes a detail of its own, because it is redacted in the
     /// command as a possible secret.
     pub(crate) fn add_detail_text(&mut self, kind: DetailKind, text: &str, about: Option<&str>) {
-        let text = text.trim();
-        if text.is_empty() {
+        let Some(text) = non_placeholder(text) else {
             return;
-        }
+        };
         if COMMANDS.contains(&kind)
             && let Some(carried) = encoded_command::decode_command(text)
         {
@@ -372,7 +373,11 @@ impl Draft {
         name: Option<&str>,
         tags: BTreeMap<String, String>,
     ) {
-        if id.is_empty() || self.resources.iter().any(|known| known.id == id) {
+        let name = name.and_then(non_placeholder);
+        let Some(id) = non_placeholder(id).or(name) else {
+            return;
+        };
+        if self.resources.iter().any(|known| known.id == id) {
             return;
         }
         if self.resources.len() >= MAX_RESOURCES {
@@ -381,7 +386,7 @@ impl Draft {
             return;
         }
         self.resources.push(Resource {
-            kind: kind.to_owned(),
+            kind: non_placeholder(kind).unwrap_or("Resource").to_owned(),
             id: id.to_owned(),
             name: name.map(str::to_owned),
             tags,

@@ -15,6 +15,7 @@ use serde_json::Value;
 pub use fields::FIELDS;
 pub use severity::SeverityRule;
 
+use super::check_name::{check_name, non_placeholder};
 use super::cloud::cloud_named;
 use super::{Draft, Node, addresses_of};
 use crate::caller::CallRecord;
@@ -158,6 +159,8 @@ impl GenericFeed {
     ) -> Result<Draft, ReadError> {
         let id = self.required(value, wrappers, "id")?;
         let kind = self.required(value, wrappers, "type")?;
+        // A type may be the bare id of a rule.
+        let kind = check_name(&kind).unwrap_or(kind);
         let product = self.product.as_deref().unwrap_or(&self.name);
         let mut draft = Draft::new(&self.name, product, &id, &kind);
         let node = |field: &str| self.node(value, wrappers, field);
@@ -359,6 +362,8 @@ impl GenericFeed {
         let found = self.resolve_field(value, wrappers, field);
         let found = found.first().copied();
         let text = found.and_then(|found| Node::new(found).text());
+        // An id that is a placeholder would make one finding of all. A type has a substitute.
+        let text = text.filter(|text| field != "id" || non_placeholder(text).is_some());
         text.ok_or_else(|| ReadError::Field {
             feed: self.name.clone(),
             path: self.fields.get(field).cloned().unwrap_or_default(),

@@ -18,6 +18,7 @@ mod guardduty;
 mod kinds;
 mod limits;
 mod lost;
+mod names;
 mod newer;
 mod ocsf;
 mod principals;

@@ -19,7 +19,7 @@ static ALLOWED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"(?x)
           \barn:aws[a-z-]*:[^\s\x22',;]+                        # Amazon resource names
         | //[a-z]+\.googleapis\.com/[^\s\x22',;]+               # Google resource names
-        | \b(?:sha(?:1|224|256|384|512)|md5|blake[23]b?)[:\-=][A-Za-z0-9+/=]+  # digests that say so
+        | \b(?i:sha(?:1|224|256|384|512)|md5|blake[23]b?)[:\-=][A-Za-z0-9+/=]+  # digests that say so
         | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b
         | \b(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AGPA|AIPA|ANPA|ANVA|APKA|ASCA)[A-Z0-9]{12,}\b  # ids, by IAM's prefixes
         | \b(?:bc1|ltc1)[a-z0-9]{20,90}\b | \b0x[0-9a-fA-F]{40,64}\b | \b[48][0-9A-Za-z]{94}(?:[0-9A-Za-z]{11})?\b
@@ -59,6 +59,17 @@ pub(super) fn find_random_tokens(text: &str) -> Vec<std::ops::Range<usize>> {
     found
 }
 
+/// Returns the parts of a name that look random, also those within ids that are kept.
+pub(crate) fn random_parts_of_name(name: &str) -> Vec<&str> {
+    let tokens = TOKENS.runs(name, MIN_TOKEN_CHARS);
+    let tokens = tokens.filter_map(|token| name.get(token));
+    let parts = tokens.flat_map(|token| {
+        let parts = random_parts(token).into_iter();
+        parts.filter_map(|part| token.get(part))
+    });
+    parts.collect()
+}
+
 /// Returns the whole token if it looks random, else its parts that do.
 fn random_parts(token: &str) -> Vec<std::ops::Range<usize>> {
     let trimmed = token.trim_end_matches(['.', '-', '/']);
@@ -82,7 +93,10 @@ fn random_parts(token: &str) -> Vec<std::ops::Range<usize>> {
 
 fn is_random(token: &str) -> bool {
     let length = token.len();
-    if length < MIN_TOKEN_CHARS || token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if length < MIN_TOKEN_CHARS
+        || token.bytes().all(|byte| byte.is_ascii_hexdigit())
+        || is_stack_name(token)
+    {
         return false;
     }
     let CharacterClasses {
@@ -108,6 +122,26 @@ fn is_random(token: &str) -> bool {
         && rate >= 0.30
         && !token.contains(['/', '_', '-'])
         && entropy(token) >= 3.7
+}
+
+/// Returns whether the token is a resource's name by CloudFormation and CDK: words of a stack and a resource, where
+/// CDK has eight hexadecimal digits behind them, and a random tail of 12 or 13 characters.
+fn is_stack_name(token: &str) -> bool {
+    let Some((words, tail)) = token.rsplit_once('-') else {
+        return false;
+    };
+    let is_tail =
+        matches!(tail.len(), 12 | 13) && tail.bytes().all(|one| one.is_ascii_alphanumeric());
+    let hash = words.len().saturating_sub(8);
+    let is_hash = |end: &str| {
+        let is_digit = |one: u8| one.is_ascii_digit() || matches!(one, b'A'..=b'F');
+        end.bytes().all(is_digit) && end.bytes().any(|one| one.is_ascii_digit())
+    };
+    let words = match words.split_at_checked(hash) {
+        Some((head, end)) if is_hash(end) => head,
+        _ => words,
+    };
+    is_tail && words.bytes().any(|one| one.is_ascii_alphabetic()) && is_camel_case(words)
 }
 
 /// Returns whether two thirds of the letters are in camel-case words, as in `AwsEc2VpcPeeringConnection`.

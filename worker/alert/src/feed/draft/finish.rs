@@ -9,8 +9,11 @@ use serde_json::Value;
 use super::{Draft, MAX_DESCRIPTION_BYTES};
 use crate::decode::push_segment;
 use crate::detail::MAX_DETAILS;
+use crate::feed::check_name::non_placeholder;
 use crate::key::sha256;
-use crate::text::{CleanTexts, JsonBounds, clean_json_recording, clean_text, single_line};
+use crate::text::{
+    CleanTexts, JsonBounds, clean_json_recording, clean_text, random_parts_of_name, single_line,
+};
 use crate::{
     Alert, AlertKey, Caller, ContentFlag, ContentHash, Detail, Indicator, IndicatorKind,
     IndicatorRole, Outcome, Principal, Resource, Technique,
@@ -33,6 +36,7 @@ impl Draft {
         use ContentFlag::{
             DuplicateKey, HiddenText, Instructions, Redacted, Replaced, Truncated, UnknownSeverity,
         };
+        self.drop_placeholders();
         self.add_from_text(&format!("{}\n{}", self.title, self.description));
         self.settle_identities();
         self.drop_duplicates();
@@ -62,7 +66,10 @@ impl Draft {
                     .filter(|text| !text.is_empty()),
             )
             .collect();
-        let keep = |text: &str| keep.contains(text);
+        let names = self.random_names();
+        let keep = |text: &str| {
+            keep.contains(text) || names.iter().any(|name| is_name_with_words(text, name))
+        };
         let unknown_severity = self.unknown_severity;
         let (in_raw, clean) = clean_json_recording(&mut raw, &JsonBounds::default(), &keep);
         let mut alert = self.clean(&mut FieldCleaner {
@@ -90,6 +97,36 @@ impl Draft {
         alert.flags = flags.into_iter().collect();
         alert.content = content_hash(&alert);
         alert
+    }
+
+    /// Empties the fields that hold a placeholder. A type that is one becomes the title, or the name of the feed.
+    fn drop_placeholders(&mut self) {
+        for text in [
+            &mut self.title,
+            &mut self.description,
+            &mut self.key_account,
+        ] {
+            if non_placeholder(text).is_none() {
+                text.clear();
+            }
+        }
+        for field in [
+            &mut self.account,
+            &mut self.account_name,
+            &mut self.region,
+            &mut self.class_sent,
+            &mut self.action,
+            &mut self.remediation,
+            &mut self.finding_id,
+        ] {
+            field.take_if(|text| non_placeholder(text).is_none());
+        }
+        if non_placeholder(&self.kind).is_none() {
+            let kind = non_placeholder(&self.title).unwrap_or(&self.feed);
+            self.kind = kind.to_owned();
+        }
+        self.techniques
+            .retain(|technique| non_placeholder(&technique.id).is_some());
     }
 
     /// Cleans the alert's own fields. Indicators, raw JSON, flags and content are added later.
@@ -152,6 +189,21 @@ impl Draft {
             trace: None,
             raw: Value::Null.into(),
         }
+    }
+
+    /// Returns the random-looking parts of the alert's type and of the ids and names of its resources, which are
+    /// exempt from redaction: tails by CloudFormation, ids of users at an identity provider. A location or free text
+    /// may hold a secret and exempts nothing.
+    fn random_names(&self) -> BTreeSet<String> {
+        let resources = self.resources.iter();
+        let names = resources.flat_map(|one| std::iter::once(&one.id).chain(&one.name));
+        names
+            .chain(std::iter::once(&self.kind))
+            .filter(|name| !name.contains(char::is_whitespace) && !name.contains("://"))
+            .filter(|name| name.len() <= MAX_ID_BYTES)
+            .flat_map(|name| random_parts_of_name(name))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Removes related values that also have a main role.
@@ -227,6 +279,14 @@ impl Draft {
         };
         callers.iter().filter(is_whole).cloned().collect()
     }
+}
+
+/// Returns whether a random-looking text is this name, alone or between words that do not look random.
+fn is_name_with_words(text: &str, name: &str) -> bool {
+    text.split_once(name).is_some_and(|(before, after)| {
+        let mut rest = [before, after].into_iter();
+        rest.all(|rest| random_parts_of_name(rest).is_empty())
+    })
 }
 
 fn is_instructions(flag: &ContentFlag) -> bool {

@@ -143,7 +143,13 @@ impl Draft {
         node: Node<'_>,
     ) -> Option<String> {
         let added = self.add_text(kind, role, text);
-        if added.is_none() && matches!(role, IndicatorRole::Actor | IndicatorRole::Remote) {
+        let is_told = node
+            .str()
+            .is_none_or(|text| non_placeholder(text).is_some());
+        if added.is_none()
+            && is_told
+            && matches!(role, IndicatorRole::Actor | IndicatorRole::Remote)
+        {
             self.mark_unread(node);
         }
         added
@@ -189,7 +195,10 @@ impl Draft {
     /// recorded as unread.
     pub(crate) fn records<'a>(&mut self, node: Node<'a>) -> Vec<Node<'a>> {
         let (records, others): (Vec<_>, Vec<_>) = node.items().partition(|one| one.is_object());
-        let is_told = |one: &Node<'_>| one.exists() && one.value() != Some(&Value::from(""));
+        let is_told = |one: &Node<'_>| match one.value() {
+            Some(Value::String(text)) => non_placeholder(text).is_some(),
+            _ => one.exists(),
+        };
         for other in others.into_iter().filter(is_told) {
             self.mark_unread(other);
         }
@@ -198,7 +207,7 @@ impl Draft {
 
     /// Returns the text of a field that names an actor. Other content is recorded as unread.
     pub(crate) fn actor_text<'a>(&mut self, node: Node<'a>) -> Option<&'a str> {
-        let text = node.str();
+        let text = node.str().and_then(non_placeholder);
         let is_blank = node.value().and_then(Value::as_str).is_some();
         if text.is_none() && node.exists() && !is_blank {
             self.mark_unread(node);

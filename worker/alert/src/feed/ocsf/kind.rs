@@ -37,7 +37,7 @@ pub(super) fn finding_type(
         let number = info.path("analytic/uid").text();
         Some(match number.filter(|_| types().any(|text| text == name)) {
             Some(number) if number != name => format!("{name}:{number}"),
-            _ => name,
+            _ => check_name(&name).unwrap_or(name),
         })
     };
     let rule_id = || named(info.path("analytic/uid"));

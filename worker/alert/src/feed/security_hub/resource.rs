@@ -95,7 +95,8 @@ const ADDRESSES: [&str; 6] = [
 pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     // Acting credentials are a resource too.
     let kind = draft.actor_text(resource.at("Type")).unwrap_or("Other");
-    let Some(id) = resource.at("Id").text() else {
+    let id = resource.at("Id").text();
+    let Some(id) = id.filter(|id| non_placeholder(id).is_some()) else {
         draft.actor_text(resource.at("Id"));
         return;
     };

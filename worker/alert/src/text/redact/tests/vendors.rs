@@ -96,6 +96,91 @@ fn names_of_vendors_are_no_secrets() {
     assert!(changed.is_empty(), "{changed:#?}");
 }
 
+/// Names of resources that CloudFormation and CDK made.
+const STACK_NAMES: [&str; 8] = [
+    "PayStack-OrdersQueueB7C1D2E3-Yk38gMq7StX6",
+    "PayStack-AlarmTopicD01E77F9-m7PUFXK8GXMU",
+    "pay-app-LogsBucket9C4D8843-1B3C5D7E9F1G",
+    "PayStack-LedgerTable1F2B3C4D-1QAZ2WSX3EDC4",
+    "PayStack-HandlerServiceRoleFCDC14AE-1A2B3C4D5E6F",
+    "PayStack-ExportMachine2A3B4C5D-a8BcD7eFgH6i",
+    "pay-WebServerRole-1XK3Q9Z2ABCDE",
+    "eksctl-pay-nodegroup-ng1-NodeInstanceRole-1V4N8QW3K2J7P",
+];
+
+#[test]
+fn names_by_cloudformation_are_no_secrets() {
+    for name in STACK_NAMES {
+        for text in [
+            name.to_owned(),
+            format!("Queue {name} is not encrypted."),
+            format!("/aws/codebuild/{name}"),
+            format!("name={name}, see {name}"),
+            format!("arn:aws:sqs:eu-west-1:111122223333:{name}"),
+        ] {
+            assert_eq!(redact(&text), (text.as_str().into(), 0));
+        }
+    }
+}
+
+#[test]
+fn a21_random_keys_with_a_short_tail_go() {
+    for key in [
+        "aB3xK9mQ2vR7tY5wZ1cD-Yk38gMq7StX6",
+        "x9Kq2-Lm9Wn4Vb7Tc1Yd6-1B3C5D7E9F1G",
+        "q7Zk2Vx9Lm4Tb8Rw3YdA1B2C3D4-m7PUFXK8GXMU",
+    ] {
+        assert_eq!(redact(&format!("found {key} there")).1, 1, "{key}");
+    }
+}
+
+#[test]
+fn words_about_a_secret_are_no_secret() {
+    for text in [
+        "Okta API token: created by admin",
+        "Secret key: rotated 90 days ago",
+        "credentials: leaked on GitHub.",
+        "Secrets Manager secret: unused for 90 days",
+        "password: compromised.",
+        "MFA token: device lost",
+        "private key: id_rsa is world readable",
+        "User reset password: dana@corp.example",
+        "Cookie: session fixation detected",
+        "Kubernetes secret: default-token-x7k2m was read",
+        "Secrets Manager secret: Pay/Main-a1B2c3 was read",
+        "pwd: /var/www/html",
+        r"OLDPWD=C:\Users\dana",
+        "RSA SHA256:uNiVztksCsDhcc0u9e8BgrJXVGDQqL2vqZ9bDsQJkYw",
+    ] {
+        assert_eq!(redact(text), (text.into(), 0));
+    }
+}
+
+#[test]
+fn a21_a_secret_in_a_sentence_goes() {
+    for text in [
+        "password: tigerlily",
+        "The password: tigerlily was found",
+        "password=compromised",
+        "password = created",
+        r#""password": "created""#,
+        "API token: created1",
+        "token: 4f8a91c3d2b7",
+        "API token: Tigerlily",
+        "password: Dana7@corp.example",
+        "password=dana@corp.example",
+        "Cookie: a=b; session=tigerlily",
+        "Cookie: session fixation7",
+        "secret: tigerlily-horse",
+        "Kubernetes password: tigerlily",
+        "DB_PWD=/var/www",
+        "net user dana Winter2026 && whoami",
+        r"net use \\dc1\R&D Winter2026 /user:dana",
+    ] {
+        assert_eq!(redact(text).1, 1, "{text}");
+    }
+}
+
 #[test]
 fn names_of_vendors_stay_in_json() {
     for name in vendors_names() {
