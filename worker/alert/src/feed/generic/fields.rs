@@ -27,15 +27,15 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("archived", "true, yes, 1 or archived: it is archived there"),
     (
         "resolved",
-        "true, yes, 1, resolved, resolve, closed, fixed, remediated, recovered or ok: it is over there",
+        "true, yes, 1, resolved, resolve, closed, fixed, remediated, recovered, cleared, normal, done or ok: it is over there",
     ),
     (
         "suppressed",
-        "true, yes, 1, suppressed, muted, silenced, snoozed, inhibited, ignored or dismissed: nobody wants it there",
+        "true, yes, 1, suppressed, muted, silenced, snoozed, inhibited, ignored, dismissed, waived, exempt, exempted or risk_accepted: nobody wants it there",
     ),
     (
         "passed",
-        "true, yes, 1, passed, pass, compliant or ok: a check that passed",
+        "true, yes, 1, passed, pass, passing, compliant, healthy or ok: a check that passed",
     ),
     (
         "sample",
@@ -94,6 +94,9 @@ const FLAGS: &[(&str, &[&str])] = &[
             "fixed",
             "remediated",
             "recovered",
+            "cleared",
+            "normal",
+            "done",
             "ok",
         ],
     ),
@@ -107,9 +110,16 @@ const FLAGS: &[(&str, &[&str])] = &[
             "inhibited",
             "ignored",
             "dismissed",
+            "waived",
+            "exempt",
+            "exempted",
+            "risk_accepted",
         ],
     ),
-    ("passed", &["passed", "pass", "compliant", "ok"]),
+    (
+        "passed",
+        &["passed", "pass", "passing", "compliant", "healthy", "ok"],
+    ),
     ("sample", &["sample", "simulated", "simulation"]),
 ];
 
@@ -131,11 +141,21 @@ pub(super) fn outcome(word: &str) -> Option<Outcome> {
     Outcome::parse(word).or_else(|| other().map(|(_, outcome)| *outcome))
 }
 
-/// Returns whether the value sets this flag.
+/// Returns the word of a state without its number and with `_` between words: `6 - Resolved` is `Resolved`.
+fn state_word(text: &str) -> String {
+    let numbered = text.split_once(" - ");
+    let numbered = numbered.filter(|(number, _)| number.bytes().all(|one| one.is_ascii_digit()));
+    let word = numbered.map_or(text, |(_, word)| word);
+    word.trim().replace([' ', '-'], "_")
+}
+
+/// Returns whether the value sets this flag: a word, or a list of one.
 pub(super) fn is_set(flag: &str, node: Node<'_>) -> bool {
-    let Some(word) = node.text() else {
+    let mut words = node.items().filter_map(Node::text);
+    let (Some(word), None) = (words.next(), words.next()) else {
         return false;
     };
+    let word = state_word(&word);
     let own = FLAGS.iter().filter(|(name, _)| *name == flag);
     let mut words = own.flat_map(|(_, words)| *words).chain(&SET);
     words.any(|known| known.eq_ignore_ascii_case(&word))
@@ -194,7 +214,14 @@ mod tests {
     #[test]
     fn words_that_are_no_flag_set_nothing() {
         let set = |flag, value: serde_json::Value| is_set(flag, Node::new(&value));
-        for value in [json!(true), json!("Yes"), json!(1), json!("RESOLVED")] {
+        for value in [
+            json!(true),
+            json!("Yes"),
+            json!(1),
+            json!("RESOLVED"),
+            json!("6 - Resolved"),
+            json!(["resolved"]),
+        ] {
             assert!(set("resolved", value.clone()), "{value}");
         }
         for value in [
@@ -205,9 +232,16 @@ mod tests {
             json!(""),
             json!(null),
             json!("unresolved"),
+            json!("6 - Open"),
+            json!("not - resolved"),
+            json!(["resolved", "open"]),
+            json!([]),
         ] {
             assert!(!set("resolved", value.clone()), "{value}");
         }
         assert!(!set("suppressed", json!("resolved")));
+        for word in ["Risk accepted", "risk-accepted", "RISK_ACCEPTED"] {
+            assert!(set("suppressed", json!(word)), "{word}");
+        }
     }
 }
