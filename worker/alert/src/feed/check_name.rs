@@ -49,6 +49,9 @@ const MAX_TAIL_BYTES: usize = 64;
 /// Prefix of the Config rules that Security Hub makes, each with a tail of eight hexadecimal digits.
 const CONFIG_RULES: &str = "securityhub-";
 
+/// What Config puts behind the name of a rule of a conformance pack, before nine random characters.
+const CONFORMANCE_PACK: &str = "conformance-pack-";
+
 /// Prefixes of the ids of AWS resources, which 17 hexadecimal digits follow.
 const RESOURCE_IDS: [&str; 10] = [
     "acl-", "ami-", "eni-", "i-", "rtb-", "sg-", "snap-", "subnet-", "vol-", "vpc-",
@@ -151,7 +154,11 @@ fn is_random(part: &str) -> bool {
         let id = part.strip_prefix(prefix);
         id.is_some_and(|id| is_hex(id, 17))
     });
+    let pack = part.strip_prefix(CONFORMANCE_PACK);
+    let is_pack =
+        pack.is_some_and(|id| id.len() == 9 && id.bytes().all(|one| one.is_ascii_alphanumeric()));
     is_digest
+        || is_pack
         || is_epoch_or_account
         || is_date
         || is_resource
@@ -281,6 +288,10 @@ mod tests {
             (
                 "securityhub-sqs-queue-encrypted-12345678",
                 "securityhub-sqs-queue-encrypted",
+            ),
+            (
+                "sqs-queue-encrypted-conformance-pack-yk3r9zbc2",
+                "sqs-queue-encrypted",
             ),
             ("tenable-plugin-12345678", "tenable-plugin-12345678"),
             (

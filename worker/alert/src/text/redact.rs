@@ -152,6 +152,7 @@ fn find_kind(text: &str, pattern: &Regex, order: usize, found: &mut Vec<SecretMa
         let context = SecretContext {
             before: text.get(..whole.start()).unwrap_or_default(),
             name: text.get(whole.start()..secret.start()).unwrap_or_default(),
+            after: text.get(secret.end()..).unwrap_or_default(),
         };
         if is_harmless(secret.as_str()) || context.is_told(secret.as_str()) {
             // Quotes may contain another secret. Where nothing precedes it, the same match would be found again.
@@ -288,12 +289,14 @@ fn is_one_of(value: &str, words: &[String]) -> bool {
 /// Signs of the operator between a secret's name and its value.
 const OPERATORS: [char; 6] = [':', '=', ' ', '"', '\'', '\\'];
 
-/// The text before a value in a secret's position.
+/// The text around a value in a secret's position.
 struct SecretContext<'a> {
     /// Text before the name.
     before: &'a str,
     /// The name with its operator.
     name: &'a str,
+    /// Text after the value.
+    after: &'a str,
 }
 
 impl SecretContext<'_> {
@@ -314,10 +317,16 @@ impl SecretContext<'_> {
         let word = value.trim_end_matches(['.', '!', '?']);
         is_sentence
             && (is_one_of(word, &PATTERNS.said)
-                || is_of_machine(name) && is_plain(word)
+                || is_of_machine(name) && is_plain(word) && self.goes_on()
                 || is_plain_address(word)
                 || is_plain_sentence(word)
                 || self.names_store(name))
+    }
+
+    /// Returns whether another word follows the value.
+    fn goes_on(&self) -> bool {
+        let word = self.after.strip_prefix(' ');
+        word.is_some_and(|word| word.starts_with(|one: char| one.is_ascii_lowercase()))
     }
 
     fn names_store(&self, name: &str) -> bool {

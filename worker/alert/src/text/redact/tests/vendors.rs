@@ -165,6 +165,8 @@ fn a21_a_secret_in_a_sentence_goes() {
         "password = created",
         r#""password": "created""#,
         "API token: created1",
+        "X-Api-Key: tigerlily",
+        "API token: tigerlily",
         "token: 4f8a91c3d2b7",
         "API token: Tigerlily",
         "password: Dana7@corp.example",
