@@ -7,6 +7,9 @@ use super::product::OcsfProduct;
 use super::{class, descendants};
 use crate::{DetailKind, FindingClass};
 
+/// Classes of events with their activities.
+const ACTIVITIES: &str = include_str!("activities.tsv");
+
 /// Fields that name a control or check, best first.
 const CONTROLS: [&str; 3] = [
     "compliance/control",
@@ -66,14 +69,33 @@ pub(super) fn finding_type(
 
 /// Returns the activity of an event of another category: `File System Activity: Create`.
 pub(super) fn activity(node: Node<'_>) -> Option<String> {
-    let name = node.at("type_name").text();
-    name.or_else(|| {
-        let class = node.at("class_name").text();
-        let class = class.or_else(|| Some(format!("OCSF class {}", node.at("class_uid").text()?)));
-        Some(match (class?, node.at("activity_name").text()) {
-            (class, Some(activity)) => format!("{class}: {activity}"),
-            (class, None) => class,
-        })
+    if let Some(name) = node.at("type_name").text() {
+        return Some(name);
+    }
+    let uid = class::class_uid(node);
+    let known = uid.and_then(known_class);
+    let name = node.at("class_name").text();
+    let name = name
+        .or_else(|| known.map(|(name, _)| name.to_owned()))
+        .or_else(|| Some(format!("OCSF class {}", uid?)))?;
+    let activity = node.at("activity_name").text().or_else(|| {
+        let number = node.at("activity_id").text()?;
+        let mut all = known?.1.split(", ").filter_map(|one| one.split_once(' '));
+        all.find(|(known, _)| *known == number)
+            .map(|(_, activity)| activity.to_owned())
+    });
+    Some(match activity {
+        Some(activity) => format!("{name}: {activity}"),
+        None => name,
+    })
+}
+
+/// Returns the name of a class of events and its activities.
+fn known_class(uid: u64) -> Option<(&'static str, &'static str)> {
+    let uid = uid.to_string();
+    ACTIVITIES.lines().find_map(|line| {
+        let (number, rest) = line.split_once('\t')?;
+        (number == uid).then(|| rest.split_once('\t'))?
     })
 }
 

@@ -100,13 +100,23 @@ fn types_of_events_are_their_rule_or_their_activity() {
         "File System Activity: Encrypt"
     );
     assert_eq!(
-        kind(json!({"activity_name": "Unknown"})),
+        kind(json!({"activity_name": "Unknown", "activity_id": 99})),
         "File System Activity"
     );
-    assert_eq!(
-        kind(json!({"class_name": null, "activity_name": null})),
-        "OCSF class 1001"
-    );
+    // Products that send no captions have them by their numbers.
+    let bare = json!({"class_name": null, "activity_name": null});
+    for (class, activity, named) in [
+        (1001, json!(10), "File System Activity: Encrypt"),
+        (4001, json!(6), "Network Activity: Traffic"),
+        (3002, json!("1"), "Authentication: Logon"),
+        (1006, Value::Null, "Scheduled Job Activity"),
+        (999_001, json!(1), "OCSF class 999001"),
+    ] {
+        let mut fields = bare.clone();
+        fields["class_uid"] = json!(class);
+        fields["activity_id"] = activity;
+        assert_eq!(kind(fields), named);
+    }
     assert_eq!(
         kind(json!({"finding_info": {"analytic": {"name": "Ransom note"}}})),
         "Ransom note"
