@@ -17,6 +17,7 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
+pub(crate) use list::list_elements;
 pub(crate) use wrappers::Wrappers;
 
 use crate::decode::{DecodedDocument, decode};

@@ -3,12 +3,19 @@
 use serde_json::Value;
 
 use super::{Envelope, EnvelopeContent};
+use crate::decode::decode;
 
 /// Returns whether a string may hold an object, a list, or another such string.
 pub(super) fn is_document(value: &Value) -> bool {
     value
         .as_str()
         .is_some_and(|text| text.trim_start().starts_with(['{', '[', '"']))
+}
+
+/// Returns the document in a string.
+pub(super) fn document(value: &Value) -> Option<Value> {
+    let text = value.as_str().filter(|_| is_document(value))?;
+    decode(text.as_bytes()).ok().map(|decoded| decoded.value)
 }
 
 pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {

@@ -1,9 +1,11 @@
 //! Finds several findings in one message: a JSON array, `Findings` of GuardDuty and Security Hub, SCC's list results, a
 //! list that a configured feed names, and the lists of other products.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::Wrappers;
+use super::{Wrappers, json_text};
 use crate::feed::{self, GenericFeed, is_same_key};
 
 /// Location of lists in a value.
@@ -51,12 +53,10 @@ pub(super) fn elements(value: &Value) -> Option<ListLocation> {
         Value::Object(map) => map,
         _ => return None,
     };
-    let filled = |key: &&String| {
-        let list = map.get(*key).and_then(Value::as_array);
-        list.is_some_and(|list| !list.is_empty())
-    };
+    let filled = |key: &&String| map.get(*key).is_some_and(is_filled_list);
     let lists = map.iter().filter_map(|(key, inner)| {
-        (is_list(key) && (inner.is_array() || inner.is_null())).then_some(key)
+        let has_elements = inner.is_array() || inner.is_null() || json_text::is_document(inner);
+        (is_list(key) && has_elements).then_some(key)
     });
     let pointer = |key: &String| format!("/{key}");
     let mut pointers: Vec<String> = lists.clone().filter(filled).map(pointer).collect();
@@ -68,14 +68,36 @@ pub(super) fn elements(value: &Value) -> Option<ListLocation> {
 
 /// Returns whether the value holds a list of findings that is not empty.
 pub(super) fn is_filled(value: &Value) -> bool {
-    let is_filled = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
     match elements(value) {
-        Some(ListLocation::Root) => is_filled(value),
+        Some(ListLocation::Root) => is_filled_list(value),
         Some(ListLocation::Pointers(pointers)) => {
             let mut lists = pointers.iter().filter_map(|pointer| value.pointer(pointer));
-            lists.any(is_filled)
+            lists.any(is_filled_list)
         }
         None => false,
+    }
+}
+
+/// Returns whether a list has elements, or is a text that may hold some.
+fn is_filled_list(list: &Value) -> bool {
+    match list {
+        Value::Array(elements) => !elements.is_empty(),
+        _ => json_text::is_document(list),
+    }
+}
+
+/// Returns the elements of a list, each of which, as the list itself, may be JSON in a text.
+pub(crate) fn list_elements(list: &Value) -> Vec<Cow<'_, Value>> {
+    let opened = |value: &Value| json_text::document(value).map(Cow::Owned);
+    match opened(list) {
+        Some(Cow::Owned(Value::Array(elements))) => elements.into_iter().map(Cow::Owned).collect(),
+        Some(document) => vec![document],
+        None => {
+            let elements = list.as_array().into_iter().flatten();
+            elements
+                .map(|element| opened(element).unwrap_or(Cow::Borrowed(element)))
+                .collect()
+        }
     }
 }
 
@@ -96,8 +118,8 @@ pub(super) fn find_list(value: &Value, feeds: &[GenericFeed]) -> Option<ListLoca
         .filter(|feed| feed.has_list_in(value))
         .find_map(|feed| feed.list.clone());
     let holds_finding = |list: &Value| {
-        let mut elements = list.as_array().into_iter().flatten();
-        elements.any(|element| feed::recognises(element, &Wrappers::default(), feeds))
+        let mut elements = list_elements(list).into_iter();
+        elements.any(|element| feed::recognises(&element, &Wrappers::default(), feeds))
     };
     let known = || {
         let key = map.iter().find(|(key, list)| {
@@ -127,8 +149,11 @@ pub(super) fn take_elements(value: &mut Value, place: ListLocation) -> Vec<(Stri
 }
 
 fn numbered(prefix: &str, list: Value) -> Vec<(String, Value)> {
-    let Value::Array(elements) = list else {
-        return Vec::new();
+    let elements = match list {
+        Value::Array(elements) => elements,
+        // The text is opened like any other JSON in a string.
+        text if json_text::is_document(&text) => return vec![(prefix.to_owned(), text)],
+        _ => return Vec::new(),
     };
     let numbered = elements.into_iter().enumerate();
     numbered

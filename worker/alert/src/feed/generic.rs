@@ -19,7 +19,7 @@ use super::check_name::{check_name, non_placeholder};
 use super::cloud::cloud_named;
 use super::{Draft, Node, addresses_of};
 use crate::caller::CallRecord;
-use crate::envelope::Wrappers;
+use crate::envelope::{Wrappers, list_elements};
 use crate::error::describe;
 use crate::key::OUR_PRODUCT;
 use crate::{
@@ -86,11 +86,11 @@ impl GenericFeed {
     /// Returns whether the feed's list in a message holds findings of this feed.
     pub(crate) fn has_list_in(&self, value: &Value) -> bool {
         let list = self.list.as_ref().and_then(|list| value.pointer(list));
-        let mut elements = list.and_then(Value::as_array).into_iter().flatten();
+        let mut elements = list.map(list_elements).unwrap_or_default().into_iter();
         let is_here = |pointer: &str, value: &Value| !resolve_in(value, pointer).is_empty();
         match self.matches.strip_prefix(IN_ENVELOPE) {
             Some(pointer) => elements.next().is_some() && is_here(pointer, value),
-            None => elements.any(|element| is_here(&self.matches, element)),
+            None => elements.any(|element| is_here(&self.matches, &element)),
         }
     }
 
