@@ -115,6 +115,10 @@ fn principal(alert: &Alert, name: &str) -> String {
             None => format!("role {}", short_line(rest)),
         },
         Some((_, rest)) => short_line(rest.rsplit('/').next().unwrap_or(rest)),
+        // The principal of an account stands for anybody in it.
+        None if path == "root" && told.is_some() => {
+            return format!("account {}", short_line(account));
+        }
         None if path == "root" => "the root user".to_owned(),
         None => short_line(path),
     };

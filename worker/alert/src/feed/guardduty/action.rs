@@ -3,6 +3,8 @@
 //! A caller or scanner is an actor. The far end of a connection that the resource opened is a remote. The field names
 //! are in <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Action.html>.
 
+use std::collections::BTreeMap;
+
 use super::network::{
     add_other_account, addresses, canonical, read_connection, read_far_end, read_local_end,
 };
@@ -219,17 +221,22 @@ fn kubernetes_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     }
     kubernetes_words(call)
 }
+    add_kubernetes_object(draft, call);
 
-/// Returns the outcome of a request by its HTTP status.
-pub(in crate::feed) fn http_outcome(status: u64) -> Option<Outcome> {
-    match status {
-        200..=399 => Some(Outcome::Succeeded),
-        401 | 403 => Some(Outcome::Denied),
-        400..=599 => Some(Outcome::Failed),
-        _ => None,
+/// Adds the object of a Kubernetes call as a resource, so that each secret and each pod counts.
+fn add_kubernetes_object(draft: &mut Draft, call: Node<'_>) {
+    let (Some(kind), Some(name)) = (call.at("resource").str(), call.at("resourceName").str())
+    else {
+        return;
+    };
+    let words = [call.at("namespace").str(), Some(name)];
+    let id = words.into_iter().flatten().collect::<Vec<_>>().join("/");
+    if kind.eq_ignore_ascii_case("pods") {
+        draft.add_text(IndicatorKind::Container, IndicatorRole::Target, &id);
     }
 }
 
+    draft.add_resource(kind, &id, Some(name), BTreeMap::new());
 /// Adds `verb resource`, and whether the caller has that permission.
 fn kubernetes_permission(draft: &mut Draft, check: Node<'_>) -> Option<String> {
     let words = kubernetes_words(check);
@@ -260,12 +267,27 @@ fn kubernetes_binding(draft: &mut Draft, binding: Node<'_>) -> Option<String> {
 }
 
 fn kubernetes_words(call: Node<'_>) -> Option<String> {
-    let object = ["resource", "kind", "resourceName", "name", "requestUri"]
-        .iter()
-        .find_map(|key| call.at(key).str());
-    let words: Vec<&str> = [call.at("verb").str(), object]
-        .into_iter()
-        .flatten()
-        .collect();
+    let first = |keys: &[&str]| keys.iter().find_map(|key| call.at(key).str());
+    let kind = first(&["resource", "kind"]).map(|kind| match call.at("subresource").str() {
+        Some(part) => format!("{kind}/{part}"),
+        None => kind.to_owned(),
+    });
+    let name = first(&["resourceName", "name"]);
+    let place = call
+        .at("namespace")
+        .str()
+        .map(|place| format!("in {place}"));
+    let uri = call
+        .at("requestUri")
+        .str()
+        .filter(|_| kind.is_none() && name.is_none());
+    let words = [
+        call.at("verb").str(),
+        kind.as_deref(),
+        name,
+        uri,
+        place.as_deref().filter(|_| uri.is_none()),
+    ];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(" "))
 }

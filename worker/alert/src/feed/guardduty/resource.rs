@@ -14,11 +14,18 @@ pub(super) use model::read_guardrail_action as read_guardrail;
 use super::login;
 use super::network::read_network;
 use crate::caller::CallRecord;
+use crate::feed::node::{fold_key, is_same_key};
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, IndicatorRole};
 
 /// A reader of one kind of resource.
 type ResourceReader = fn(&mut Draft, Node<'_>);
+
+/// Records of `resource` that are read in another way, or belong to a resource beside them.
+const OTHER_PARTS: [&str; 2] = ["rdsDbUserDetails", "ebsVolumeDetails"];
+
+/// Endings of the fields that name a resource, best first.
+const NAMES: [&str; 3] = ["name", "identifier", "id"];
 
 pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     // The main resource is the one that the type names, followed by the others.
@@ -46,6 +53,13 @@ pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
             read(draft, part);
         }
     }
+    let is_known = |key: &str| {
+        let mut known = parts.iter().map(|(known, _)| *known).chain(OTHER_PARTS);
+        known.any(|known| is_same_key(known, key))
+    };
+    for (key, part) in resource.members().filter(|(key, _)| !is_known(key)) {
+        read_unknown_kind(draft, key, part, kind);
+    }
     login::read_user(draft, resource.at("rdsDbUserDetails"));
     for volume in resource
         .path("ebsVolumeDetails/scannedVolumeDetails")
@@ -62,6 +76,37 @@ pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
             volume.at("snapshotArn"),
         );
     }
+}
+
+/// Reads the records of a resource of any other kind, such as `mskClusterDetails`, by ARN and name; `main` is the type
+/// of the main resource.
+fn read_unknown_kind(draft: &mut Draft, key: &str, part: Node<'_>, main: &str) {
+    let folded = fold_key(key);
+    let Some(kind) = folded.strip_suffix("details") else {
+        return;
+    };
+    for record in draft.records(part) {
+        let arn = own_field(record, kind, "arn").filter(|arn| arn.starts_with("arn:"));
+        let mut names = NAMES.iter();
+        let name = names.find_map(|ending| own_field(record, kind, ending));
+        let Some(id) = arn.or(name) else { continue };
+        if arn.is_some() {
+            draft.add_text(IndicatorKind::Arn, IndicatorRole::Target, id);
+        }
+        let kind = if fold_key(main) == kind { main } else { kind };
+        draft.add_resource(kind, id, name, tags(record.at("tags")));
+    }
+}
+
+/// Returns the field of a resource with this ending that tells of the resource itself: `arn`, or `clusterArn` in the
+/// record of an `mskCluster`.
+fn own_field<'a>(record: Node<'a>, kind: &str, ending: &str) -> Option<&'a str> {
+    let members = record.members();
+    let mut told = members.filter_map(|(key, value)| {
+        let head = fold_key(key).strip_suffix(ending)?.to_owned();
+        kind.ends_with(&head).then(|| value.str())?
+    });
+    told.next()
 }
 
 fn is_main(kind: &str, key: &str) -> bool {

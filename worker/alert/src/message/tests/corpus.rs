@@ -134,7 +134,7 @@ fn sentences_of_the_corpus_say_who_did_what() {
     AttackSequence:EC2/CompromisedInstanceGroup: GuardDuty reports: "A finding of the type AttackSequence:EC2/CompromisedInstanceGroup" by alice from 198.51.100.7 on web-1, 3 times.
     CredentialAccess:IAMUser/AnomalousBehavior: alice read objects of a bucket, from 198.51.100.7, 3 times.
     Backdoor:EC2/C&CActivity.B!DNS: web-1 looked up the domain c2.bad.example, 3 times, reported as command and control; c2.bad.example is on threat list ProofPoint.
-    CredentialAccess:Kubernetes/AnomalousBehavior.SecretsAccessed: alice ran "list secrets" on Kubernetes cluster pay, from 198.51.100.7, 3 times, reported as "A finding of the type CredentialAccess:Kubernetes/AnomalousBehavior.SecretsAccessed".
+    CredentialAccess:Kubernetes/AnomalousBehavior.SecretsAccessed: alice ran "list secrets in pay" on Kubernetes cluster pay, from 198.51.100.7, 3 times, reported as "A finding of the type CredentialAccess:Kubernetes/AnomalousBehavior.SecretsAccessed".
     Object:S3/MaliciousFile: GuardDuty reports: "A finding of the type Object:S3/MaliciousFile" on pay-exports, 3 times; found: EICAR-Test-File.
     UnauthorizedAccess:EC2/RDPBruteForce: 198.51.100.7 connected to port 22 of web-1, 3 times, reported as RDP password guessing.
     Backdoor:EC2/C&CActivity.B: web-1 connected to port 40522 of 198.51.100.7, 3 times, reported as command and control.

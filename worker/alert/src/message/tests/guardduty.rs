@@ -195,3 +195,28 @@ fn what_was_unusual_is_told() {
 fn values(alert: &Alert, kind: DetailKind) -> Vec<&str> {
     alert.details_of(kind).collect()
 }
+
+#[test]
+fn resource_of_an_unknown_kind_is_read_by_its_arn_or_name() {
+    let arn = "arn:aws:kafka:eu-west-1:111122223333:cluster/orders/1";
+    let of = |details: Value| {
+        let resource = json!({"resourceType": "MSKCluster", "mskClusterDetails": details});
+        one_of(&finding("Impact:MSK/TopicDeleted", resource, json!({})))
+    };
+    let whole = of(
+        json!({"clusterArn": arn, "clusterName": "orders", "roleArn": "arn:aws:iam::111122223333:role/r",
+        "tags": [{"key": "team", "value": "pay"}]}),
+    );
+    assert_eq!(whole.subject(), Some("orders"));
+    insta::assert_snapshot!(told(&whole), @"
+    threat | - | -
+    MSKCluster arn:aws:kafka:eu-west-1:111122223333:cluster/orders/1 orders
+    target arn arn:aws:kafka:eu-west-1:111122223333:cluster/orders/1
+    ");
+    let named = of(json!({"name": "orders"}));
+    assert_eq!(named.subject(), Some("orders"));
+    let other =
+        of(json!({"clusterArn": arn.replace("orders", "refunds"), "clusterName": "refunds"}));
+    assert_eq!(other.key, whole.key);
+    assert_ne!(other.content, whole.content);
+}

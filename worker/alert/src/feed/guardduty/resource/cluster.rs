@@ -49,11 +49,12 @@ pub(super) fn ecs(draft: &mut Draft, node: Node<'_>) {
         IndicatorRole::Related,
         task.at("definitionArn"),
     );
-    draft.add_detail_about(
-        DetailKind::Session,
-        task.at("startedBy"),
-        task.at("arn").str(),
-    );
+    // This is a deployment, or a tag of whoever called the API, but never an identity:
+    // <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>.
+    if let Some(starter) = task.at("startedBy").str() {
+        let text = format!("started by {starter}");
+        draft.add_detail_text(DetailKind::Trait, &text, task.at("arn").str());
+    }
     if let Some(arn) = task.at("arn").str() {
         draft.add_resource(
             "ECSTask",

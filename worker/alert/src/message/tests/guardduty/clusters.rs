@@ -156,3 +156,66 @@ fn two_containers_of_a_task_are_two_resources() {
     assert_eq!(ids(&both).last().map(String::as_str), Some("c-2"));
     assert_eq!(ids(&both).len(), ids(&first).len() + 1);
 }
+
+#[test]
+fn object_of_a_kubernetes_call_is_named() {
+    let of = |call: Value| {
+        let resource = json!({"resourceType": "EKSCluster",
+            "eksClusterDetails": {"name": "prod", "arn": "arn:aws:eks:eu-west-1:111122223333:cluster/prod"},
+            "kubernetesDetails": {"kubernetesUserDetails": {"username": "bob"}}});
+        let action = json!({"action": {"actionType": "KUBERNETES_API_CALL", "kubernetesApiCallAction": call}});
+        one_of(&finding(
+            "CredentialAccess:Kubernetes/MaliciousIPCaller",
+            resource,
+            action,
+        ))
+    };
+    let secret = |name: &str| {
+        of(
+            json!({"verb": "get", "resource": "secrets", "resourceName": name, "namespace": "pay",
+            "requestUri": "/api/v1/namespaces/pay/secrets/x", "statusCode": 200}),
+        )
+    };
+    let password = secret("db-password");
+    assert_eq!(
+        password.action.as_deref(),
+        Some("KUBERNETES_API_CALL get secrets db-password in pay")
+    );
+    insta::assert_snapshot!(password.what_happened(), @r#"bob ran "get secrets db-password in pay" on Kubernetes cluster prod, reported as an address known as malicious."#);
+    assert!(
+        password
+            .resources
+            .iter()
+            .any(|one| one.id == "pay/db-password")
+    );
+    assert_ne!(password.content, secret("api-token").content);
+
+    let shell = of(
+        json!({"verb": "create", "resource": "pods", "subresource": "exec",
+        "resourceName": "coredns-1", "namespace": "kube-system", "statusCode": 101}),
+    );
+    assert_eq!(
+        shell.action.as_deref(),
+        Some("KUBERNETES_API_CALL create pods/exec coredns-1 in kube-system")
+    );
+    assert!(has(
+        &shell,
+        IndicatorKind::Container,
+        IndicatorRole::Target,
+        "kube-system/coredns-1"
+    ));
+}
+
+#[test]
+fn what_started_a_task_is_no_person() {
+    let task = json!({"arn": "arn:aws:ecs:eu-west-1:111122223333:task/c/9", "startedBy": "ecs-svc/1234567890123456789"});
+    let resource = json!({"resourceType": "ECSCluster", "ecsClusterDetails": {"name": "c",
+        "arn": "arn:aws:ecs:eu-west-1:111122223333:cluster/c", "taskDetails": task}});
+    let alert = one_of(&finding(
+        "Execution:Runtime/NewBinaryExecuted",
+        resource,
+        json!({}),
+    ));
+    insta::assert_snapshot!(alert.what_happened(), @r#"GuardDuty reports: "What happened" on c."#);
+    insta::assert_snapshot!(details(&alert), @"trait: started by ecs-svc/1234567890123456789 (arn:aws:ecs:eu-west-1:111122223333:task/c/9)");
+}
