@@ -7,6 +7,12 @@ use crate::{DetailKind, IndicatorKind, IndicatorRole};
 /// Paths of processes in an evidence.
 const PROCESSES: [&str; 2] = ["process", "actor/process"];
 
+/// Class of events of processes.
+const PROCESS_ACTIVITY: u64 = 1007;
+
+/// Activity of the class by which the actor's process starts another one.
+const LAUNCH: u64 = 1;
+
 /// Paths of files in an evidence.
 const FILES: [&str; 10] = [
     "file",
@@ -40,6 +46,7 @@ pub(super) fn read_processes(draft: &mut Draft, evidence: Node<'_>) {
     {
         read_process(draft, process);
     }
+    read_launcher(draft, evidence);
     for file in FILES.iter().flat_map(|path| descendants(evidence, path)) {
         read_file(draft, file);
     }
@@ -78,7 +85,27 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
     let user = process.path("user/name");
     draft.add(IndicatorKind::Principal, IndicatorRole::Related, user);
     draft.add_detail_about(DetailKind::ProcessUser, user, name.str());
-    let parent = process.at("parent_process");
+    read_parent(draft, process.at("parent_process"), name);
+}
+
+/// Reads the process of the actor as the parent of a process that has none: it started that process.
+///
+/// <https://schema.ocsf.io/1.8.0/classes/process_activity>
+fn read_launcher(draft: &mut Draft, evidence: Node<'_>) {
+    let (launcher, process) = (evidence.path("actor/process"), evidence.at("process"));
+    let is_other = ["pid", "uid", "name", "path", "cmd_line"]
+        .iter()
+        .find_map(|key| Some(process.at(key).text()? != launcher.at(key).text()?));
+    let is_launch = match class::class_uid(evidence) {
+        Some(PROCESS_ACTIVITY) => evidence.at("activity_id").count() == Some(LAUNCH),
+        _ => class::is_finding(evidence),
+    };
+    if is_launch && is_other == Some(true) && !process.at("parent_process").exists() {
+        read_parent(draft, launcher, process.at("name"));
+    }
+}
+
+fn read_parent(draft: &mut Draft, parent: Node<'_>, name: Node<'_>) {
     if !parent.exists() {
         return;
     }

@@ -270,3 +270,31 @@ fn resource_is_told_by_its_whole_name_where_that_is_another_id() {
     assert_eq!(alert.resources[0].id, arn);
     assert_eq!(alert.resources[0].short_id(), "Invoke_Sqs");
 }
+
+#[test]
+fn process_of_the_actor_started_the_process() {
+    let of = |class: u64, activity: u64, process: Value| {
+        let launch =
+            json!({"actor": {"process": {"name": "w3wp.exe", "pid": 7}}, "process": process});
+        let mut event = json!({"class_uid": class, "activity_id": activity, "is_alert": true, "severity_id": 4,
+            "time": 1_795_730_400_000_u64, "metadata": {"uid": "e-1", "product": {"name": "Field EDR"}},
+            "finding_info": {"uid": "f-1", "title": "Child of a server"}});
+        let map = event.as_object_mut().unwrap();
+        if class == 2004 {
+            map.insert("evidences".to_owned(), json!([launch]));
+        } else {
+            map.extend(launch.as_object().unwrap().clone());
+        }
+        let alert = one_of(&event);
+        let parents = alert.details_of(DetailKind::ParentProcess);
+        parents.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let child = json!({"name": "cmd.exe", "cmd_line": "cmd.exe /c whoami"});
+    assert_eq!(of(2004, 1, child.clone()), ["w3wp.exe"]);
+    assert_eq!(of(1007, 1, child.clone()), ["w3wp.exe"]);
+    // Ending or opening a process does not start it, and a process does not start itself.
+    assert!(of(1007, 2, child).is_empty());
+    assert!(of(2004, 1, json!({"name": "w3wp.exe", "pid": 7})).is_empty());
+    let own = json!({"name": "cmd.exe", "parent_process": {"name": "explorer.exe"}});
+    assert_eq!(of(2004, 1, own), ["explorer.exe"]);
+}
