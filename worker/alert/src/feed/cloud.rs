@@ -1,5 +1,7 @@
-//! Recognises a cloud by a word or an id.
+//! Recognises a cloud by a word or an id, and reads the ids of its accounts.
 
+use super::Node;
+use super::check_name::non_placeholder;
 use crate::CloudProvider;
 
 /// Prefixes of names, partitions, types and ids of clouds.
@@ -14,6 +16,34 @@ const CLOUDS: [(&str, CloudProvider); 9] = [
     ("/subscriptions/", CloudProvider::Azure),
     ("//", CloudProvider::Gcp),
 ];
+
+/// Prefixes of the account in ids of resources.
+const ACCOUNTS: [(CloudProvider, &str); 2] = [
+    (CloudProvider::Azure, "/subscriptions/"),
+    (CloudProvider::Gcp, "/projects/"),
+];
+
+/// Returns an account's id. AWS ids have twelve digits; a number loses a leading 0.
+pub(super) fn account_id(node: Node<'_>, provider: CloudProvider) -> Option<String> {
+    let text = match node.value()? {
+        serde_json::Value::Number(_) => node.count()?.to_string(),
+        _ => node.text()?,
+    };
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    if provider == CloudProvider::Aws && is_number {
+        return Some(format!("{text:0>12}"));
+    }
+    non_placeholder(&text).map(str::to_owned)
+}
+
+/// Returns the subscription or project in the id of a resource: `/subscriptions/<id>/…`,
+/// `//compute.googleapis.com/projects/<id>/…`.
+pub(super) fn account_in_id(id: &str, provider: CloudProvider) -> Option<String> {
+    let (_, marker) = ACCOUNTS.iter().find(|(known, _)| *known == provider)?;
+    let at = id.to_ascii_lowercase().find(marker)?;
+    let rest = id.get(at + marker.len()..)?;
+    rest.split('/').next().map(str::to_owned)
+}
 
 /// Returns the cloud whose prefix an id, a type or a name has.
 pub(super) fn cloud_of(text: &str) -> Option<CloudProvider> {

@@ -16,7 +16,7 @@ pub use fields::FIELDS;
 pub use severity::SeverityRule;
 
 use super::check_name::{check_name, non_placeholder};
-use super::cloud::cloud_named;
+use super::cloud::{account_id, cloud_named};
 use super::{Draft, Node, addresses_of};
 use crate::caller::CallRecord;
 use crate::envelope::{Wrappers, list_elements};
@@ -174,7 +174,7 @@ impl GenericFeed {
         draft.provider = text("provider")
             .and_then(|word| cloud_named(&word))
             .unwrap_or(CloudProvider::Other);
-        draft.account = text("account");
+        draft.account = account_id(node("account"), draft.provider);
         draft.key_account = draft.account.clone().unwrap_or_default();
         draft.account_name = text("account_name");
         draft.region = text("region");

@@ -21,6 +21,7 @@ pub(super) use action::{
 pub(super) use evidence::read_info;
 pub(super) use login::outcome_of_type as login_outcome;
 pub(super) use network::canonical;
+use super::cloud::account_id;
 pub(super) use sequence::{read_trait, technique};
 
 use super::{Draft, Node};
@@ -64,7 +65,7 @@ pub(super) fn read_finding_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadE
         .iter()
         .find_map(|key| node.at(key).str().filter(|id| finding_of_arn(id).is_some()))
         .map(str::to_owned);
-    draft.account = node.at("accountId").text();
+    draft.account = account_id(node.at("accountId"), CloudProvider::Aws);
     draft.key_account = draft.account.clone().unwrap_or_default();
     draft.region = node.at("region").text();
     draft.title = node.at("title").text().unwrap_or_default();

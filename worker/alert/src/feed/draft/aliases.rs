@@ -6,8 +6,9 @@
 use super::Draft;
 use crate::feed::Node;
 use crate::feed::check_name::non_placeholder;
+use crate::feed::cloud::account_id;
 use crate::principal::{account_in_arn, base_name_in_arn};
-use crate::{IndicatorKind, IndicatorRole};
+use crate::{CloudProvider, IndicatorKind, IndicatorRole};
 
 /// Fields of a user that may repeat its name.
 const IDS: [&str; 3] = ["uid", "email_addr", "uid_alt"];
@@ -89,8 +90,8 @@ impl Draft {
     ///
     /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html#principal-accounts>
     pub(crate) fn add_account(&mut self, account: Node<'_>) {
-        let text = account.text().unwrap_or_default();
-        let Some(account) = self.other_account(text.trim()) else {
+        let id = account_id(account, CloudProvider::Aws).unwrap_or_default();
+        let Some(account) = self.other_account(&id) else {
             return;
         };
         let is_of_account = |name: &str| {

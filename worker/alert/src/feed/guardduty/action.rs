@@ -9,6 +9,7 @@ use super::network::{
     add_other_account, addresses, canonical, read_connection, read_far_end, read_local_end,
 };
 use super::{add_details, affected, login};
+use crate::feed::cloud::account_id;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, Direction, IndicatorKind, IndicatorRole, Outcome};
 
@@ -86,7 +87,8 @@ pub(in crate::feed) fn caller_account(draft: &Draft, service: Node<'_>) -> Optio
     let caller = call.at("callerType");
     let is_account = !caller.exists() || caller.is("Remote Account") || caller.is("remoteAccount");
     let is_ours = draft.kind.contains("InstanceCredentialExfiltration");
-    let account = call.path("remoteAccountDetails/accountId").text()?;
+    let account = call.path("remoteAccountDetails/accountId");
+    let account = account_id(account, CloudProvider::Aws)?;
     let other = draft.other_account(&account).map(str::to_owned);
     other.filter(|_| is_account && !is_ours)
 }
@@ -143,7 +145,7 @@ pub(in crate::feed) fn add_operation(
 pub(in crate::feed) fn remote_account(draft: &mut Draft, account: Node<'_>, caller: Option<&str>) {
     add_other_account(draft, account.at("accountId"), caller);
     draft.add_account(account.at("accountId"));
-    let id = account.at("accountId").text();
+    let id = account_id(account.at("accountId"), CloudProvider::Aws);
     let id = id.as_deref();
     draft.add_detail_about(DetailKind::Application, account.at("awsServiceName"), id);
     if account.at("affiliated").exists() && !account.at("affiliated").is_true() {

@@ -3,8 +3,9 @@
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RemoteIpDetails.html>
 
 use super::add_details;
+use crate::feed::cloud::account_id;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, Indicator, IndicatorKind, IndicatorRole};
+use crate::{CloudProvider, DetailKind, Indicator, IndicatorKind, IndicatorRole};
 
 const ADDRESSES: [&str; 2] = ["ipAddressV4", "ipAddressV6"];
 
@@ -106,7 +107,7 @@ pub(super) fn add_asn(draft: &mut Draft, asn: Node<'_>, about: Option<&str>) {
 
 /// Adds the account of the far end, or of the owner of a shared VPC, where it is not the alert's.
 pub(super) fn add_other_account(draft: &mut Draft, account: Node<'_>, about: Option<&str>) {
-    let Some(account) = account.text() else {
+    let Some(account) = account_id(account, CloudProvider::Aws) else {
         return;
     };
     if draft.other_account(&account).is_some() {

@@ -1,6 +1,6 @@
 //! Reads cloud, account, region and resources of a finding.
 
-use super::super::cloud::{cloud_named, cloud_of};
+use super::super::cloud::{account_id, account_in_id, cloud_named, cloud_of};
 use super::super::{Draft, Node};
 use super::endpoint::host_role;
 use super::{actor, descendants, evidence, resource};
@@ -43,14 +43,19 @@ pub(super) fn read_location(draft: &mut Draft, node: Node<'_>) {
 fn read_cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
     let cloud = node.at("cloud");
     let accounts = ["account/uid", "project_uid", "account_uid"];
-    let made_for = accounts.iter().find_map(|path| cloud.path(path).text());
-    let mut owners = descendants(node, "resources/owner/account/uid").into_iter();
-    let made_for = made_for.or_else(|| owners.find_map(Node::text));
     draft.provider = cloud
         .at("provider")
         .str()
         .and_then(cloud_named)
         .unwrap_or(CloudProvider::Other);
+    let provider = match draft.product.as_str() {
+        "guardduty" => CloudProvider::Aws,
+        _ => draft.provider,
+    };
+    let id = |node: Node<'_>| account_id(node, provider);
+    let made_for = accounts.iter().find_map(|path| id(cloud.path(path)));
+    let mut owners = descendants(node, "resources/owner/account/uid").into_iter();
+    let made_for = made_for.or_else(|| owners.find_map(id));
     draft.account = made_for.clone();
     draft.account_name = cloud.path("account/name").text();
     draft.region = cloud.at("region").text();
@@ -73,8 +78,10 @@ fn read_cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
         .unwrap_or(draft.provider);
     let is_elsewhere = lives_in != draft.provider && draft.provider != CloudProvider::Other;
     draft.provider = lives_in;
-    let in_id = || subscription(main).filter(|_| lives_in == CloudProvider::Azure);
-    let owned_by = owner.at("uid").text().or_else(in_id);
+    // The id of a project stays the account where the resource's name has its number.
+    let is_decided = lives_in == CloudProvider::Gcp && !is_elsewhere && made_for.is_some();
+    let in_id = || account_in_id(main.at("uid").str()?, lives_in).filter(|_| !is_decided);
+    let owned_by = account_id(owner.at("uid"), lives_in).or_else(in_id);
     if is_elsewhere || owned_by.is_some() {
         draft.account = owned_by;
     }
@@ -86,16 +93,6 @@ fn read_cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
         true => region,
         false => region.or(draft.region.take()),
     };
-}
-
-/// Returns the subscription in the id of an Azure resource: `/subscriptions/<id>/…`.
-fn subscription(resource: Node<'_>) -> Option<String> {
-    let id = resource.at("uid").str()?;
-    let head = id.get(..15)?;
-    let rest = head
-        .eq_ignore_ascii_case("/subscriptions/")
-        .then(|| id.get(15..))?;
-    rest?.split('/').next().map(str::to_owned)
 }
 
 /// Reads the device, which products that watch machines write instead of resources.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::cloud::account_id;
 use super::super::{Draft, Node};
 use super::resource_name::ResourceName;
 use crate::{CloudProvider, IndicatorRole};
@@ -71,7 +72,9 @@ fn account(
         }
     };
     let named = parsed.account.filter(|_| parsed.provider == provider);
-    named.or(resource.path(told).str()).map(str::to_owned)
+    named
+        .map(str::to_owned)
+        .or_else(|| account_id(resource.path(told), provider))
 }
 
 fn account_name(provider: CloudProvider, resource: Node<'_>) -> Option<String> {

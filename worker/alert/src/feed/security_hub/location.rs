@@ -4,15 +4,9 @@
 //! the account that the finding was made for.
 
 use super::super::check_name::non_placeholder;
-use super::super::cloud::{cloud_named, cloud_of};
+use super::super::cloud::{account_id, account_in_id, cloud_named, cloud_of};
 use super::super::{Draft, Node};
 use crate::CloudProvider;
-
-/// Prefixes of the account in ids of resources.
-const ACCOUNTS: [(CloudProvider, &str); 2] = [
-    (CloudProvider::Azure, "/subscriptions/"),
-    (CloudProvider::Gcp, "/projects/"),
-];
 
 pub(super) fn read_location(draft: &mut Draft, node: Node<'_>) {
     let main = node.at("Resources").items().next();
@@ -34,19 +28,6 @@ pub(super) fn owner(resource: Node<'_>, provider: CloudProvider) -> Option<Strin
     account_id(resource.path("Owner/Account/Id"), provider)
 }
 
-/// Returns an account's id. AWS ids have twelve digits; a number loses a leading 0.
-fn account_id(node: Node<'_>, provider: CloudProvider) -> Option<String> {
-    let text = match node.value()? {
-        serde_json::Value::Number(_) => node.count()?.to_string(),
-        _ => node.text()?,
-    };
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    if provider == CloudProvider::Aws && is_number {
-        return Some(format!("{text:0>12}"));
-    }
-    non_placeholder(&text).map(str::to_owned)
-}
-
 /// Returns the cloud of a resource: its own field, else by its type, else by its id, else AWS, the hub's own cloud.
 fn provider(resource: Node<'_>) -> CloudProvider {
     for key in ["Provider", "Partition", "Type", "Id"] {
@@ -64,12 +45,4 @@ fn provider(resource: Node<'_>) -> CloudProvider {
         }
     }
     CloudProvider::Aws
-}
-
-/// Returns the subscription or project in the id of a resource.
-fn account_in_id(id: &str, provider: CloudProvider) -> Option<String> {
-    let (_, marker) = ACCOUNTS.iter().find(|(known, _)| *known == provider)?;
-    let at = id.to_ascii_lowercase().find(marker)?;
-    let rest = id.get(at + marker.len()..)?;
-    rest.split('/').next().map(str::to_owned)
 }

@@ -234,3 +234,23 @@ fn ocsf_tells_a_call_as_guardduty_does() {
         );
     }
 }
+
+#[test]
+fn account_of_a_caller_is_no_root_user() {
+    let finding = with_call(DENIED, |call| {
+        call["remoteAccountDetails"] =
+            json!({"accountId": 77_788_889_999_u64, "affiliated": false});
+    });
+    insta::assert_snapshot!(one_in_both(&finding, alice()).what_happened(), @"alice and account 077788889999 tried to create an access key and was denied (AccessDenied), from 203.0.113.20, 2 times.");
+}
+
+#[test]
+fn account_that_is_sent_as_a_number_keeps_its_leading_zero() {
+    let mut number = with_call(DENIED, |_| {});
+    number["accountId"] = json!(11_122_223_333_u64);
+    let mut text = number.clone();
+    text["accountId"] = json!("011122223333");
+    let (number, text) = (one_of(&number), one_of(&text));
+    assert_eq!(number.account.as_deref(), Some("011122223333"));
+    assert_eq!((&number.key, &number.content), (&text.key, &text.content));
+}

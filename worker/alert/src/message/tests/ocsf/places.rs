@@ -187,3 +187,34 @@ fn key_that_was_looked_at_has_not_acted() {
     assert_eq!(keys(2003), [IndicatorRole::Target, IndicatorRole::Target]);
     assert_eq!(keys(2004), [IndicatorRole::Actor, IndicatorRole::Actor]);
 }
+
+#[test]
+fn account_of_a_google_resource_is_in_its_name() {
+    let of = |cloud: Value, uid: &str| {
+        let finding = with(json!({"device": null, "evidences": [], "cloud": cloud,
+            "resources": [{"uid": uid, "provider": "GCP"}]}));
+        one_of(&finding).account
+    };
+    let machine = "//compute.googleapis.com/projects/field-pay/zones/z/instances/vm";
+    let hub = json!({"provider": "AWS", "account": {"uid": "111122223333"}});
+    for cloud in [json!(null), json!({"provider": "GCP"}), hub] {
+        assert_eq!(
+            of(cloud.clone(), machine).as_deref(),
+            Some("field-pay"),
+            "{cloud}"
+        );
+    }
+    let numbered = "//compute.googleapis.com/projects/998877665544/zones/z/instances/vm";
+    let cloud = json!({"provider": "GCP", "account": {"uid": "field-pay"}});
+    assert_eq!(of(cloud, numbered).as_deref(), Some("field-pay"));
+}
+
+#[test]
+fn account_that_is_sent_as_a_number_keeps_its_leading_zero() {
+    let finding = with(json!({"device": null, "evidences": [],
+        "cloud": {"provider": "AWS", "account": {"uid": 11_122_223_333_u64}},
+        "resources": [{"uid": "x", "owner": {"account": {"uid": 11_122_223_333_u64}}}]}));
+    let alert = one_of(&finding);
+    assert_eq!(alert.account.as_deref(), Some("011122223333"));
+    assert_eq!(alert.key.account, "011122223333");
+}

@@ -428,3 +428,16 @@ fn fields_that_exports_leave_empty_are_nothing() {
     assert_eq!(parts(&empty), "actor principal a@example.com");
     assert_eq!(empty.outcome, None);
 }
+
+#[test]
+fn aws_account_that_is_sent_as_a_number_keeps_its_leading_zero() {
+    let message = json!({
+        "finding": finding(json!({"resourceName": "//ec2.amazonaws.com/x"})),
+        "resource": {"name": "//ec2.amazonaws.com/x", "type": "AWS::EC2::Instance",
+            "cloudProvider": "AMAZON_WEB_SERVICES",
+            "awsMetadata": {"account": {"id": 11_122_223_333_u64, "name": "pay"}}},
+    });
+    let alert = one_of(&message);
+    assert_eq!(alert.account.as_deref(), Some("011122223333"));
+    assert_eq!(alert.account_name.as_deref(), Some("pay"));
+}
