@@ -1,5 +1,7 @@
 //! Finds the class of an OCSF finding.
 
+use serde_json::Value;
+
 use super::super::Node;
 use crate::FindingClass;
 
@@ -43,7 +45,19 @@ const CATEGORIES: [(&str, FindingClass); 11] = [
 ];
 
 /// Results of a check, as `status_code` and `compliance.status` have them.
-const RESULTS: [&str; 6] = ["PASS", "PASSED", "FAIL", "FAILED", "MANUAL", "WARNING"];
+const RESULTS: [&str; 8] = [
+    "PASS",
+    "PASSED",
+    "COMPLIANT",
+    "FAIL",
+    "FAILED",
+    "NON_COMPLIANT",
+    "MANUAL",
+    "WARNING",
+];
+
+/// Members of an evidence that describe no event.
+const NO_EVENT: [&str; 5] = ["data", "name", "uid", "verdict", "verdict_id"];
 
 /// Returns the number of the class, which is also the prefix of the type's number.
 pub(super) fn class_uid(node: Node<'_>) -> Option<u64> {
@@ -100,7 +114,7 @@ pub(super) fn finding_class(node: Node<'_>, info: Node<'_>) -> FindingClass {
     }
     let is_attack = has("attacks") || info.at("attacks").items().any(Node::exists);
     match uid {
-        Some(2001 | 2004) if !is_attack && is_check(node) => FindingClass::Posture,
+        Some(2001 | 2004) if is_check(node, is_attack) => FindingClass::Posture,
         Some(2006) if is_attack || has("malware") || node.at("is_alert").is_true() => {
             FindingClass::Threat
         }
@@ -136,12 +150,31 @@ fn strip_category<'a>(text: &'a str, category: &str) -> Option<&'a str> {
     (is_whole && head.eq_ignore_ascii_case(category)).then(|| rest.trim_start_matches('/'))
 }
 
-/// Returns whether the finding is the result of a check: it has a control, or such a result and no actor.
-fn is_check(node: Node<'_>) -> bool {
-    let code = node.at("status_code");
-    let is_result = RESULTS.iter().any(|word| code.is(word));
-    let is_event = ["evidences", "actor"]
-        .iter()
-        .any(|key| node.at(key).exists());
-    node.at("compliance").is_object() || (is_result && !is_event)
+/// Returns whether a value is a result of a check.
+pub(super) fn is_result(at: Node<'_>) -> bool {
+    RESULTS.iter().any(|word| at.is(word))
+}
+
+/// Returns whether the finding is the result of a check: it has a control and no attack, or such a result and no event.
+/// A check may name the techniques that it prevents.
+fn is_check(node: Node<'_>, is_attack: bool) -> bool {
+    let mut evidences = node.at("evidences").items();
+    let is_event = holds_value(node.at("actor"))
+        || evidences.any(|evidence| {
+            let mut members = evidence.members();
+            members.any(|(key, value)| !NO_EVENT.contains(&key) && holds_value(value))
+        });
+    let results = [node.at("status_code"), node.path("compliance/status")];
+    let is_told = results.into_iter().any(is_result);
+    (node.at("compliance").is_object() && !is_attack) || (is_told && !is_event)
+}
+
+/// Returns whether a value, or any value in it, is neither `null` nor empty.
+fn holds_value(node: Node<'_>) -> bool {
+    match node.value() {
+        Some(Value::Object(_)) => node.members().any(|(_, member)| holds_value(member)),
+        Some(Value::Array(_)) => node.items().any(holds_value),
+        Some(Value::String(text)) => !text.trim().is_empty(),
+        other => other.is_some_and(|value| !value.is_null()),
+    }
 }

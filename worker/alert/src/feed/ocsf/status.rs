@@ -141,28 +141,62 @@ fn state(draft: &mut Draft, node: Node<'_>) {
     let results = ["compliance/status", "compliance/status_code", "status_code"];
     let mut results = results.iter().map(|path| node.path(path));
     let undecided = |at: &Node<'_>| UNDECIDED.iter().any(|word| at.is(word));
-    if draft.class != FindingClass::Threat
-        && let Some(result) = results.find(undecided)
-    {
+    if draft.class == FindingClass::Threat {
+        return;
+    }
+    if let Some(result) = results.find(undecided) {
         draft.add_detail(DetailKind::CheckResult, result);
+    } else if class::class_uid(node) == Some(2003) && !draft.state.passed && !has_result(node) {
+        draft.add_detail_text(DetailKind::CheckResult, NO_RESULT, None);
     }
 }
+
+/// Result of a check whose finding has none.
+const NO_RESULT: &str = "no result was sent";
 
 /// Results of checks that neither passed nor failed.
 const UNDECIDED: [&str; 4] = ["Warning", "Manual", "Not_Available", "Not_Applicable"];
 
-/// Returns whether a check passed: by the compliance object's result, else by the status of the finding.
+/// Results of checks that passed.
+const PASSED: [&str; 3] = ["Pass", "Passed", "Compliant"];
+
+/// Returns whether a check passed: by the compliance object's result, else by the results of its checks, else by the
+/// status of the finding.
 fn is_passed(node: Node<'_>) -> bool {
     let compliance = node.at("compliance");
-    let is_pass = |at: Node<'_>| at.is("Pass") || at.is("Passed");
-    let id = compliance.at("status_id").count();
-    let results = [compliance.at("status"), compliance.at("status_code")];
-    if id.is_some_and(|id| id != 0 && id != 99) || results.iter().any(|at| at.exists()) {
-        return id == Some(1) || (id.is_none_or(|id| id == 99) && results.into_iter().any(is_pass));
-    }
-    ["status_code", "status"]
-        .iter()
-        .any(|key| is_pass(node.at(key)))
+    let mut checks = compliance
+        .at("checks")
+        .items()
+        .filter_map(result_of_check)
+        .peekable();
+    result_of_check(compliance)
+        .or_else(|| checks.peek().is_some().then(|| checks.all(|passed| passed)))
+        .unwrap_or_else(|| is_pass(node.at("status_code")) || is_pass(node.at("status")))
+}
+
+/// Returns whether a compliance object or one of its checks passed, or `None` without a result.
+fn result_of_check(check: Node<'_>) -> Option<bool> {
+    let id = check
+        .at("status_id")
+        .count()
+        .filter(|id| !matches!(id, 0 | 99));
+    let results = [check.at("status"), check.at("status_code")];
+    let has_word = results.iter().any(|at| at.exists());
+    let by_word = || has_word.then(|| results.into_iter().any(is_pass));
+    id.map(|id| id == 1).or_else(by_word)
+}
+
+fn is_pass(result: Node<'_>) -> bool {
+    PASSED.iter().any(|word| result.is(word))
+}
+
+/// Returns whether a finding has any result of a check.
+fn has_result(node: Node<'_>) -> bool {
+    let checks = node.path("compliance/checks").items();
+    let mut checked = checks.chain([node.at("compliance")]);
+    checked.any(|check| result_of_check(check).is_some())
+        || node.at("status_code").exists()
+        || class::is_result(node.at("status"))
 }
 
 /// Returns the outcome: by the security product's disposition, else by the response of the API call, else by the

@@ -198,6 +198,11 @@ fn read_opinions(draft: &mut Draft, node: Node<'_>) {
     if let Some(status) = status.filter(|status| !matches!(*status, "PASSED" | "FAILED")) {
         draft.add_detail_text(DetailKind::CheckResult, status, None);
     }
+    // Security Hub tells the result of each control. Other products send only failed checks.
+    let is_control = draft.class == FindingClass::Posture && draft.product == "securityhub";
+    if is_control && status.is_none() {
+        draft.add_detail_text(DetailKind::CheckResult, "no result was sent", None);
+    }
     for reason in node
         .path("Compliance/StatusReasons")
         .items()

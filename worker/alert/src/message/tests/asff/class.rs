@@ -175,3 +175,13 @@ fn severity_is_read_from_whatever_says_it() {
         assert_eq!(alert.severity, expected, "{severity} {given}");
     }
 }
+
+#[test]
+fn control_that_is_sent_without_a_result_is_not_told_as_failed() {
+    let alert =
+        control_finding(|finding| finding["Compliance"] = json!({"SecurityControlId": "S3.8"}));
+    assert_eq!(
+        details(&alert, DetailKind::CheckResult),
+        ["no result was sent"]
+    );
+}

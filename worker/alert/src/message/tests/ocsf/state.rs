@@ -194,3 +194,65 @@ fn check_that_came_to_no_result_says_which() {
     );
     assert!(results(json!({"status_code": "FAIL"})).is_empty());
 }
+
+#[test]
+fn results_of_single_checks_decide_where_the_control_has_none() {
+    let of = |checks: Value| {
+        let finding = with(json!({"class_uid": 2003, "evidences": null,
+            "compliance": {"control": "C1", "checks": checks}}));
+        one_of(&finding).state.passed
+    };
+    assert!(of(
+        json!([{"uid": "1.4", "status": "Pass", "status_id": 1}])
+    ));
+    assert!(of(json!([{"status_id": 1}, {"status": "PASSED"}])));
+    assert!(!of(
+        json!([{"status_id": 1}, {"status_id": 3, "status": "Fail"}])
+    ));
+    assert!(!of(json!([{"uid": "1.4"}])));
+    let worded = with(
+        json!({"class_uid": 2003, "evidences": null, "status_code": "COMPLIANT",
+        "compliance": {"control": "1.4"}}),
+    );
+    assert!(one_of(&worded).state.passed);
+}
+
+#[test]
+fn result_of_a_check_is_no_threat_for_its_techniques_or_data() {
+    let of = |fields: Value| {
+        let mut finding = with(json!({"status_code": "PASS", "evidences": null}));
+        let map = finding.as_object_mut().unwrap();
+        map.extend(fields.as_object().unwrap().clone());
+        let alert = one_of(&finding);
+        (alert.class, alert.state.passed)
+    };
+    let check = (FindingClass::Posture, true);
+    let attacks = json!([{"technique": {"uid": "T1078", "name": "Valid Accounts"}}]);
+    assert_eq!(of(json!({"attacks": attacks})), check);
+    assert_eq!(of(json!({"evidences": [{"data": {"x": 1}}]})), check);
+    assert_eq!(of(json!({"actor": {"user": {"name": "N/A"}}})), check);
+    // Whoever acted makes it a detection.
+    let threat = (FindingClass::Threat, false);
+    assert_eq!(of(json!({"actor": {"user": {"name": "eve"}}})), threat);
+    assert_eq!(
+        of(json!({"evidences": [{"src_endpoint": {"ip": "198.51.100.9"}}]})),
+        threat
+    );
+}
+
+#[test]
+fn check_without_a_result_is_not_told_as_failed() {
+    let finding =
+        with(json!({"class_uid": 2003, "evidences": null, "compliance": {"control": "C1"}}));
+    let alert = one_of(&finding);
+    let results: Vec<&str> = alert.details_of(DetailKind::CheckResult).collect();
+    assert_eq!(results, ["no result was sent"]);
+    insta::assert_snapshot!(alert.what_happened(), @r#"web-1.corp.example.com needs a look by hand for control C1: "Beacon"."#);
+    let failed = with(
+        json!({"class_uid": 2003, "evidences": null, "status_code": "FAIL",
+        "compliance": {"control": "C1"}}),
+    );
+    let failed = one_of(&failed);
+    assert_eq!(failed.details_of(DetailKind::CheckResult).count(), 0);
+    insta::assert_snapshot!(failed.what_happened(), @r#"web-1.corp.example.com fails control C1: "Beacon"."#);
+}
