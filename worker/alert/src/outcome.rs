@@ -4,6 +4,28 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Parts of error codes and messages that mean denied access, in lower case and without other characters than letters
+/// and digits. All feeds share them.
+const DENIED: [&str; 13] = [
+    "accessrefused",
+    "authfailure",
+    // Azure: `AuthorizationFailed`, `AuthorizationFailure`. SNS: `AuthorizationError`.
+    "authorizationerror",
+    "authorizationfail",
+    "authorizationpermissionmismatch",
+    "denied",
+    "forbidden",
+    "insufficientpermission",
+    "insufficientprivilege",
+    "nopermission",
+    "notauthorized",
+    "unauthenticated",
+    "unauthorized",
+];
+
+/// Error codes that mean no error, beside zero.
+const NO_ERROR: [&str; 7] = ["na", "none", "null", "ok", "sok", "succeeded", "success"];
+
 /// Outcome of an action, where the feed reports one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,30 +79,38 @@ impl Outcome {
         !matches!(self, Self::Succeeded)
     }
 
-    /// Returns the outcome of an API call by its error code, or `None` for an empty code.
+    /// Returns the outcome of an API call by its error code, or `None` for a code that means no error.
     ///
     /// The codes for denied access differ per service: `AccessDenied`, `AccessDeniedException`,
-    /// `Client.UnauthorizedOperation`, `PERMISSION_DENIED`, `Forbidden`.
+    /// `Client.UnauthorizedOperation`, `PERMISSION_DENIED`, `Forbidden`. A number from 100 is an HTTP status.
     #[must_use]
     pub fn from_error_code(code: &str) -> Option<Self> {
-        let code = code.trim().to_ascii_lowercase();
-        if code.is_empty() {
+        let letters = code
+            .chars()
+            .filter(|character| character.is_ascii_alphanumeric());
+        let code: String = letters.map(|one| one.to_ascii_lowercase()).collect();
+        let number = code.strip_prefix("0x").unwrap_or(&code);
+        if NO_ERROR.contains(&code.as_str()) || number.bytes().all(|digit| digit == b'0') {
             return None;
         }
-        let is_denied = [
-            "denied",
-            "unauthorized",
-            "notauthorized",
-            "forbidden",
-            "authfailure",
-        ]
-        .iter()
-        .any(|word| code.replace(['_', '-'], "").contains(word));
-        Some(if is_denied {
-            Self::Denied
-        } else {
-            Self::Failed
-        })
+        if DENIED.iter().any(|part| code.contains(part)) {
+            return Some(Self::Denied);
+        }
+        let status = code.strip_prefix("http").unwrap_or(&code).parse().ok();
+        status
+            .filter(|status| (100..600).contains(status))
+            .map_or(Some(Self::Failed), Self::from_http_status)
+    }
+
+    /// Returns the outcome of a request by its HTTP status.
+    #[must_use]
+    pub const fn from_http_status(status: u64) -> Option<Self> {
+        match status {
+            200..=399 => Some(Self::Succeeded),
+            401 | 403 => Some(Self::Denied),
+            400..=599 => Some(Self::Failed),
+            _ => None,
+        }
     }
 }
 
@@ -102,6 +132,12 @@ mod tests {
             "Client.UnauthorizedOperation",
             "PERMISSION_DENIED",
             "Forbidden",
+            "AuthorizationError",
+            "AuthorizationFailed",
+            "LinkedAuthorizationFailed",
+            "User is not authorized to perform sns:Publish",
+            "403",
+            "HTTP 401",
         ] {
             assert_eq!(
                 Outcome::from_error_code(code),
@@ -113,6 +149,14 @@ mod tests {
             Outcome::from_error_code("NoSuchBucket"),
             Some(Outcome::Failed)
         );
-        assert_eq!(Outcome::from_error_code(" "), None);
+        assert_eq!(Outcome::from_error_code("500"), Some(Outcome::Failed));
+        assert_eq!(
+            Outcome::from_error_code("AuthorizationNotFound"),
+            Some(Outcome::Failed)
+        );
+        assert_eq!(Outcome::from_error_code("200"), Some(Outcome::Succeeded));
+        for nothing in [" ", "-", "0", "0x00000000", "N/A", "none"] {
+            assert_eq!(Outcome::from_error_code(nothing), None, "{nothing}");
+        }
     }
 }

@@ -61,9 +61,13 @@ pub(super) fn describe_probe(alert: &Alert) -> Option<String> {
         return None;
     }
     let (who, place) = (actor(alert)?, affected_object(alert)?);
+    let blocked = match alert.outcome {
+        Some(Outcome::Blocked) => " and was blocked",
+        _ => "",
+    };
     Some(match is_probe {
         true => format!(
-            "{who} probed {}{place}",
+            "{who} probed {}{place}{blocked}",
             port_prefix(alert, DetailKind::LocalPort)
         ),
         false => format!("{who} probed {place}; no login was attempted"),

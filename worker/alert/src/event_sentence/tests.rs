@@ -247,3 +247,14 @@ fn values_stay_on_one_line_of_bounded_length() {
     assert!(!said.contains('\n'));
     assert!(said.chars().count() < 700, "{}", said.len());
 }
+
+#[test]
+fn probe_that_was_blocked_is_told_so() {
+    let probe = |outcome: Value| {
+        said(web(
+            json!({"action": "PORT_PROBE", "outcome": outcome, "details": [["local_port", "6379"]]}),
+        ))
+    };
+    insta::assert_snapshot!(probe(json!("blocked")), @r#"198.51.100.9 probed port 6379 of web-1 and was blocked, reported as "Something is odd"."#);
+    insta::assert_snapshot!(probe(json!(null)), @r#"198.51.100.9 probed port 6379 of web-1, reported as "Something is odd"."#);
+}

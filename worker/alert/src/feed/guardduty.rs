@@ -15,15 +15,13 @@ mod runtime;
 mod sequence;
 
 use self::evidence::AdditionalInfo;
-pub(super) use action::{
-    add_operation, call_outcome, caller_account, http_outcome, remote_account,
-};
+pub(super) use action::{add_operation, call_outcome, caller_account, remote_account};
 pub(super) use evidence::read_info;
 pub(super) use login::outcome_of_type as login_outcome;
 pub(super) use network::canonical;
-use super::cloud::account_id;
 pub(super) use sequence::{read_trait, technique};
 
+use super::cloud::account_id;
 use super::{Draft, Node};
 use crate::error::describe;
 use crate::severity::severity_or_default;

@@ -8,6 +8,7 @@ mod bases;
 mod borrowed_identity;
 mod callers;
 mod corpus;
+mod denied;
 mod direction;
 mod display_names;
 mod faults;

@@ -11,7 +11,7 @@ use super::network::{
 use super::{add_details, affected, login};
 use crate::feed::cloud::account_id;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, Direction, IndicatorKind, IndicatorRole, Outcome};
+use crate::{CloudProvider, DetailKind, Direction, IndicatorKind, IndicatorRole, Outcome};
 
 /// A reader of one kind of action. It returns a short name of the action's object.
 type ActionReader = fn(&mut Draft, Node<'_>) -> Option<String>;
@@ -217,13 +217,13 @@ fn kubernetes_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
         draft.add_detail_text(DetailKind::HttpRequest, &format!("{verb} {uri}"), caller);
     }
     let status = call.at("statusCode");
-    draft.outcome = status.count().and_then(http_outcome);
+    draft.outcome = status.count().and_then(Outcome::from_http_status);
     if draft.outcome.is_some_and(Outcome::is_without_effect) {
         draft.add_detail(DetailKind::ErrorCode, status);
     }
+    add_kubernetes_object(draft, call);
     kubernetes_words(call)
 }
-    add_kubernetes_object(draft, call);
 
 /// Adds the object of a Kubernetes call as a resource, so that each secret and each pod counts.
 fn add_kubernetes_object(draft: &mut Draft, call: Node<'_>) {
@@ -236,9 +236,9 @@ fn add_kubernetes_object(draft: &mut Draft, call: Node<'_>) {
     if kind.eq_ignore_ascii_case("pods") {
         draft.add_text(IndicatorKind::Container, IndicatorRole::Target, &id);
     }
+    draft.add_resource(kind, &id, Some(name), BTreeMap::new());
 }
 
-    draft.add_resource(kind, &id, Some(name), BTreeMap::new());
 /// Adds `verb resource`, and whether the caller has that permission.
 fn kubernetes_permission(draft: &mut Draft, check: Node<'_>) -> Option<String> {
     let words = kubernetes_words(check);
@@ -268,6 +268,7 @@ fn kubernetes_binding(draft: &mut Draft, binding: Node<'_>) -> Option<String> {
     kubernetes_words(binding)
 }
 
+/// Returns the verb and the object: `get secrets db-password in pay`, `create pods/exec coredns-1 in kube-system`.
 fn kubernetes_words(call: Node<'_>) -> Option<String> {
     let first = |keys: &[&str]| keys.iter().find_map(|key| call.at(key).str());
     let kind = first(&["resource", "kind"]).map(|kind| match call.at("subresource").str() {

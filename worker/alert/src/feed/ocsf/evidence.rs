@@ -4,6 +4,7 @@
 
 use super::super::{Draft, Node};
 use super::endpoint::direction;
+use super::status::response_outcome;
 use super::{actor, class, descendants, endpoint, guardduty, kind, process, resource};
 use crate::caller::CallRecord;
 use crate::{DetailKind, Direction, FindingClass, IndicatorKind, IndicatorRole};
@@ -150,11 +151,13 @@ fn read_api_call(draft: &mut Draft, api: Node<'_>) {
     let words: Vec<&str> = service.into_iter().chain([operation]).collect();
     let whole = words.join(" ");
     draft.add_detail_text(DetailKind::Operation, &whole, None);
-    draft.add_detail_about(
-        DetailKind::ErrorCode,
-        api.path("response/error"),
-        Some(&whole),
-    );
+    if response_outcome(api).is_some() {
+        let response = api.at("response");
+        let codes = ["error", "code"].map(|key| response.at(key));
+        if let Some(code) = codes.into_iter().find(|code| code.exists()) {
+            draft.add_detail_about(DetailKind::ErrorCode, code, Some(&whole));
+        }
+    }
     if draft.action.is_none() {
         draft.action = Some(operation.to_owned());
     }

@@ -3,10 +3,12 @@
 //! Both formats must read alike, because one finding is one alert in every wrapping.
 
 use super::super::guardduty::{
-    add_operation, affected, call_outcome, http_outcome, login_outcome, read_info, remote_account,
+    add_operation, affected, call_outcome, login_outcome, read_info, remote_account,
 };
 use super::super::{Draft, Node};
 use super::endpoint::direction;
+use super::status::response_outcome;
+use crate::Outcome;
 use crate::caller::CallRecord;
 
 /// Reads one evidence; `record` holds its actor.
@@ -21,9 +23,13 @@ pub(super) fn read_guardduty_evidence(draft: &mut Draft, evidence: Node<'_>, rec
     let outcome = if is_sequence(&draft.kind) {
         None
     } else if draft.kind.contains(":Kubernetes/") {
-        response.at("code").count().and_then(http_outcome)
+        let status = response.at("code").count();
+        status.and_then(Outcome::from_http_status)
     } else {
-        call_outcome(operation, response.at("error")).or_else(|| login_outcome(&draft.kind))
+        let failed = response_outcome(api);
+        failed
+            .or_else(|| call_outcome(operation, response.at("error")))
+            .or_else(|| login_outcome(&draft.kind))
     };
     draft.outcome = draft.outcome.or(outcome);
     let account = evidence.path("data/remote_account_details");

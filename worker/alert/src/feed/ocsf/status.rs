@@ -213,23 +213,52 @@ fn outcome(draft: &Draft, node: Node<'_>) -> Option<Outcome> {
         .map(|(.., outcome)| *outcome)
         .or_else(|| action.is_value(2, "Denied").then_some(Outcome::Denied))
         .or_else(|| calls_outcome(node).filter(|_| draft.product != "guardduty"))
-        .or_else(|| (is_event && status.is_value(2, "Failure")).then_some(Outcome::Failed))
+        .or_else(|| (is_event && status.is_value(2, "Failure")).then(|| failure(node)))
         .or_else(|| allowed.then_some(Outcome::Succeeded))
         .or_else(|| (is_event && status.is_value(1, "Success")).then_some(Outcome::Succeeded))
 }
 
-/// Returns the outcome of API calls by their error codes, if all of them failed.
+/// Returns the outcome of an event that failed, by its reasons.
+fn failure(node: Node<'_>) -> Outcome {
+    let reasons = ["status_code", "status_detail"].map(|key| node.at(key).text());
+    let mut outcomes = reasons
+        .iter()
+        .flatten()
+        .filter_map(|reason| Outcome::from_error_code(reason));
+    outcomes
+        .find(|outcome| *outcome == Outcome::Denied)
+        .unwrap_or(Outcome::Failed)
+}
+
+/// Returns the outcome of an API call that failed, by its error or its HTTP status. A message alone may say that
+/// access was denied.
+pub(super) fn response_outcome(api: Node<'_>) -> Option<Outcome> {
+    let told = |path: &str| {
+        let mut texts = descendants(api, path).into_iter().filter_map(Node::text);
+        texts.find_map(|text| Outcome::from_error_code(&text))
+    };
+    let failures = [
+        told("response/error"),
+        told("response/code").filter(|outcome| outcome.is_without_effect()),
+        told("response/error_message").filter(|outcome| *outcome == Outcome::Denied),
+        told("response/message").filter(|outcome| *outcome == Outcome::Denied),
+    ];
+    let mut all = failures.into_iter().flatten();
+    let first = all.next()?;
+    Some(if all.any(|outcome| outcome == Outcome::Denied) {
+        Outcome::Denied
+    } else {
+        first
+    })
+}
+
+/// Returns the outcome of API calls, if all of them failed.
 fn calls_outcome(node: Node<'_>) -> Option<Outcome> {
     let calls: Vec<Node<'_>> = evidence::evidences(node)
         .map(|one| one.at("api"))
         .filter(|api| api.at("operation").exists())
         .collect();
-    let failed = |api: &Node<'_>| {
-        let errors = descendants(*api, "response/error").into_iter();
-        let code = errors.filter_map(Node::text).next()?;
-        Outcome::from_error_code(&code)
-    };
-    let failures: Option<Vec<Outcome>> = calls.iter().map(failed).collect();
+    let failures: Option<Vec<Outcome>> = calls.iter().copied().map(response_outcome).collect();
     match failures {
         None => None,
         Some(all) if all.iter().all(|one| *one == Outcome::Denied) => all.first().copied(),

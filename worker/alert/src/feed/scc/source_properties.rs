@@ -70,6 +70,8 @@ const FIELDS: &[(&str, FieldMapping)] = &[
     ("delta", Record(perimeter)),
     // Fields of outcomes.
     ("status", Record(read_status)),
+    ("failedActions", Record(denied_call)),
+    ("authorizationInfo", Record(authorization)),
     ("jobState", Record(read_job_state)),
     ("vpcViolation", Record(violation)),
     // Data, its sources and destinations.
@@ -381,6 +383,30 @@ fn perimeter(draft: &mut Draft, delta: Node<'_>) {
             let written = format!("{list}: {action} {name}");
             draft.add_detail_text(DetailKind::Trait, &written, None);
         }
+    }
+}
+
+/// Adds a call of "Excessive Permission Denied Actions", which reports only refused calls.
+///
+/// <https://cloud.google.com/security-command-center/docs/findings/threats/excessive-permission-denied-actions>
+fn denied_call(draft: &mut Draft, call: Node<'_>) {
+    if !call.at("methodName").exists() {
+        return;
+    }
+    draft.outcome.get_or_insert(Outcome::Denied);
+    draft.add_detail_about(
+        DetailKind::EventCount,
+        call.at("attemptTimes"),
+        call.at("methodName").str(),
+    );
+    walk(draft, call, MAX_DEPTH);
+}
+
+/// Adds a permission that was checked for a call.
+fn authorization(draft: &mut Draft, check: Node<'_>) {
+    draft.add_detail(DetailKind::Permission, check.at("permission"));
+    if check.at("granted").value() == Some(&serde_json::Value::Bool(false)) {
+        draft.outcome.get_or_insert(Outcome::Denied);
     }
 }
 
