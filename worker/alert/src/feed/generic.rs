@@ -57,6 +57,8 @@ pub struct GenericFeed {
     pub product: Option<String>,
     /// The rule for reading severities.
     pub severity: SeverityRule,
+    /// The class of findings whose field `class` is missing or unknown.
+    pub class: FindingClass,
 }
 
 impl GenericFeed {
@@ -183,9 +185,12 @@ impl GenericFeed {
         draft.class = draft
             .class_sent
             .as_deref()
-            .and_then(FindingClass::parse)
-            .unwrap_or_default();
-        draft.outcome = text("outcome").as_deref().and_then(fields::outcome);
+            .and_then(fields::class)
+            .unwrap_or(self.class);
+        let errors = self.nodes(value, wrappers, "error_code");
+        let errors: Vec<String> = errors.filter_map(Node::text).collect();
+        let operations = self.nodes(value, wrappers, "operation").count();
+        draft.outcome = fields::outcome(text("outcome").as_deref(), &errors, operations);
         draft.remediation = text("remediation");
         draft.direction = text("direction").and_then(|word| Direction::parse(&word));
         draft.count = node("count").count().unwrap_or(1);
@@ -292,6 +297,9 @@ impl GenericFeed {
                 kind => kind,
             };
             for node in self.nodes(value, wrappers, own.as_str()) {
+                if kind == DetailKind::CheckResult && fields::is_decided(node) {
+                    continue;
+                }
                 draft.add_detail(kind, node);
                 if COMMANDS.contains(&kind) {
                     draft.add_from_text(node.str().unwrap_or_default());

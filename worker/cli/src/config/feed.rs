@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use nightshift_alert::Severity;
 use nightshift_alert::feed::{FIELDS, GenericFeed, SeverityRule};
 use nightshift_alert::severity::SeverityScale;
 use nightshift_alert::severity::scales::SCALES;
+use nightshift_alert::{FindingClass, Severity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -29,6 +29,10 @@ pub(crate) struct FeedConfig {
     /// The product that makes the findings, if it is not the feed itself.
     #[serde(default)]
     product: Option<String>,
+    /// The class of the findings, unless `fields.class` tells another one.
+    #[serde(default)]
+    #[schemars(with = "String", extend("enum" = classes()))]
+    class: FindingClass,
     /// The mapping of severities, for a product whose scale is not known.
     #[serde(default)]
     severity: FeedSeverityConfig,
@@ -48,6 +52,14 @@ struct FeedSeverityConfig {
     /// Words or numbers as they are sent, each with its severity.
     #[serde(default)]
     map: BTreeMap<String, Severity>,
+}
+
+/// Returns the names of all classes.
+fn classes() -> Vec<&'static str> {
+    FindingClass::ALL
+        .iter()
+        .map(|class| class.as_str())
+        .collect()
 }
 
 /// Returns the names of all scales.
@@ -73,6 +85,7 @@ impl FeedConfig {
             list: self.list.clone(),
             fields: self.fields.clone(),
             product: self.product.clone(),
+            class: self.class,
             severity: SeverityRule {
                 pointer: self.severity.pointer.clone(),
                 scale: scale.and_then(SeverityScale::parse),

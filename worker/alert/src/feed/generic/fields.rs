@@ -1,7 +1,7 @@
 //! Defines the fields that a `[[feed]]` can set, and the words for its flags.
 
-use crate::Outcome;
 use crate::feed::Node;
+use crate::{FindingClass, Outcome};
 
 /// The fields that a generic feed can set, each with a description.
 pub const FIELDS: &[(&str, &str)] = &[
@@ -70,11 +70,11 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("technique", "an ATT&CK technique id"),
     (
         "class",
-        "threat (the default), posture, vulnerability, sensitive_data or other",
+        "threat, posture, vulnerability, sensitive_data, other, or the product's word for one, such as misconfiguration; without it, the feed's `class`",
     ),
     (
         "outcome",
-        "succeeded or success, denied or deny, failed or failure, blocked, block or prevented, not_attempted",
+        "succeeded or success, denied, deny or an error code of refused access such as 403, failed or failure, blocked, block or prevented, not_attempted; without it, `error_code` tells",
     ),
     ("remediation", "what the product advises"),
 ];
@@ -132,13 +132,67 @@ const OUTCOMES: &[(&str, Outcome)] = &[
     ("prevented", Outcome::Blocked),
 ];
 
+/// Returns the outcome: that of the word, else that of the error codes, where each of the operations has one. A failure
+/// whose error code tells of refused access was denied.
+pub(super) fn outcome(word: Option<&str>, errors: &[String], operations: usize) -> Option<Outcome> {
+    let failures: Vec<Outcome> = errors
+        .iter()
+        .filter_map(|code| Outcome::from_error_code(code))
+        .filter(|outcome| outcome.is_without_effect())
+        .collect();
+    let are_denied = !failures.is_empty() && failures.iter().all(|one| *one == Outcome::Denied);
+    match word.map(outcome_of_word) {
+        Some(Some(Outcome::Failed)) if are_denied => Some(Outcome::Denied),
+        Some(told) => told,
+        None if failures.len() < operations.max(1) => None,
+        None if are_denied => Some(Outcome::Denied),
+        None => Some(Outcome::Failed),
+    }
+}
+
 /// Returns the outcome of a word, in any case.
-pub(super) fn outcome(word: &str) -> Option<Outcome> {
-    let other = || {
-        let mut words = OUTCOMES.iter();
-        words.find(|(known, _)| known.eq_ignore_ascii_case(word.trim()))
-    };
-    Outcome::parse(word).or_else(|| other().map(|(_, outcome)| *outcome))
+fn outcome_of_word(word: &str) -> Option<Outcome> {
+    let mut words = OUTCOMES.iter();
+    let other = words.find(|(known, _)| known.eq_ignore_ascii_case(word.trim()));
+    let denied = || Outcome::from_error_code(word).filter(|told| *told == Outcome::Denied);
+    Outcome::parse(word)
+        .or(other.map(|(_, outcome)| *outcome))
+        .or_else(denied)
+}
+
+/// Results of checks that failed, beside those of the flag `passed`.
+const FAILED: [&str; 4] = ["failed", "fail", "non_compliant", "noncompliant"];
+
+/// Returns whether a check passed or failed, so that its result is no detail.
+pub(super) fn is_decided(result: Node<'_>) -> bool {
+    is_set("passed", result) || FAILED.iter().any(|word| result.is(word))
+}
+
+/// Words of products for classes, in lower case and without other characters than letters, beside the names of
+/// [`FindingClass`].
+const CLASSES: &[(&str, FindingClass)] = &[
+    ("toxiccombination", FindingClass::Threat),
+    ("malware", FindingClass::Threat),
+    ("misconfiguration", FindingClass::Posture),
+    ("misconfigurations", FindingClass::Posture),
+    ("misconfig", FindingClass::Posture),
+    ("configuration", FindingClass::Posture),
+    ("cloudconfiguration", FindingClass::Posture),
+    ("compliance", FindingClass::Posture),
+    ("posturemanagement", FindingClass::Posture),
+    ("vulnerabilities", FindingClass::Vulnerability),
+    ("cve", FindingClass::Vulnerability),
+    ("sensitivedata", FindingClass::SensitiveData),
+    ("dataexposure", FindingClass::SensitiveData),
+];
+
+/// Returns the class of a word, in any case.
+pub(super) fn class(word: &str) -> Option<FindingClass> {
+    let letters = word.chars().filter(char::is_ascii_alphabetic);
+    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    let mut words = CLASSES.iter();
+    let other = words.find(|(known, _)| *known == letters);
+    FindingClass::parse(word).or(other.map(|(_, class)| *class))
 }
 
 /// Returns the word of a state without its number and with `_` between words: `6 - Resolved` is `Resolved`.

@@ -9,7 +9,7 @@ use super::wrapping::{Wrapping, wrap};
 use super::*;
 use crate::feed::{GenericFeed, SeverityRule};
 use crate::severity::SeverityScale;
-use crate::{ContentFlag, DetailKind, Severity};
+use crate::{ContentFlag, DetailKind, FindingClass, Outcome, Severity};
 
 fn pointers(fields: &[(&str, &str)]) -> BTreeMap<String, String> {
     let fields = fields.iter();
@@ -502,4 +502,131 @@ fn x02_ends_with_ports_are_told_apart_as_without() {
             "{finding}"
         );
     }
+}
+
+#[test]
+fn calls_of_a_feed_are_denied_by_their_error_code() {
+    let feed = feed(
+        "edr",
+        "/edr",
+        &[
+            ("id", "/id"),
+            ("type", "/edr"),
+            ("principal", "/user"),
+            ("operation", "/op"),
+            ("outcome", "/result"),
+            ("error_code", "/err"),
+        ],
+    );
+    let of = |fields: Value| {
+        let mut message = json!({"edr": "rule", "id": "1", "user": "alice", "op": "CreateUser"});
+        let map = message.as_object_mut().unwrap();
+        map.extend(fields.as_object().unwrap().clone());
+        read_with(&feed, &message).alerts.remove(0)
+    };
+    for (fields, outcome) in [
+        (json!({"err": "AccessDenied"}), Some(Outcome::Denied)),
+        (json!({"err": 403}), Some(Outcome::Denied)),
+        (json!({"err": "Throttling"}), Some(Outcome::Failed)),
+        (json!({"err": "0"}), None),
+        (json!({"err": ""}), None),
+        (json!({}), None),
+        (json!({"result": "forbidden"}), Some(Outcome::Denied)),
+        (
+            json!({"result": "FAILURE", "err": "UnauthorizedOperation"}),
+            Some(Outcome::Denied),
+        ),
+        (
+            json!({"result": "SUCCESS", "err": "AccessDenied"}),
+            Some(Outcome::Succeeded),
+        ),
+        // One refusal of two calls tells nothing about the other one.
+        (
+            json!({"op": ["CreateUser", "ListUsers"], "err": ["AccessDenied"]}),
+            None,
+        ),
+    ] {
+        assert_eq!(of(fields.clone()).outcome, outcome, "{fields}");
+    }
+    insta::assert_snapshot!(of(json!({"err": "AccessDenied"})).what_happened(), @"alice tried to create a user and was denied (AccessDenied).");
+}
+
+#[test]
+fn lists_and_elements_may_be_json_in_a_text() {
+    let mut feed = feed("siem", "/rule", &[("id", "/id"), ("type", "/rule")]);
+    feed.list = Some("/records".to_owned());
+    let (one, two) = (
+        json!({"rule": "a", "id": "1"}),
+        json!({"rule": "a", "id": "2"}),
+    );
+    let elements = json!({"records": [one.to_string(), two.to_string()], "v": 1});
+    let whole = json!({"records": json!([one, two]).to_string(), "v": 1});
+    for message in [elements, whole] {
+        let batch = read_with(&feed, &message);
+        let ids: Vec<&str> = batch
+            .alerts
+            .iter()
+            .map(|alert| alert.key.id.as_str())
+            .collect();
+        assert_eq!(ids, ["1", "2"], "{message}");
+        assert_eq!(batch.rejected, []);
+    }
+    let known = json!({"alerts": [one.to_string()], "v": 1});
+    feed.list = None;
+    assert_eq!(read_with(&feed, &known).alerts.len(), 1);
+}
+
+#[test]
+fn class_of_a_feed_is_its_word_or_its_constant() {
+    let mut feed = feed(
+        "scanner",
+        "/id",
+        &[("id", "/id"), ("type", "/id"), ("class", "/class")],
+    );
+    let class = |feed: &GenericFeed, word: &str| {
+        let message = json!({"id": "1", "class": word});
+        read_with(feed, &message).alerts.remove(0).class
+    };
+    for (word, expected) in [
+        ("MISCONFIGURATION", FindingClass::Posture),
+        ("vulnerabilities", FindingClass::Vulnerability),
+        ("compliance", FindingClass::Posture),
+        ("SENSITIVE-DATA", FindingClass::SensitiveData),
+        ("TOXIC_COMBINATION", FindingClass::Threat),
+        ("anything", FindingClass::Threat),
+        ("", FindingClass::Threat),
+    ] {
+        assert_eq!(class(&feed, word), expected, "{word}");
+    }
+    feed.class = FindingClass::Posture;
+    assert_eq!(class(&feed, ""), FindingClass::Posture);
+    assert_eq!(class(&feed, "anything"), FindingClass::Posture);
+    assert_eq!(class(&feed, "threat"), FindingClass::Threat);
+}
+
+#[test]
+fn result_of_a_check_is_a_detail_only_where_it_decides_nothing() {
+    let feed = GenericFeed {
+        class: FindingClass::Posture,
+        ..feed(
+            "checks",
+            "/id",
+            &[
+                ("id", "/id"),
+                ("type", "/id"),
+                ("passed", "/result"),
+                ("check_result", "/result"),
+            ],
+        )
+    };
+    let of = |result: &str| {
+        let alert = read_with(&feed, &json!({"id": "1", "result": result}))
+            .alerts
+            .remove(0);
+        let results = alert.details_of(DetailKind::CheckResult).count();
+        (alert.state.passed, results)
+    };
+    assert_eq!(of("passed"), (true, 0));
+    assert_eq!(of("failed"), (false, 0));
+    assert_eq!(of("not applicable"), (false, 1));
 }
