@@ -5,9 +5,8 @@
 //! a revision of its case; it neither becomes a dead letter nor blocks its batch.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, ContentHash, Indicator, JsonText, Severity};
+use nightshift_alert::{Alert, ContentHash, JsonText};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// The field that admission does not use.
@@ -23,36 +22,6 @@ pub(crate) fn alert(case_id: &str, text: &str, coming: &Alert) -> Alert {
         );
         readable(text, coming)
     })
-}
-
-/// The readable fields of an alert for the row of its case and its indicators.
-pub(crate) struct ReadableFields {
-    pub(crate) severity: Option<Severity>,
-    pub(crate) content: Option<String>,
-    pub(crate) title: Option<String>,
-    pub(crate) kind: Option<String>,
-    pub(crate) indicators: Vec<Indicator>,
-}
-
-/// Reads these fields from an alert of any version.
-pub(crate) fn said(text: &str) -> ReadableFields {
-    let mut fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
-    let mut take = |name| fields.remove(name).unwrap_or_default();
-    let indicators = match take("indicators") {
-        Value::Array(all) => all,
-        _ => Vec::new(),
-    };
-    ReadableFields {
-        severity: read(take("severity")),
-        content: read(take("content")),
-        title: read(take("title")),
-        kind: read(take("type")),
-        indicators: indicators.into_iter().filter_map(read).collect(),
-    }
-}
-
-fn read<T: DeserializeOwned>(value: Value) -> Option<T> {
-    serde_json::from_value(value).ok()
 }
 
 /// The field that is read of an exonerating record. All versions write its end.

@@ -4,7 +4,6 @@
 //! whose connection was lost is repeated, after a check whether it was committed. The store contains no policy: the
 //! accepting transaction calls admission, a pure function of the pipeline.
 
-mod again;
 mod blobs;
 mod case_workflow;
 mod cases;
@@ -14,13 +13,10 @@ mod database;
 mod doctor;
 mod failure;
 mod inbox;
-mod journal;
 mod listener;
 mod migrate;
 mod parameter;
-mod people;
 mod pooler;
-mod recheck;
 mod renewal;
 mod request;
 mod row;
@@ -41,7 +37,7 @@ use crate::full_disk::FullDisk;
 use crate::logged_once::LoggedOnce;
 use crate::notifier::Notifier;
 use crate::options::StoreOptions;
-use crate::sql::{Backend, Rest, ScanCursors, SqlStore};
+use crate::sql::{Backend, LeaseTerms, Rest, ScanCursors, SqlStore};
 use connect::Connector;
 pub(crate) use connect::root_certificate_file;
 use database::SqlValue;
@@ -280,21 +276,6 @@ impl PostgresStore {
         }
     }
 
-    /// Runs a statement that returns a count and may be repeated. Repeats it if the connection was lost.
-    async fn retry_count<const N: usize>(
-        &self,
-        doing: &'static str,
-        sql: &str,
-        values: [SqlValue<'_>; N],
-    ) -> Result<u64, StoreError> {
-        let values = &values;
-        self.retry_read(doing, |session| async move {
-            let row = session.row(sql, *values).await?;
-            row.map_or(Ok(0), |row| row::count(&row, 0))
-        })
-        .await
-    }
-
     /// Runs a change that may be repeated, and repeats it if the connection was lost. Returns the number of changed
     /// rows.
     async fn retry_change<const N: usize>(
@@ -328,6 +309,10 @@ impl From<PostgresStore> for SqlStore {
             notifier: store.notifier.clone(),
             logged: store.logged.clone(),
             cursors: ScanCursors::default(),
+            leases: LeaseTerms {
+                holder: store.holder.clone(),
+                duration: store.lease,
+            },
             rest: Rest::Postgres(Box::new(store)),
         }
     }

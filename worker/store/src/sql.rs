@@ -36,17 +36,22 @@ pub(crate) mod digest;
 pub(crate) mod expire;
 mod expire_earlier;
 pub(crate) mod feedback;
+mod journal;
 pub(crate) mod mutes;
 pub(crate) mod outbox;
 pub(crate) mod outbox_admin;
 pub(crate) mod past_cases;
 pub(crate) mod purge;
+pub(crate) mod rechecks;
+mod revisions;
 mod row;
 pub(crate) mod spending;
 mod statement;
 mod sweep;
+mod triage_actions;
 mod tx;
 mod value;
+mod write_id;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,8 +82,23 @@ static HIGH: Statement = Statement::new("'high'", "3");
 /// The condition that a value is in the list of the first parameter.
 static IN_LIST: Statement = Statement::new("= ANY($1)", "IN (SELECT value FROM json_each($1))");
 
+/// The rows of the list of names that is the second parameter.
+static NAMES: Statement = Statement::new("unnest($2) AS names (value)", "json_each($2) AS names");
+
 /// Locks the selected cases, without those that others have locked. SQLite has one writer.
 static SKIP_LOCKED: Statement = Statement::new("FOR UPDATE SKIP LOCKED", "");
+
+/// Locks the selected cases as [`SKIP_LOCKED`] does, but alerts can still arrive for them.
+static LOCK_TO_UPDATE: Statement = Statement::new("FOR NO KEY UPDATE SKIP LOCKED", "");
+
+/// The key of the row of a table that has one row.
+static SINGLETON: Statement = Statement::new("true", "1");
+
+/// The function that returns the least of its arguments. PostgreSQL ignores NULL; with SQLite it is NULL.
+static LEAST: Statement = Statement::new("least", "min");
+
+/// The function that returns the greatest of its arguments, as [`LEAST`] does.
+static GREATEST: Statement = Statement::new("greatest", "max");
 
 /// Cases, inbox, outbox and dead letters in one database.
 #[derive(Debug, Clone)]
@@ -89,7 +109,17 @@ pub struct SqlStore {
     pub(crate) notifier: Notifier,
     pub(crate) logged: LoggedOnce,
     pub(crate) cursors: ScanCursors,
+    pub(crate) leases: LeaseTerms,
     pub(crate) rest: Rest,
+}
+
+/// The terms of the leases on cases that this process takes.
+#[derive(Debug, Clone)]
+pub(crate) struct LeaseTerms {
+    /// The name of this process. On SQLite it says whether the process still runs; on PostgreSQL only people read it.
+    pub(crate) holder: String,
+    /// The time for which a lease is valid without a renewal.
+    pub(crate) duration: Duration,
 }
 
 /// The repositories that exist once per database.

@@ -14,9 +14,7 @@ mod host;
 mod inbox;
 mod lock_retry;
 mod open;
-mod people;
 mod read;
-mod recheck;
 mod revisions;
 mod row;
 mod thread;
@@ -38,9 +36,10 @@ use crate::blobs::BlobStore;
 use crate::logged_once::{self, LoggedOnce};
 use crate::notifier::Notifier;
 use crate::private_files;
-use crate::sql::{Backend, Rest, ScanCursors, SqlStore};
+use crate::sql::{Backend, LeaseTerms, Rest, ScanCursors, SqlStore};
 pub(crate) use doctor::{check_schema_ahead, probe};
 use host::LeaseHolder;
+pub(crate) use host::uptime_secs;
 use open::OPEN;
 pub(crate) use thread::{SqliteConnection, SqliteThread};
 
@@ -124,7 +123,7 @@ pub struct SqliteStore {
     path: Arc<Path>,
     thread: SqliteThread,
     holder: LeaseHolder,
-    lease_secs: f64,
+    lease: Duration,
     admission: Arc<AdmissionPolicy>,
     blobs: Option<BlobStore>,
     notifier: Notifier,
@@ -162,7 +161,7 @@ impl SqliteStore {
             path: Arc::from(options.path.as_path()),
             thread: SqliteThread::start(connection, &OPEN).map_err(SqliteOpenError::Thread)?,
             holder: LeaseHolder::this_process(),
-            lease_secs: options.lease.as_secs_f64(),
+            lease: options.lease,
             admission: Arc::new(options.admission.clone()),
             blobs: options.blobs.clone(),
             notifier: Notifier::new(),
@@ -174,7 +173,7 @@ impl SqliteStore {
     #[must_use]
     pub(crate) fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
         Self {
-            lease_secs: lease.as_secs_f64(),
+            lease,
             admission: Arc::new(admission),
             ..self.clone()
         }
@@ -208,6 +207,10 @@ impl From<SqliteStore> for SqlStore {
             notifier: store.notifier.clone(),
             logged: store.logged.clone(),
             cursors: ScanCursors::default(),
+            leases: LeaseTerms {
+                holder: store.holder.0.clone(),
+                duration: store.lease,
+            },
             rest: Rest::Sqlite(Box::new(store)),
         }
     }

@@ -1,8 +1,10 @@
 //! Runs the requests of the shared repositories.
 
+use std::time::Duration;
+
 use nightshift_pipeline::port::StoreError;
 
-use super::database::Database;
+use super::database::{Database, RetryAttempts};
 use super::failure::PostgresFailure;
 use crate::sql::Tx;
 
@@ -11,6 +13,8 @@ use crate::sql::Tx;
 pub(crate) enum Repeat {
     Yes,
     No,
+    /// For this duration of a lease: see [`RetryAttempts::for_running_case`].
+    WhileHeld(Duration),
 }
 
 impl Database {
@@ -42,15 +46,19 @@ impl Database {
         repeat: Repeat,
         work: impl AsyncFn(Tx<'_>) -> Result<T, PostgresFailure>,
     ) -> Result<T, StoreError> {
-        let mut tries = self.tries(doing);
+        let mut tries = match repeat {
+            Repeat::WhileHeld(lease) => RetryAttempts::for_running_case(doing, lease),
+            Repeat::Yes | Repeat::No => self.tries(doing),
+        };
         loop {
-            match (self.within(self.transaction(&work)).await, repeat) {
-                (Ok(done), _) => return Ok(done),
-                (Err(failure), Repeat::Yes) => tries.backoff(failure).await?,
-                (Err(failure), Repeat::No) => return Err(failure.into_store_error(doing)),
+            match self.within(self.transaction(&work)).await {
+                Ok(done) => return Ok(done),
+                Err(failure) if repeat == Repeat::No => return Err(failure.into_store_error(doing)),
+                Err(failure) => tries.backoff(failure).await?,
             }
         }
     }
+
     /// Runs a transaction that may be repeated. Returns the failure if a statement took too long.
     pub(crate) async fn write_in_time<T>(
         &self,

@@ -22,6 +22,7 @@ use nightshift_pipeline::admission::Admission;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{CaseStatus, Lane};
 use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::maintenance::StoreMaintenance;
 use nightshift_pipeline::port::{
     AcceptedAlert, AlertLedger, Cases, Inbox, StoreError, WorkNotifier,
 };
@@ -36,10 +37,17 @@ use proxy::Proxy;
 const OTHERS: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
      WHERE datname = current_database() AND pid <> pg_backend_pid()";
 
-async fn store(database: &TestDatabase) -> PostgresStore {
-    PostgresStore::open(database.url(), options())
+async fn store(database: &TestDatabase) -> SqlStore {
+    SqlStore::open_postgres(database.url(), options())
         .await
         .unwrap()
+}
+
+fn database_of(store: &SqlStore) -> &Database {
+    match &store.backend {
+        Backend::Postgres(database) => database,
+        Backend::Sqlite(_) => panic!("a store on SQLite"),
+    }
 }
 
 fn numbered(number: usize) -> Vec<Arrival> {
@@ -48,7 +56,7 @@ fn numbered(number: usize) -> Vec<Arrival> {
     vec![arrival]
 }
 
-async fn accept(store: &PostgresStore, batch: Vec<Arrival>) -> AcceptedAlert {
+async fn accept(store: &SqlStore, batch: Vec<Arrival>) -> AcceptedAlert {
     store.accept(batch.into()).await.unwrap().remove(0)
 }
 
@@ -63,7 +71,9 @@ async fn f14_postgres_killed_during_intake_loses_and_repeats_nothing() {
     };
     let mut patient = options();
     patient.waits.patience = Duration::from_secs(120);
-    let store = PostgresStore::open(&cluster.url(), patient).await.unwrap();
+    let store = SqlStore::open_postgres(&cluster.url(), patient)
+        .await
+        .unwrap();
     let (sender, mut begun) = tokio::sync::watch::channel(0);
     let killing = async {
         begun.wait_for(|number| *number == 5).await.unwrap();
@@ -94,7 +104,9 @@ async fn f14_postgres_kill_is_reported_and_leaves_leases_uncrashed() {
     };
     let mut hasty = options();
     hasty.waits.patience = Duration::ZERO;
-    let store = PostgresStore::open(&cluster.url(), hasty).await.unwrap();
+    let store = SqlStore::open_postgres(&cluster.url(), hasty)
+        .await
+        .unwrap();
     accept(&store, numbered(0)).await;
     let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     cluster.kill();
@@ -131,7 +143,9 @@ async fn f16_connection_cut_after_commit_is_found_out_by_key() {
         return;
     };
     let proxy = Proxy::before(database.url()).await;
-    let store = PostgresStore::open(&proxy.url, options()).await.unwrap();
+    let store = SqlStore::open_postgres(&proxy.url, options())
+        .await
+        .unwrap();
     // The statements are prepared before, so the cut hits the answer to the request itself.
     accept(&store, arrivals(DNS)).await;
     let dns = store.claim(Lane::Any, 1).await.unwrap().remove(0);
@@ -153,7 +167,7 @@ async fn f16_connection_cut_after_commit_is_found_out_by_key() {
         .append(&dns.lease, &[], Charge::default())
         .await
         .unwrap();
-    proxy.cut_at("SELECT 1\0");
+    proxy.cut_at("COMMIT\0");
     store
         .append(&claimed.lease, &events, Charge::default())
         .await
@@ -177,7 +191,9 @@ async fn f16_requests_of_people_apply_once_when_the_answer_is_lost() {
         return;
     };
     let proxy = Proxy::before(database.url()).await;
-    let store = PostgresStore::open(&proxy.url, options()).await.unwrap();
+    let store = SqlStore::open_postgres(&proxy.url, options())
+        .await
+        .unwrap();
     let id = accept(&store, arrivals(MINER)).await.case_id.unwrap();
     proxy.cut_at("COMMIT\0");
     let called_off = store.cancel(&id.0, "ana", at(9)).await;
@@ -185,7 +201,7 @@ async fn f16_requests_of_people_apply_once_when_the_answer_is_lost() {
     proxy.cut_at("COMMIT\0");
     assert_eq!(store.retry(&id.0).await.unwrap(), id);
     assert_eq!(proxy.cuts(), 2);
-    let row = SqlStore::from(store).view(&id.0).await.unwrap().row;
+    let row = store.view(&id.0).await.unwrap().row;
     assert_eq!((row.revision, row.status), (2, CaseStatus::Queued));
 }
 
@@ -196,7 +212,9 @@ async fn f17_a_locked_table_ends_in_a_timeout_and_then_all_goes_on() {
     };
     let mut hasty = options();
     hasty.waits.lock = Duration::from_millis(100);
-    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    let store = SqlStore::open_postgres(database.url(), hasty)
+        .await
+        .unwrap();
     let other = database.client().await;
     other
         .batch_execute("BEGIN; LOCK TABLE cases IN ACCESS EXCLUSIVE MODE")
@@ -222,7 +240,9 @@ async fn f17_a_batch_that_takes_too_long_goes_in_parts() {
     let mut hasty = options();
     hasty.waits.statement = Duration::from_secs(1);
     hasty.waits.patience = Duration::ZERO;
-    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    let store = SqlStore::open_postgres(database.url(), hasty)
+        .await
+        .unwrap();
     // More than five rows at once take forever.
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
              IF (SELECT count(*) FROM news) > 5 THEN PERFORM pg_sleep(60); END IF; RETURN NULL; END $$; \
@@ -255,7 +275,9 @@ async fn f16_cancel_during_an_ambiguous_claim_spoils_no_other_case() {
         return;
     };
     let proxy = Proxy::before(database.url()).await;
-    let store = PostgresStore::open(&proxy.url, options()).await.unwrap();
+    let store = SqlStore::open_postgres(&proxy.url, options())
+        .await
+        .unwrap();
     let ids: Vec<_> = [0, 1, 2].map(numbered).into_iter().flatten().collect();
     let ids = store.accept(ids.into()).await.unwrap();
     let gone = ids[1].case_id.clone().unwrap();
@@ -319,7 +341,9 @@ async fn f33_a_password_that_changed_is_read_again() {
     let mut options = options();
     options.password = Some(DatabasePassword::file(file.path()));
     // This role must not change the schema. Another role runs the migrations.
-    let store = PostgresStore::open(url.as_str(), options).await.unwrap();
+    let store = SqlStore::open_postgres(url.as_str(), options)
+        .await
+        .unwrap();
     accept(&store, numbered(0)).await;
     say(format!("ALTER ROLE {role} PASSWORD 'two'")).await;
     accept(&store, numbered(1)).await;
@@ -336,7 +360,7 @@ async fn f32_migration_is_run_by_one_of_many() {
     let Some(database) = TestDatabase::empty().await else {
         return;
     };
-    let stores = (0..4).map(|_| PostgresStore::open(database.url(), options()));
+    let stores = (0..4).map(|_| SqlStore::open_postgres(database.url(), options()));
     let stores = futures_util::future::try_join_all(stores).await.unwrap();
     for store in &stores {
         assert_eq!(store.migrations().await.unwrap(), ["V1__schema"]);

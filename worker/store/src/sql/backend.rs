@@ -1,5 +1,7 @@
 //! Runs requests on a database.
 
+use std::time::Duration;
+
 use nightshift_pipeline::port::StoreError;
 
 use super::{Tx, at_once};
@@ -51,6 +53,20 @@ impl Backend {
         match self {
             Self::Postgres(database) => database.write(doing, Repeat::No, work).await,
             Self::Sqlite(thread) => on_thread(thread, doing, work).await,
+        }
+    }
+
+    /// Changes something of a running case as [`Backend::write`] does, and repeats that for as long as its lease may last.
+    /// Nobody else has its results, and producing them again would cost money.
+    pub(crate) async fn write_running<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        lease: Duration,
+        work: impl AsyncFn(Tx<'_>) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Postgres(database) => database.write(doing, Repeat::WhileHeld(lease), work).await,
+            Self::Sqlite(thread) => thread.write_running(doing, lease, work).await,
         }
     }
 

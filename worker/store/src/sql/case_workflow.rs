@@ -14,6 +14,10 @@ static ADD_ACTION: Statement = statement!("case_workflow/add_action.sql");
 static SET_STATUS: Statement = statement!("case_workflow/set_status.sql");
 static EDIT_POSTS: LazyLock<Statement> =
     LazyLock::new(|| statement!("case_workflow/edit_posts.sql").with("now", &NOW));
+static REOPEN: Statement = statement!("case_workflow/reopen.sql");
+static ADD_REOPENED: LazyLock<Statement> =
+    LazyLock::new(|| statement!("case_workflow/add_reopened.sql").with("now", &NOW));
+static UNSEEN_RESULT: Statement = statement!("case_workflow/unseen_result.sql");
 static ACTIONS: Statement = statement!(
     "case_workflow/actions.postgres.sql",
     "case_workflow/actions.sqlite.sql"
@@ -51,6 +55,25 @@ pub(crate) async fn note(tx: Tx<'_>, id: &str, act: &CaseAction) -> Result<(), F
     tx.execute(&SET_STATUS, values).await?;
     tx.execute(&EDIT_POSTS, values![id]).await?;
     tx.notify().await
+}
+
+/// Reopens a case if people had finished with it, because it triages what they have not seen: a new alert of a source,
+/// or the same alert for a new reason.
+pub(super) async fn reopen(tx: Tx<'_>, id: &str) -> Result<(), Failure> {
+    if tx.execute(&REOPEN, values![id]).await? > 0 {
+        tx.execute(&ADD_REOPENED, values![id]).await?;
+        tx.execute(&EDIT_POSTS, values![id]).await?;
+    }
+    Ok(())
+}
+
+/// Reopens a case after the triage of an alert from a source ended and is not benign. People who had finished with the
+/// case before did not know that result.
+pub(super) async fn reopen_unseen(tx: Tx<'_>, id: &str) -> Result<(), Failure> {
+    match tx.optional(&UNSEEN_RESULT, values![id]).await? {
+        Some(_) => reopen(tx, id).await,
+        None => Ok(()),
+    }
 }
 
 /// Returns the workflow of a case.

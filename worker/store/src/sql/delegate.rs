@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::event::Event;
-use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{
     Backlog, Cancellation, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, OutageWait,
@@ -16,8 +15,7 @@ use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::intake::Arrival;
 use nightshift_pipeline::maintenance::{Purge, RetentionClass, StoreMaintenance};
 use nightshift_pipeline::port::{
-    AcceptedAlert, CaseClosure, Cases, ClaimedCase, DueRecheck, Inbox, Rechecks, StoreError,
-    WorkNotifier,
+    AcceptedAlert, CaseClosure, Cases, ClaimedCase, Inbox, StoreError, WorkNotifier,
 };
 
 use super::{Rest, SqlStore};
@@ -61,7 +59,7 @@ impl Cases for SqlStore {
     }
 
     async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
-        delegate!(self.requeue_degraded(most))
+        self.requeue_without_model(most).await
     }
 
     async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
@@ -82,15 +80,15 @@ impl Cases for SqlStore {
         events: &[Event],
         charge: Charge,
     ) -> Result<(), StoreError> {
-        delegate!(self.append(lease, events, charge))
+        self.append_events(lease, events, charge).await
     }
 
     async fn conclude(&self, lease: &Lease, closing: &CaseClosure) -> Result<(), StoreError> {
-        delegate!(self.conclude(lease, closing))
+        self.conclude_case(lease, closing).await
     }
 
     async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
-        delegate!(self.retry(id))
+        self.retry_triage(id).await
     }
 
     async fn cancel(
@@ -99,7 +97,7 @@ impl Cases for SqlStore {
         who: &str,
         at: DateTime<Utc>,
     ) -> Result<Cancellation, StoreError> {
-        delegate!(self.cancel(id, who, at))
+        self.cancel_triage(id, who, at).await
     }
 
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
@@ -138,44 +136,6 @@ impl Cases for SqlStore {
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.read_backlog().await
-    }
-}
-
-#[async_trait]
-impl Rechecks for SqlStore {
-    async fn take_due_rechecks(
-        &self,
-        now: DateTime<Utc>,
-        again_at: DateTime<Utc>,
-        most: usize,
-    ) -> Result<Vec<DueRecheck>, StoreError> {
-        delegate!(self, Rechecks::take_due_rechecks(now, again_at, most))
-    }
-
-    async fn note_recheck(
-        &self,
-        due: &DueRecheck,
-        whole_until: DateTime<Utc>,
-        next: Option<DateTime<Utc>>,
-    ) -> Result<(), StoreError> {
-        delegate!(self, Rechecks::note_recheck(due, whole_until, next))
-    }
-
-    async fn queue_recheck(
-        &self,
-        due: &DueRecheck,
-        why: RevisionReason,
-        at: Option<DateTime<Utc>>,
-    ) -> Result<bool, StoreError> {
-        delegate!(self, Rechecks::queue_recheck(due, why, at))
-    }
-
-    async fn note_registers(
-        &self,
-        fingerprint: &str,
-        due_at: DateTime<Utc>,
-    ) -> Result<u64, StoreError> {
-        delegate!(self, Rechecks::note_registers(fingerprint, due_at))
     }
 }
 

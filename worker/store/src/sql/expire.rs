@@ -7,7 +7,8 @@ use nightshift_pipeline::maintenance::RetentionClass;
 use nightshift_pipeline::port::StoreError;
 
 use super::{
-    IN_LIST, Row, SKIP_LOCKED, SqlStore, Statement, Tx, expire_earlier, statement, values,
+    IN_LIST, LOCK_TO_UPDATE, Row, SINGLETON, SKIP_LOCKED, SqlStore, Statement, Tx, expire_earlier,
+    statement, values,
 };
 use crate::failure::Failure;
 use crate::scan_cursor::ScanCursor;
@@ -26,7 +27,7 @@ static ADVANCE: LazyLock<Statement> = LazyLock::new(|| {
         "strftime('%Y-%m-%dT%H:%M:%f000Z', retention_clock.reached_at, '+1 day')",
     );
     statement!("expire/advance.sql")
-        .with("singleton", &Statement::new("true", "1"))
+        .with("singleton", &SINGLETON)
         .with("earlier_clock", &earlier_clock)
         .with("a_day_later", &a_day_later)
 });
@@ -43,8 +44,6 @@ pub(super) static BY_INDEX: Statement = Statement::new("", "INDEXED BY arrivals_
 pub(crate) static DELETE_DEAD_LETTERS: Statement = statement!("expire/delete_dead_letters.sql");
 static WITH_JOURNAL: LazyLock<Statement> =
     LazyLock::new(|| statement!("expire/with_journal.sql").with("lock_to_update", &LOCK_TO_UPDATE));
-/// Locks the selected cases as [`SKIP_LOCKED`] does, but alerts can still arrive for them.
-pub(super) static LOCK_TO_UPDATE: Statement = Statement::new("FOR NO KEY UPDATE SKIP LOCKED", "");
 static JOURNALS_REMOVED: LazyLock<Statement> =
     LazyLock::new(|| statement!("expire/journals_removed.sql").with("in_list", &IN_LIST));
 static DELETE_JOURNALS: LazyLock<Statement> =

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 
-use super::expire::{CaseCursor, LOCK_TO_UPDATE, SLICE, ScanStep, delete_unreferenced, ids, texts};
-use super::{IN_LIST, Row, Statement, Tx, Value, statement, values};
+use super::expire::{CaseCursor, SLICE, ScanStep, delete_unreferenced, ids, texts};
+use super::{IN_LIST, LOCK_TO_UPDATE, Row, Statement, Tx, Value, statement, values};
 use crate::failure::Failure;
 
 static WITH_EARLIER_JOURNALS: Statement = statement!("expire_earlier/with_earlier_journals.sql");

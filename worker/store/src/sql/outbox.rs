@@ -16,7 +16,9 @@ use nightshift_pipeline::report::{
 };
 use tokio_postgres::types::Type;
 
-use super::{NOW, Rest, Row, SqlStore, Statement, Tx, Value, case_workflow, statement, values};
+use super::{
+    NAMES, NOW, Rest, Row, SqlStore, Statement, Tx, Value, case_workflow, statement, values,
+};
 use crate::failure::Failure;
 use crate::logged_once::log_unreadable_report;
 
@@ -59,9 +61,8 @@ static ADD_SOURCES: LazyLock<Statement> = LazyLock::new(|| {
     statement!("outbox/add_sources.sql").with("merged", &merged)
 });
 static ANNOUNCE: LazyLock<Statement> = LazyLock::new(|| {
-    let names = Statement::new("unnest($2) AS names (value)", "json_each($2) AS names");
     let announce = statement!("outbox/announce.sql").with("now", &NOW);
-    announce.with("names", &names)
+    announce.with("names", &NAMES)
 });
 static BEGIN_DIGEST: LazyLock<Statement> =
     LazyLock::new(|| statement!("outbox/begin_digest.sql").with("now", &NOW));

@@ -86,7 +86,7 @@ impl SqliteStore {
             Lane::Urgent => severity(Severity::High),
             Lane::Any => severity(Severity::Informational),
         };
-        let (holder, lease_secs) = (self.holder.clone(), self.lease_secs);
+        let (holder, lease_secs) = (self.holder.clone(), self.lease.as_secs_f64());
         self.thread
             .run("claim cases", move |connection| {
                 free(connection, lease_secs)?;
@@ -113,7 +113,7 @@ impl SqliteStore {
 
     /// Implements [`nightshift_pipeline::port::Cases::claim_one`].
     pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
-        let (id, holder, lease_secs) = (id.clone(), self.holder.clone(), self.lease_secs);
+        let (id, holder, lease_secs) = (id.clone(), self.holder.clone(), self.lease.as_secs_f64());
         self.thread
             .run("claim a case", move |connection| {
                 free(connection, lease_secs)?;
@@ -126,7 +126,7 @@ impl SqliteStore {
     /// Implements [`nightshift_pipeline::port::Cases::renew`].
     pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         let leases = leases.to_vec();
-        let (holder, lease_secs) = (self.holder.clone(), self.lease_secs);
+        let (holder, lease_secs) = (self.holder.clone(), self.lease.as_secs_f64());
         self.thread
             .run("renew leases", move |connection| {
                 let now = uptime_secs();

@@ -164,7 +164,7 @@ fn is_no_process(_: u32) -> bool {
 /// Returns the seconds since the host started. All its processes see the same clock, even if `/proc` is hidden, and
 /// nobody can set it.
 #[cfg(unix)]
-pub(super) fn uptime_secs() -> f64 {
+pub(crate) fn uptime_secs() -> f64 {
     use rustix::time::{ClockId, clock_gettime};
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const CLOCK: ClockId = ClockId::Boottime;
@@ -178,7 +178,7 @@ pub(super) fn uptime_secs() -> f64 {
 /// Returns the seconds since the first call. This system does not provide the uptime, so only one process may use a
 /// database.
 #[cfg(not(unix))]
-pub(super) fn uptime_secs() -> f64 {
+pub(crate) fn uptime_secs() -> f64 {
     static FIRST: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
     FIRST.elapsed().as_secs_f64()
 }

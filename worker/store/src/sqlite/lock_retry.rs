@@ -2,31 +2,30 @@
 //! again would cost money. Locks of other processes and a full disk are therefore waited out. A failed attempt is
 //! rolled back, so a retry writes nothing twice, and it checks the lease again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use nightshift_pipeline::port::StoreError;
 use tokio::time::Instant;
 
-use super::SqliteStore;
-use super::thread::{SqliteConnection, SqliteFailure, TransactionError};
+use super::thread::{SqliteFailure, SqliteThread, TransactionError};
 use crate::failure::Remedy;
+use crate::sql::{Tx, at_once};
 
 /// The shortest wait between two attempts. It grows up to the longest.
 const SHORTEST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-impl SqliteStore {
-    /// Runs the future that `work` returns for each attempt.
-    pub(super) async fn while_held<W>(
+impl SqliteThread {
+    /// Implements [`crate::sql::Backend::write_running`].
+    pub(crate) async fn write_running<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl Fn() -> W,
-    ) -> Result<(), StoreError>
-    where
-        W: FnOnce(&SqliteConnection) -> Result<(), SqliteFailure> + Send + 'static,
-    {
-        let patience = Duration::try_from_secs_f64(self.lease_secs).unwrap_or_default();
+        patience: Duration,
+        work: impl AsyncFn(Tx<'_>) -> Result<T, SqliteFailure> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        let work = Arc::new(work);
         let mut give_up_at = None;
         let mut waits = ExponentialBuilder::new()
             .with_min_delay(SHORTEST_WAIT)
@@ -35,8 +34,12 @@ impl SqliteStore {
             .without_max_times()
             .build();
         loop {
-            let (error, may_pass) = match self.thread.transaction(doing, work()).await {
-                Ok(()) => return Ok(()),
+            let work = Arc::clone(&work);
+            let attempt = self.transaction(doing, move |connection| {
+                at_once(work(Tx::Sqlite(connection)))
+            });
+            let (error, may_pass) = match attempt.await {
+                Ok(done) => return Ok(done),
                 Err(TransactionError::Failed(failure)) => {
                     let may_pass = failure.remedy() == Remedy::Later;
                     (failure.into_store_error(doing), may_pass)
@@ -66,7 +69,7 @@ mod tests {
     use super::*;
     use crate::conformance::{MINER, arrivals, whole_journal};
     use crate::sql::SqlStore;
-    use crate::sqlite::SqliteOptions;
+    use crate::sqlite::{SqliteOptions, SqliteStore};
 
     #[tokio::test]
     async fn f17_writes_of_a_running_case_wait_for_a_foreign_lock() {
@@ -86,6 +89,7 @@ mod tests {
             Ok(connection.busy_timeout(Duration::ZERO)?)
         });
         hasty.await.unwrap();
+        let store = SqlStore::from(store);
         let other = Connection::open(path).unwrap();
         let locked = async || {
             // By then, all earlier requests have been answered with an error.
@@ -104,10 +108,7 @@ mod tests {
         let concluding = store.conclude(&claimed.lease, &closing);
         let (concluded, ()) = tokio::join!(biased; concluding, locked());
         concluded.unwrap();
-        let view = SqlStore::from(store)
-            .view(&claimed.lease.case_id.0)
-            .await
-            .unwrap();
+        let view = store.view(&claimed.lease.case_id.0).await.unwrap();
         assert_eq!(view.events.len(), 5, "each once");
     }
 }

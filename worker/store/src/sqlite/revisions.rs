@@ -5,13 +5,11 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator};
 use nightshift_pipeline::admission::RevisionReason;
 use nightshift_pipeline::case::CaseId;
-use nightshift_pipeline::port::ClearancePeriod;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::case_workflow;
-use super::row::{get_status, get_time, get_time_or_none, severity, time};
+use super::row::{get_status, severity, time};
 use super::thread::SqliteFailure;
-use crate::newer_version;
 
 const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
 const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = coalesce(?2, severity), \
@@ -20,15 +18,6 @@ const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued
 /// Records the latest alert of the case, which clears an earlier state at the feed.
 const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce(?2, updated_at), \
      severity = max(severity, ?3) WHERE id = ?1";
-/// Triages the same alert again. It keeps its arrival time, and waits from now on.
-const REPEAT: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', crashes = 0, needs_model = 0, \
-     lease_holder = NULL, lease_until = NULL, revised_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
-     WHERE id = ?1";
-const COPY_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, reason) \
-     SELECT case_id, revision + 1, raw_id, source, received_at, alert, ?2 FROM alerts \
-     WHERE case_id = ?1 AND revision = (SELECT revision - 1 FROM cases WHERE id = ?1)";
-const WANT_MODELS: &str = "SELECT id FROM cases WHERE needs_model AND status IN ('concluded', 'failed') \
-     ORDER BY severity DESC, concluded_at LIMIT ?1";
 const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, reason) \
      SELECT id, revision, ?2, ?3, ?4, ?5, ?6 FROM cases WHERE id = ?1";
 const ADD_INDICATOR: &str = "INSERT OR IGNORE INTO indicators (type, value, case_id, role, noted_at) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -43,16 +32,6 @@ const REPLACE_PENDING: &str = "UPDATE pending_revisions SET raw_id = ?2, source 
      WHERE case_id = ?1 AND seq = (SELECT max(seq) FROM pending_revisions WHERE case_id = ?1)";
 const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, source, received_at, reason, alert) \
      VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = ?1), ?2, ?3, ?4, ?5, ?6)";
-const NEXT_PENDING: &str = "SELECT seq, source, received_at, reason, alert FROM pending_revisions \
-     WHERE case_id = ?1 ORDER BY seq LIMIT 1";
-/// Copies the alert unchanged, whichever version wrote it.
-const MOVE_PENDING: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, reason) \
-     SELECT case_id, (SELECT revision FROM cases WHERE id = ?1), raw_id, source, received_at, alert, reason \
-     FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
-const NOTED: &str = "SELECT first_event, last_event FROM cases WHERE id = ?1";
-const FORGET: &str = "UPDATE cases SET first_event = NULL, last_event = NULL WHERE id = ?1";
-const SOURCE: &str = "SELECT a.source FROM cases c JOIN alerts a ON a.case_id = c.id AND a.revision = c.revision WHERE c.id = ?1";
-const DROP_PENDING: &str = "DELETE FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
 
 /// The next alert of a case.
 pub(super) struct SqliteNextAlert<'a> {
@@ -92,27 +71,6 @@ pub(super) fn queue_revision(
     note(connection, id, coming.alert)
 }
 
-/// Triages the alert of a case that is over once more.
-pub(super) fn repeat(connection: &Connection, id: &CaseId, why: &str) -> Result<(), SqliteFailure> {
-    connection.prepare_cached(REPEAT)?.execute([&id.0])?;
-    connection
-        .prepare_cached(COPY_ALERT)?
-        .execute([id.0.as_str(), why])?;
-    Ok(())
-}
-
-/// Requeues cases that were concluded without a model that should have examined them. Returns their number.
-pub(super) fn with_models(connection: &Connection, most: usize) -> Result<u64, SqliteFailure> {
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(WANT_MODELS)?;
-    let rows = statement.query_map([most], |row| Ok(CaseId(row.get(0)?)))?;
-    let ids: Vec<CaseId> = rows.collect::<Result<_, _>>()?;
-    for id in &ids {
-        repeat(connection, id, "models_back")?;
-    }
-    Ok(u64::try_from(ids.len()).unwrap_or_default())
-}
-
 /// Replaces the alert that waits last.
 pub(super) fn replace(
     connection: &Connection,
@@ -139,68 +97,6 @@ pub(super) fn replace(
         case_workflow::reopen(connection, &id.0, coming.source)?;
     }
     note(connection, id, coming.alert)
-}
-
-/// Starts the next pending triage after the end of one. Returns whether there was one. If this version cannot read the
-/// alert, its triage waits for a version that can, and the end of the current one is still reported.
-pub(super) fn start_queued_revision(
-    connection: &Connection,
-    id: &CaseId,
-) -> Result<bool, SqliteFailure> {
-    let next = connection
-        .prepare_cached(NEXT_PENDING)?
-        .query_row([&id.0], |row| {
-            let (seq, source): (i64, String) = (row.get(0)?, row.get(1)?);
-            let (why, text): (String, String) = (row.get(3)?, row.get(4)?);
-            Ok((seq, source, get_time(row, 2)?, why, text))
-        })
-        .optional()?;
-    let Some((seq, source, at, why, text)) = next else {
-        return Ok(false);
-    };
-    let said = newer_version::said(&text);
-    connection.prepare_cached(REVISE)?.execute(params![
-        id.0,
-        said.severity.map(severity),
-        said.content,
-        said.title,
-        said.kind,
-        time(at)
-    ])?;
-    let one = params![id.0, seq];
-    connection.prepare_cached(MOVE_PENDING)?.execute(one)?;
-    connection.prepare_cached(DROP_PENDING)?.execute(one)?;
-    add_indicators(connection, id, at, &said.indicators)?;
-    reopen(connection, id, &source, Some(&why))?;
-    Ok(true)
-}
-
-/// Handles the sightings during a triage at its end. They are cleared with it, or the same alert is triaged once more
-/// together with them.
-pub(super) fn settle(
-    connection: &Connection,
-    id: &CaseId,
-    cleared: Option<ClearancePeriod>,
-    goes_on: bool,
-) -> Result<(), SqliteFailure> {
-    let Some(cleared) = cleared else {
-        return Ok(());
-    };
-    let (first, last) = connection
-        .prepare_cached(NOTED)?
-        .query_row([&id.0], |row| {
-            let time = |column| get_time_or_none(row, column).unwrap_or_default();
-            Ok((time(0), time(1)))
-        })?;
-    if cleared.covers(first, last) {
-        connection.prepare_cached(FORGET)?.execute([&id.0])?;
-    } else if !goes_on {
-        repeat(connection, id, RevisionReason::NoLongerCleared.as_str())?;
-        let mut source = connection.prepare_cached(SOURCE)?;
-        let source: String = source.query_row([&id.0], |row| row.get(0))?;
-        case_workflow::reopen(connection, &id.0, &source)?;
-    }
-    Ok(())
 }
 
 /// Adds the alert of the case's revision.

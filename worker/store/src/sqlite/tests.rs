@@ -3,7 +3,7 @@
 use nightshift_pipeline::admission::{Admission, AdmissionPolicy};
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::{CaseFilter, CaseStatus, Lane};
-use nightshift_pipeline::port::{Inbox, StoreError};
+use nightshift_pipeline::port::{Cases, Inbox, Outbox, StoreError};
 
 use super::*;
 use crate::conformance::{MINER, arrivals, opened};
@@ -15,6 +15,19 @@ fn options(folder: &Path) -> SqliteOptions {
         path: folder.join("deep/er/cases.db"),
         lease: Duration::from_secs(30),
         admission: AdmissionPolicy::default(),
+    }
+}
+
+/// Opens the database as the process of this holder would.
+fn open_as(folder: &Path, holder: LeaseHolder) -> SqlStore {
+    let store = SqliteStore::open(&options(folder)).unwrap();
+    SqlStore::from(SqliteStore { holder, ..store })
+}
+
+pub(super) fn thread_of(store: &SqlStore) -> &SqliteThread {
+    match &store.backend {
+        Backend::Sqlite(thread) => thread,
+        Backend::Postgres(_) => panic!("a store on PostgreSQL"),
     }
 }
 
@@ -36,10 +49,9 @@ fn of_another_container() -> LeaseHolder {
 #[tokio::test]
 async fn f01_r2_the_case_of_a_dead_process_is_free_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    let store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER).into()).await.unwrap();
-    let mut dead = SqliteStore::open(&options(folder.path())).unwrap();
-    dead.holder = ended();
+    let dead = open_as(folder.path(), ended());
     let lost = dead.claim(Lane::Any, 1).await.unwrap().remove(0);
     dead.append(&lost.lease, &[opened(&lost.alert, "x")], Charge::default())
         .await
@@ -52,9 +64,8 @@ async fn f01_r2_the_case_of_a_dead_process_is_free_at_once() {
 #[tokio::test]
 async fn f01_the_destination_of_a_dead_process_is_free_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&options(folder.path())).unwrap();
-    let mut dead = store.clone();
-    dead.holder = ended();
+    let store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
+    let dead = open_as(folder.path(), ended());
     let lease = Duration::from_secs(30);
     assert!(dead.acquire_lease("soc", "dead", lease).await.unwrap());
     assert!(store.acquire_lease("soc", "alive", lease).await.unwrap());
@@ -64,10 +75,9 @@ async fn f01_the_destination_of_a_dead_process_is_free_at_once() {
 #[tokio::test]
 async fn r2_case_of_another_container_is_kept_until_its_lease_ends() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    let store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER).into()).await.unwrap();
-    let mut other = store.clone();
-    other.holder = of_another_container();
+    let other = open_as(folder.path(), of_another_container());
     let theirs = other.claim(Lane::Any, 1).await.unwrap().remove(0);
     assert!(store.claim(Lane::Any, 1).await.unwrap().is_empty());
     let event = opened(&theirs.alert, "x");
@@ -83,10 +93,9 @@ async fn r2_case_of_another_container_is_kept_until_its_lease_ends() {
 #[tokio::test]
 async fn lease_from_before_a_reboot_is_void_where_boot_id_is_hidden() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    let store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER).into()).await.unwrap();
-    let mut before = store.clone();
-    before.holder = LeaseHolder("unknown:1:1:1".to_owned());
+    let before = open_as(folder.path(), LeaseHolder("unknown:1:1:1".to_owned()));
     let lease = Duration::from_secs(30);
     assert!(before.acquire_lease("soc", "before", lease).await.unwrap());
     assert!(!store.acquire_lease("soc", "after", lease).await.unwrap());
@@ -99,21 +108,20 @@ async fn lease_from_before_a_reboot_is_void_where_boot_id_is_hidden() {
 }
 
 /// Sets the end of all leases.
-async fn end_leases(store: &SqliteStore, until: &'static str) {
+async fn end_leases(store: &SqlStore, until: &'static str) {
     let end = move |connection: &Connection| {
         Ok(connection.execute_batch(&format!(
             "UPDATE cases SET lease_until = {until}; UPDATE destination_leases SET lease_until = {until}"
         ))?)
     };
-    store.thread.run("end leases", end).await.unwrap();
+    thread_of(store).run("end leases", end).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_destination_of_a_process_in_another_container_is_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&options(folder.path())).unwrap();
-    let mut other = store.clone();
-    other.holder = of_another_container();
+    let store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
+    let other = open_as(folder.path(), of_another_container());
     let lease = Duration::from_secs(30);
     assert!(other.acquire_lease("soc", "theirs", lease).await.unwrap());
     assert!(!store.acquire_lease("soc", "ours", lease).await.unwrap());
@@ -146,7 +154,7 @@ async fn the_last_handle_closes_the_file_and_its_log_is_gone_with_it() {
 #[test]
 fn a_store_counts_as_open() {
     let folder = tempfile::tempdir().unwrap();
-    let _store = SqliteStore::open(&options(folder.path())).unwrap();
+    let _store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
     assert!(!wait_until_closed(Duration::ZERO));
 }
 
@@ -172,9 +180,8 @@ fn a_file_that_is_no_database_is_told_with_its_path() {
 #[tokio::test]
 async fn f18_a_locked_database_takes_nothing_and_goes_on_afterwards() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&options(folder.path())).unwrap();
-    store
-        .thread
+    let store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
+    thread_of(&store)
         .run("wait for nobody", |connection| {
             Ok(connection.busy_timeout(Duration::ZERO)?)
         })
@@ -195,19 +202,19 @@ async fn f18_a_locked_database_takes_nothing_and_goes_on_afterwards() {
 }
 
 /// Returns the query plan of a statement, for an empty database.
-async fn plan(store: &SqliteStore, sql: String) -> String {
+async fn plan(store: &SqlStore, sql: String) -> String {
     let explain = move |connection: &Connection| {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
         let rows = statement.raw_query().mapped(|row| row.get::<_, String>(3));
         Ok(rows.collect::<Result<Vec<_>, _>>()?.join("\n"))
     };
-    store.thread.run("explain", explain).await.unwrap()
+    thread_of(store).run("explain", explain).await.unwrap()
 }
 
 #[tokio::test]
 async fn what_is_rare_is_found_without_the_rest() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    let store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
     let all = CaseFilter::default();
     let failed = CaseFilter {
         status: Some(CaseStatus::Failed),
@@ -318,7 +325,7 @@ fn file_that_was_there_keeps_its_mode() {
 #[tokio::test]
 async fn case_does_not_wait_for_a_clock_that_was_set_back() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    let store = SqlStore::open_sqlite(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER).into()).await.unwrap();
     let quarter = Duration::from_secs(900);
     let waited = nightshift_pipeline::case::OutageWait {
@@ -332,6 +339,9 @@ async fn case_does_not_wait_for_a_clock_that_was_set_back() {
         let sql = "UPDATE cases SET waiting_since = '2999-01-01T00:00:00.000000Z'";
         Ok(connection.execute_batch(sql)?)
     };
-    store.thread.run("set the clock back", ahead).await.unwrap();
+    thread_of(&store)
+        .run("set the clock back", ahead)
+        .await
+        .unwrap();
     assert_eq!(overdue().await.len(), 1);
 }

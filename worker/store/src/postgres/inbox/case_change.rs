@@ -12,7 +12,6 @@ use crate::postgres::database::Session;
 use crate::postgres::failure::PostgresFailure;
 use crate::postgres::row::{json, text};
 use chrono::{DateTime, Utc};
-use uuid::Uuid;
 
 /// Triages the case again: at once if it is over, else after the current and pending triages.
 const AGAIN: &str = "WITH revised AS ( \
@@ -215,7 +214,7 @@ impl NextAlertRow {
             if self.why == RevisionReason::Asked.as_str() {
                 return Ok(0);
             }
-            session.change(REOPEN, [&self.id, &None::<Uuid>]).await
+            session.change(REOPEN, [&self.id]).await
         };
         tokio::try_join!(
             biased;

@@ -27,7 +27,9 @@ async fn f17_what_a_running_case_writes_waits_for_locks_and_resources() {
     };
     let mut hasty = options();
     hasty.waits.patience = Duration::ZERO;
-    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    let store = SqlStore::open_postgres(database.url(), hasty)
+        .await
+        .unwrap();
     let id = accept(&store, arrivals(MINER)).await.case_id.unwrap();
     let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     let (events, closing) = whole_journal(&claimed);
@@ -40,7 +42,7 @@ async fn f17_what_a_running_case_writes_waits_for_locks_and_resources() {
     store.append(&claimed.lease, &events, charge).await.unwrap();
     refuse(&database, "conclusions", &CODES).await;
     store.conclude(&claimed.lease, &closing).await.unwrap();
-    let view = SqlStore::from(store).view(&id.0).await.unwrap();
+    let view = store.view(&id.0).await.unwrap();
     assert_eq!(view.events.len(), 5, "each once");
     assert_eq!(view.row.status, CaseStatus::Concluded);
     let spent = database.texts("SELECT usd FROM spending").await;
@@ -55,17 +57,19 @@ async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
     };
     let mut hasty = options();
     hasty.waits.pool = Duration::from_millis(50);
-    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    let store = SqlStore::open_postgres(database.url(), hasty)
+        .await
+        .unwrap();
     accept(&store, arrivals(MINER)).await;
     let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     let (events, _) = whole_journal(&claimed);
-    let all = (0..MOST_CONNECTIONS - 1).map(|_| store.database.pool.get());
+    let all = (0..MOST_CONNECTIONS - 1).map(|_| database_of(&store).pool.get());
     let all = futures_util::future::try_join_all(all).await.unwrap();
     let writing = store.append(&claimed.lease, &events, Charge::default());
     let others = async {
         // The connections are busy for longer than the timeout of the other request.
         for _ in 0..2 {
-            let refused = SqlStore::from(store.clone()).ledger_counts(at(0)).await;
+            let refused = store.ledger_counts(at(0)).await;
             assert!(
                 matches!(refused, Err(StoreError::Database { .. })),
                 "{refused:?}"
@@ -105,10 +109,12 @@ async fn worker_frozen_in_a_batch_blocks_others_only_for_a_time() {
         let mut hasty = options();
         hasty.waits.lock = Duration::from_secs(2);
         hasty.waits.patience = Duration::ZERO;
-        PostgresStore::open(database.url(), hasty).await.unwrap()
+        SqlStore::open_postgres(database.url(), hasty)
+            .await
+            .unwrap()
     };
     let (frozen, other) = (hasty().await, hasty().await);
-    let session = frozen.database.session(&[]).await.unwrap();
+    let session = database_of(&frozen).session(&[]).await.unwrap();
     let all = "BEGIN; SELECT pg_advisory_xact_lock(7226003, number) FROM generate_series(0, 1023) AS number";
     session.batch_execute(all).await.unwrap();
     let accepted = accept(&other, arrivals(MINER)).await;
@@ -126,7 +132,9 @@ async fn full_disk_is_known_after_a_write_that_found_no_room() {
     };
     let mut hasty = options();
     hasty.waits.patience = Duration::ZERO;
-    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    let store = SqlStore::open_postgres(database.url(), hasty)
+        .await
+        .unwrap();
     for (code, is_full) in [("55P03", false), ("53100", true)] {
         refuse_again(&database, "raw_messages", code).await;
         let refused = store.accept(arrivals(MINER).into()).await;

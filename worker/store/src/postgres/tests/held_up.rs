@@ -52,7 +52,7 @@ async fn f11_a_connection_on_which_nothing_is_heard_ends_no_lease() {
     let proxy = Proxy::before(database.url()).await;
     let mut brief = options();
     brief.lease = Duration::from_secs(9);
-    let store = PostgresStore::open(&proxy.url, brief).await.unwrap();
+    let store = SqlStore::open_postgres(&proxy.url, brief).await.unwrap();
     accept(&store, numbered(0)).await;
     let lease = store.claim(Lane::Any, 1).await.unwrap().remove(0).lease;
     proxy.hush();

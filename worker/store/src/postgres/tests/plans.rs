@@ -196,7 +196,8 @@ async fn benign_cases_that_are_due_are_found_by_their_index() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let sql = recheck::TAKE
+    let sql = crate::sql::rechecks::TAKE
+        .postgres()
         .replace("$1", "'2026-03-02'")
         .replace("$2", "'2026-03-03'")
         .replace("$3", "8");

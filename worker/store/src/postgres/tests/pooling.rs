@@ -27,7 +27,7 @@ async fn pool_of_transactions_is_refused_and_told_by_the_doctor() {
         let Some(pooler) = Pooler::before(database.url(), settings) else {
             return;
         };
-        let refused = PostgresStore::open(pooler.url(), options()).await;
+        let refused = SqlStore::open_postgres(pooler.url(), options()).await;
         let error = refused.unwrap_err();
         assert!(
             matches!(error, PostgresOpenError::SharedBackends),
@@ -50,7 +50,9 @@ async fn pool_of_sessions_is_used_like_a_server() {
         };
         let told = told_of(pooler.url(), options(), "store.pooler").await;
         assert_eq!(told, [""; 0], "{settings}");
-        let store = PostgresStore::open(pooler.url(), options()).await.unwrap();
+        let store = SqlStore::open_postgres(pooler.url(), options())
+            .await
+            .unwrap();
         accept(&store, numbered(number)).await;
     }
     let told = told_of(database.url(), options(), "store.pooler").await;
@@ -99,7 +101,9 @@ async fn pooled_store_leaves_nothing_on_a_connection() {
     let Some(pooler) = Pooler::before(database.url(), OF_TRANSACTIONS[0]) else {
         return;
     };
-    let store = PostgresStore::open(pooler.url(), pooled()).await.unwrap();
+    let store = SqlStore::open_postgres(pooler.url(), pooled())
+        .await
+        .unwrap();
     let id = accept(&store, arrivals(MINER)).await.case_id.unwrap();
     let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     let (events, closing) = whole_journal(&claimed);
@@ -110,7 +114,6 @@ async fn pooled_store_leaves_nothing_on_a_connection() {
         .unwrap();
     store.renew(std::slice::from_ref(lease)).await.unwrap();
     store.conclude(lease, &closing).await.unwrap();
-    let store = SqlStore::from(store);
     store.view(&id.0).await.unwrap();
     store.backlog().await.unwrap();
     store.wait_for_work(0).await;
@@ -134,7 +137,7 @@ async fn f17_statements_of_a_pooled_store_have_timeouts() {
     };
     let mut hasty = pooled();
     hasty.waits.lock = Duration::from_millis(100);
-    let store = PostgresStore::open(pooler.url(), hasty).await.unwrap();
+    let store = SqlStore::open_postgres(pooler.url(), hasty).await.unwrap();
     let other = database.client().await;
     let lock = "BEGIN; LOCK TABLE cases IN ACCESS EXCLUSIVE MODE";
     other.batch_execute(lock).await.unwrap();
@@ -144,9 +147,8 @@ async fn f17_statements_of_a_pooled_store_have_timeouts() {
         matches!(refused, Err(StoreError::Database { .. })),
         "{refused:?}"
     );
-    let error = nightshift_engine::error_chain::format_error_chain(
-        &SqlStore::from(store.clone()).waiting().await.unwrap_err(),
-    );
+    let error =
+        nightshift_engine::error_chain::format_error_chain(&store.waiting().await.unwrap_err());
     assert!(error.contains("lock timeout"), "{error}");
     other.batch_execute("ROLLBACK").await.unwrap();
     let accepted = accept(&store, arrivals(MINER)).await;
@@ -163,8 +165,10 @@ async fn pooled_store_hears_of_work_past_the_pooler() {
     };
     let mut direct = pooled();
     direct.notify_url = Some(database.url().to_owned());
-    let store = PostgresStore::open(pooler.url(), direct).await.unwrap();
-    let other = PostgresStore::open(pooler.url(), pooled()).await.unwrap();
+    let store = SqlStore::open_postgres(pooler.url(), direct).await.unwrap();
+    let other = SqlStore::open_postgres(pooler.url(), pooled())
+        .await
+        .unwrap();
     let heard = store.wait_for_work(0).await;
     accept(&other, arrivals(MINER)).await;
     assert!(store.wait_for_work(heard).await > heard, "it is told");
@@ -192,13 +196,13 @@ async fn settings_that_a_pooler_would_drop_are_refused() {
         "store.pooler",
     );
     assert!(told.await.concat().contains("notify_url leads to a pooler"));
-    let refused = PostgresStore::open(pooler.url(), shared).await;
+    let refused = SqlStore::open_postgres(pooler.url(), shared).await;
     assert!(matches!(
         refused,
         Err(PostgresOpenError::SharedNotifications)
     ));
     let with_options = format!("{}&options=-c%20search_path%3Dours", pooler.url());
-    let refused = PostgresStore::open(&with_options, pooled()).await;
+    let refused = SqlStore::open_postgres(&with_options, pooled()).await;
     assert!(matches!(refused, Err(PostgresOpenError::PooledOptions)));
 }
 
@@ -211,7 +215,7 @@ async fn f32_migration_behind_a_pooler_is_run_by_one_of_many() {
         let Some(pooler) = Pooler::before(database.url(), settings) else {
             return;
         };
-        let stores = (0..4).map(|_| PostgresStore::open(pooler.url(), pooled()));
+        let stores = (0..4).map(|_| SqlStore::open_postgres(pooler.url(), pooled()));
         let stores = futures_util::future::try_join_all(stores).await.unwrap();
         for store in &stores {
             assert_eq!(store.migrations().await.unwrap(), ["V1__schema"]);

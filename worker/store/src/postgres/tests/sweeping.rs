@@ -22,7 +22,7 @@ async fn a_case_that_is_just_queued_again_is_not_removed_for_its_age() {
     let intake = database.client().await;
     let again = "BEGIN; UPDATE cases SET status = 'queued', revision = 2";
     intake.batch_execute(again).await.unwrap();
-    let sweeping = SqlStore::from(store);
+    let sweeping = store;
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         sweeping
@@ -50,7 +50,9 @@ async fn g2_alert_joining_a_storm_being_pruned_is_its_own_case() {
     };
     let mut stormy = options();
     stormy.admission.storm_cases = 1;
-    let store = PostgresStore::open(database.url(), stormy).await.unwrap();
+    let store = SqlStore::open_postgres(database.url(), stormy)
+        .await
+        .unwrap();
     let low = |number| {
         let mut batch = numbered(number);
         Arc::make_mut(&mut batch[0].alert).severity = nightshift_alert::Severity::Low;
@@ -86,7 +88,7 @@ async fn what_an_old_day_cost_is_put_together_bit_by_bit() {
          CREATE TRIGGER much AFTER DELETE ON spending REFERENCING OLD TABLE AS gone \
              FOR EACH STATEMENT EXECUTE FUNCTION much()";
     database.client().await.batch_execute(much).await.unwrap();
-    assert_eq!(SqlStore::from(store).sweep().await.unwrap(), 0);
+    assert_eq!(store.sweep().await.unwrap(), 0);
     let spending = "SELECT case_id, usd FROM spending";
     assert_eq!(database.texts(spending).await, [["", "5050"]]);
 }
@@ -109,7 +111,7 @@ async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
     let account = "SELECT account FROM arrivals";
     let account = database.texts(account).await.remove(0).remove(0);
     intake.batch_execute(comes).await.unwrap();
-    let purging = SqlStore::from(store);
+    let purging = store;
     let what = Purge {
         account: Some(account),
         before: None,
@@ -136,7 +138,7 @@ async fn hasty(database: &TestDatabase, statement: Duration) -> SqlStore {
 }
 
 /// Creates cases that are over.
-async fn over(store: &PostgresStore, cases: usize) {
+async fn over(store: &SqlStore, cases: usize) {
     for case in 0..cases {
         accept(store, numbered(case)).await;
         let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);

@@ -75,7 +75,7 @@ async fn a_server_of_a_private_authority_is_spoken_with_in_secret() {
     let plain = cluster.url();
     for mode in ["prefer", "verify-full"] {
         let url = plain.replace("sslmode=disable", &format!("sslmode={mode}"));
-        let store = PostgresStore::open(&url, trusting(&cluster, "ours.pem"))
+        let store = SqlStore::open_postgres(&url, trusting(&cluster, "ours.pem"))
             .await
             .unwrap();
         let heard = store.wait_for_work(0).await;
@@ -101,7 +101,7 @@ async fn a_certificate_of_another_authority_is_refused() {
         let url = cluster
             .url()
             .replace("sslmode=disable", &format!("sslmode={mode}"));
-        let refused = PostgresStore::open(&url, trusting(&cluster, "other.pem")).await;
+        let refused = SqlStore::open_postgres(&url, trusting(&cluster, "other.pem")).await;
         let error = refused.unwrap_err();
         assert!(
             matches!(

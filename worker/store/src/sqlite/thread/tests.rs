@@ -12,7 +12,8 @@ use nightshift_pipeline::port::{Cases, ClaimedCase, Inbox};
 use super::*;
 use crate::conformance::{MINER, arrivals, whole_journal};
 use crate::sql::SqlStore;
-use crate::sqlite::{SqliteOptions, SqliteStore};
+use crate::sqlite::SqliteOptions;
+use crate::sqlite::tests::thread_of;
 
 /// More bytes than SQLite keeps in memory for a transaction, so it writes to disk within the statement.
 const LARGE_BYTES: usize = 3 * 1024 * 1024;
@@ -20,8 +21,8 @@ const LARGE_BYTES: usize = 3 * 1024 * 1024;
 const ROOM: u32 = 200;
 
 /// Creates a store with a running case and little free space.
-async fn nearly_full(folder: &tempfile::TempDir) -> (SqliteStore, ClaimedCase) {
-    let store = SqliteStore::open(&SqliteOptions {
+async fn nearly_full(folder: &tempfile::TempDir) -> (SqlStore, ClaimedCase) {
+    let store = SqlStore::open_sqlite(&SqliteOptions {
         path: folder.path().join("cases.db"),
         lease: Duration::from_secs(30),
         admission: AdmissionPolicy::default(),
@@ -36,7 +37,10 @@ async fn nearly_full(folder: &tempfile::TempDir) -> (SqliteStore, ClaimedCase) {
         connection.pragma_update_and_check(None, "max_page_count", limit, |_| Ok(()))?;
         Ok(())
     };
-    store.thread.run("limit its size", limit).await.unwrap();
+    thread_of(&store)
+        .run("limit its size", limit)
+        .await
+        .unwrap();
     (store, claimed)
 }
 
@@ -50,12 +54,12 @@ fn large() -> Arc<[Arrival]> {
 }
 
 /// Blocks the thread, so that requests in the meantime form a group with this one.
-async fn hold(store: &SqliteStore, held: mpsc::Receiver<()>) -> Result<(), StoreError> {
+async fn hold(store: &SqlStore, held: mpsc::Receiver<()>) -> Result<(), StoreError> {
     let wait = move |_: &Connection| {
         held.recv().unwrap();
         Ok(())
     };
-    store.thread.run("hold up", wait).await
+    thread_of(store).run("hold up", wait).await
 }
 
 #[tokio::test]
@@ -78,10 +82,7 @@ async fn f18_what_a_group_did_before_the_disk_was_full_is_done_once() {
         "{why:?}"
     );
     appended.unwrap();
-    let view = SqlStore::from(store)
-        .view(&claimed.lease.case_id.0)
-        .await
-        .unwrap();
+    let view = store.view(&claimed.lease.case_id.0).await.unwrap();
     assert_eq!(view.events.len(), events.len(), "each once");
     assert!(view.sightings.is_empty(), "nothing of what was refused");
 }
@@ -95,7 +96,7 @@ async fn f18_nothing_is_committed_of_a_group_that_is_told_it_failed() {
             let sql = "INSERT INTO digests (destination, day, begun_at) VALUES (?1, 'd', 't')";
             Ok(connection.execute(sql, [name])?)
         };
-        store.thread.run("add a row", add)
+        thread_of(&store).run("add a row", add)
     };
     let (let_go, held) = mpsc::channel();
     let (first, before, refused, after, ()) = tokio::join!(
@@ -112,7 +113,7 @@ async fn f18_nothing_is_committed_of_a_group_that_is_told_it_failed() {
         let names = statement.query_map([], |row| row.get(0))?;
         Ok(names.collect::<Result<Vec<String>, _>>()?)
     };
-    let kept = store.thread.run("read", read).await.unwrap();
+    let kept = thread_of(&store).run("read", read).await.unwrap();
     assert_eq!(after.unwrap(), 1, "it is in a transaction of its own");
     assert_eq!(kept, ["after"]);
 }

@@ -1,0 +1,2 @@
+SELECT sightings, members FROM cases
+WHERE id = $1

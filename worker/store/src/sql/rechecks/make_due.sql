@@ -1,0 +1,2 @@
+UPDATE cases SET recheck_at = $1
+WHERE status = 'concluded' AND recheck_at > $1

@@ -1,0 +1,2 @@
+SELECT first_event, last_event FROM cases
+WHERE id = $1

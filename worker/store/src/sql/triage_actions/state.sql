@@ -1,0 +1,2 @@
+SELECT status, revision FROM cases
+WHERE id = $1
