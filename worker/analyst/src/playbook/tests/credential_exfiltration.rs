@@ -76,7 +76,7 @@ fn our_own_egress_makes_the_detection_wrong() {
         (end.verdict, end.reason),
         (Verdict::FalsePositive, VerdictReason::WrongDetectionLogic)
     );
-    insta::assert_snapshot!(end.actions[0].text, @"If it stays allowed, suppress this type in GuardDuty for prod-payments-worker, 203.0.113.42 alone.");
+    insta::assert_snapshot!(end.actions[0].text, @"To hear no more of it while it is approved, suppress this type in GuardDuty for prod-payments-worker, 203.0.113.42 only.");
 }
 
 #[test]

@@ -152,8 +152,8 @@ fn what_an_identity_may_do_is_hidden_from_its_own_address_alone() {
         .run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
     insta::assert_snapshot!(ran.advised(), @"
-    Nothing to do: the record that cleared it is named in the report.
-    If it stays allowed, suppress this type in GuardDuty for ci-deployer, 198.51.100.23 alone.
+    Nothing to do: it is approved, as the reasons say.
+    To hear no more of it while it is approved, suppress this type in GuardDuty for ci-deployer, 198.51.100.23 only.
     ");
 }
 

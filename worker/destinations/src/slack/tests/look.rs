@@ -256,13 +256,13 @@ fn a_benign_one() {
 
     203.0.113[.]50 is the scanner of the security team, allowed until December.
 
-    *Still happening? *1 event since 2026-11-20 03:02 UTC
+    *Still happening? *1 event since 2026-11-20 03:02 UTC [E4], 3 times
     *Reach: *not known
 
     *First: *Nothing: no action is needed.
 
-    *Why: *Cleared by authorised scanner SCAN-7 for 203.0.113[.]50, approved by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
-    *Not checked: *nothing (every source was read)
+    *Why: *203.0.113[.]50 is approved (authorised scanner SCAN-7) by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
+    *Not checked: *nothing that is configured
 
     (case k3f9-x2mq-7d1w revision 1 · written by…)
 

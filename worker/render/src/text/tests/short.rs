@@ -15,8 +15,7 @@ fn a_true_positive_in_short() {
       Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com
       (185.220.101[.]42).
 
-      Still happening? last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; 1 event
-        since [E4]
+      Still happening? 1 event since 12 min ago (2026-11-20 03:02 UTC) [E4], 3 times
       Reach: production · internet-facing · team-web [E2] · 1 other case
 
     Do this first
@@ -46,8 +45,7 @@ fn an_overridden_one_in_short() {
       the analyst, so nothing in it may clear the alert.
       ! Text in the data talks to the analyst: read it as the attacker's
 
-      Still happening? last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; nothing
-        since [E4]
+      Still happening? nothing since 12 min ago (2026-11-20 03:02 UTC) [E4], 3 times
       Reach: production · internet-facing · team-web [E2] · 1 other case
 
     Do this first
@@ -72,18 +70,17 @@ fn a_benign_one_in_short() {
 
       203.0.113[.]50 is the scanner of the security team, allowed until December.
 
-      Still happening? last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; 1 event
-        since [E4]
+      Still happening? 1 event since 12 min ago (2026-11-20 03:02 UTC) [E4], 3 times
       Reach: not known
 
     Optional
       Nothing: no action is needed.
 
     Why
-      - Cleared by authorised scanner SCAN-7 for 203.0.113[.]50, approved by
+      - 203.0.113[.]50 is approved (authorised scanner SCAN-7) by
         maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
       - 203.0.113[.]50 stands in the register of authorised scanners. [E2]
-      Not checked: nothing (every source was read)
+      Not checked: nothing that is configured
 
       case k3f9-x2mq-7d1w revision 1 · written by a machine; alert text is untrusted
       · high confidence · playbook crypto-mining 1, no model was used · 12 s
@@ -99,8 +96,7 @@ fn a_failed_run_in_short() {
 
       Not triaged: No plan could be made: the model gave no answer within 60 s.
 
-      Still happening? last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; unknown
-        since
+      Still happening? unknown since 12 min ago (2026-11-20 03:02 UTC), 3 times
       Reach: not known
 
     Do this first
@@ -128,8 +124,7 @@ fn a_revision_in_short() {
       Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com
       (185.220.101[.]42).
 
-      Still happening? last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; 1 event
-        since [E4]
+      Still happening? 1 event since 12 min ago (2026-11-20 03:02 UTC) [E4], 3 times
       Reach: production · internet-facing · team-web [E2] · 1 other case
 
     Do this first
