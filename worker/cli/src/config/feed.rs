@@ -241,6 +241,14 @@ mod tests {
         target instance web-2; trait triage; 2026-11-26T22:00:00+00:00
         falcon falcon/-/c1:ind:d1:77: ScriptFromMail (high)
         target ip 10.0.5.33; actor principal dana; target instance lap-33; related process wscript.exe; command_line wscript.exe a.js; parent_process outlook.exe; parent_command_line outlook.exe; T1059.007; 2026-11-26T22:50:00.123+00:00
+        wazuh-windows wazuh/-/1795730400.50001: Registry entry to be executed on next logon (low)
+        target ip 10.0.0.7; actor principal CORP\dana; target instance lap-7; related process C:\Windows\regedit.exe; signature 92302; registry_key HKU\S-1-5-21-1\Software\Microsoft\Windows\CurrentVersion\Run\upd; T1547.001; 2026-11-26T22:00:00+00:00
+        wazuh-audit wazuh/-/1795730400.50002: Audit: Command (informational)
+        target ip 10.0.0.5; actor principal dana; target instance db-5; related process /usr/bin/curl; signature 80792; command_line curl; 2026-11-26T22:00:00+00:00
+        wazuh-checks wazuh/-/1795730400.50003: Ensure auditd is installed (informational)
+        target instance db-5; control CIS Ubuntu 24.04; 2026-11-26T22:00:00+00:00
+        wazuh-vulnerabilities wazuh/-/1795730400.50004: CVE-2026-1111 (high)
+        target instance db-5; related cve CVE-2026-1111; package openssl; 2026-11-26T22:00:00+00:00
         wazuh wazuh/-/1795730400.49031: sshd: brute force (medium)
         target ip 10.0.0.5; actor ip 198.51.100.7; related principal admin; target instance db-5; signature 5712; T1110; 2026-11-26T22:00:00+00:00
         suricata suricata/-/1795730400490: Request of a web shell (high), blocked
