@@ -6,6 +6,7 @@
 
 mod alert_fields;
 mod condition;
+mod countries;
 mod files;
 mod fragments;
 mod normalise;

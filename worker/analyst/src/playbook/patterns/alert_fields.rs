@@ -247,7 +247,8 @@ fn texts_without_reads(name: &str, written: &str) -> Option<Vec<String>> {
 const fn program_of(kind: DetailKind) -> Option<&'static str> {
     match kind {
         DetailKind::CommandLine => Some("executable"),
-        DetailKind::ParentCommandLine => Some("parent_executable"),
+        // Some products give the parent with its arguments.
+        DetailKind::ParentCommandLine | DetailKind::ParentProcess => Some("parent_executable"),
         _ => None,
     }
 }

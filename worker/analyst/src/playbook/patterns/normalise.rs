@@ -4,8 +4,25 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::countries::country_code;
+
 /// Maximum number of characters of a value that are examined.
 const MAX_CHARS: usize = 4096;
+
+/// Fields that hold names of operations, factors, results and rights, which each product joins in its own way.
+const NAMES: [&str; 11] = [
+    "logon_type",
+    "auth_result",
+    "operation",
+    "action",
+    "error_code",
+    "outcome",
+    "protocol",
+    "trait",
+    "permission",
+    "group",
+    "application",
+];
 
 /// Variables that shells replace with a path or a blank.
 const VARIABLES: [(&str, &str); 16] = [
@@ -53,8 +70,44 @@ pub(super) fn normalised_texts(field: &str, written: &str) -> Vec<String> {
         }
         "process" | "executable" | "parent_process" | "parent_executable" | "file"
         | "file_written" => vec![normalise_command(&text)],
-        _ => vec![text.split_whitespace().collect::<Vec<_>>().join(" ")],
+        _ if NAMES.contains(&field) => {
+            let words = words_of_name(written);
+            let plain = single_spaced(&text);
+            let differs = words != plain;
+            std::iter::once(plain)
+                .chain(differs.then_some(words))
+                .collect()
+        }
+        "country" => vec![country_code(&single_spaced(&text)).to_owned()],
+        _ => vec![single_spaced(&text)],
     }
+}
+
+fn single_spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the words of a name in lower case. Underscores, hyphens and capitals separate words like blanks:
+/// `OKTA_VERIFY_PUSH`, `PhoneAppNotification` and `phone-app notification` are words alike.
+fn words_of_name(written: &str) -> String {
+    let mut words = String::with_capacity(written.len() + 8);
+    let mut before = ' ';
+    let mut chars = written.chars().take(MAX_CHARS).peekable();
+    while let Some(c) = chars.next() {
+        let begins_word = c.is_uppercase()
+            && (before.is_lowercase()
+                || before.is_uppercase() && chars.peek().is_some_and(|next| next.is_lowercase()));
+        if begins_word {
+            words.push(' ');
+        }
+        if matches!(c, '_' | '-') {
+            words.push(' ');
+        } else {
+            words.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    single_spaced(&words)
 }
 
 /// Normalises a command or a path: forward slashes, single blanks, no quotes and no `.exe`.
@@ -205,6 +258,23 @@ mod tests {
             ["get /a?id=1' union select 1"]
         );
         assert_eq!(normalised_texts("http_request", "100%"), ["100%"]);
+    }
+
+    #[test]
+    fn name_is_read_as_written_and_as_words() {
+        for (written, words) in [
+            ("OKTA_VERIFY_PUSH", "okta verify push"),
+            ("PhoneAppNotification", "phone app notification"),
+            (
+                "user.authentication.auth_via_mfa",
+                "user.authentication.auth via mfa",
+            ),
+            ("IDL_DRSGetNCChanges", "idl drs get nc changes"),
+        ] {
+            let texts = normalised_texts("operation", written);
+            assert_eq!(texts, [written.to_lowercase(), words.to_owned()]);
+        }
+        assert_eq!(normalised_texts("operation", "mfa push"), ["mfa push"]);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use super::*;
 use crate::playbook::catalogue;
 use crate::playbook::tests::alerts::sample;
 
+mod fields;
+
 /// Returns an alert with only this command.
 fn command(line: &str) -> Alert {
     with(&[(DetailKind::CommandLine, line)])

@@ -155,7 +155,7 @@ fn attacks_on_secrets_and_protection_read_well() {
         isolate-host preserve-logs collect-memory contact-owner
     T1490 (true positive): Copies from which the system could be restored are removed, as ransomware does before it encrypts: vssadmin delete shadows /all /quiet
         isolate-host protect-backups collect-memory contact-owner preserve-logs
-    T1486 (true positive): A note was written that is called like those that ask for money for files: \\nas-01\fin\HOW_TO_DECRYPT_FILES.txt
+    T1486 (true positive): Many notes were written that are called like those that ask for money for files: file written \\nas-01\fin\HOW_TO_DECRYPT_FILES.txt, count 4211
         isolate-host protect-backups collect-memory contact-owner preserve-logs
     "#);
 }
