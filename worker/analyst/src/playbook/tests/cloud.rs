@@ -519,3 +519,60 @@ fn scanned_object_names_its_threat() {
     let ran = PlaybookCase::with(&DEFAULT, quiet).run(case("01-guardduty-s3-object-scan-result"));
     insta::assert_snapshot!(ran.claims(), @"For [E0] The feed names what it found: Trojan.Generic.Sample");
 }
+
+#[test]
+fn actor_named_as_resource_is_neither_trail_nor_lost_data() {
+    let alice = "arn:aws:iam::444455556666:user/alice";
+    let stopped = called(
+        "TTPs/Defense Evasion/CloudTrailLoggingDisabled",
+        "cloudtrail.amazonaws.com StopLogging",
+    );
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(on(stopped, IndicatorKind::Arn, alice));
+    assert_eq!(end(&ran).1, Leaning::Malicious);
+    let actions = ran.actions();
+    assert!(
+        actions.contains(&"start-logging") && !actions.contains(&"start-trail"),
+        "{actions:?}"
+    );
+    assert!(!ran.claims().contains("user/alice"), "{}", ran.claims());
+    assert!(
+        !ran.would_decide().contains("user/alice"),
+        "{}",
+        ran.would_decide()
+    );
+
+    let deleted = called(
+        "Impact:S3/AnomalousBehavior.Delete",
+        "kms.amazonaws.com ScheduleKeyDeletion",
+    );
+    let ran = PlaybookCase::with(&DEFAULT, quiet).run(on(deleted, IndicatorKind::Arn, alice));
+    let decides = ran.would_decide();
+    assert!(
+        decides.contains("What is left of what the call took away"),
+        "{decides}"
+    );
+}
+
+#[test]
+fn operation_that_is_none_of_logging_is_told_by_its_name() {
+    for (kind, operation) in [
+        (
+            "Impair Defenses: Two Step Verification Disabled",
+            "google.login.LoginService.2svDisable",
+        ),
+        (
+            "Defense Evasion: Modify VPC Service Control",
+            "AccessContextManager.UpdateServicePerimeter",
+        ),
+    ] {
+        let ran = PlaybookCase::with(&DEFAULT, quiet).run(called(kind, operation));
+        let decides = ran.would_decide();
+        assert!(decides.contains(operation), "{decides}");
+        assert!(!decides.contains("names no operation"), "{decides}");
+        assert!(
+            !ran.actions().contains(&"check-logging"),
+            "{:?}",
+            ran.actions()
+        );
+    }
+}

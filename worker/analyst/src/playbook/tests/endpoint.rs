@@ -112,6 +112,16 @@ fn harmless_twin_of_an_attack_leans_nowhere() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+#[test]
+fn name_of_a_rule_leans_nowhere_by_itself() {
+    let wrong: Vec<String> = pairs()
+        .iter()
+        .filter(|pair| leans(&ran("Attack sequence", &pair.twin)))
+        .map(|pair| pair.technique.clone())
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
 /// Returns the first claim and the advised actions of the report on each of these attacks.
 fn describe_pairs(pairs: &[AttackPair]) -> String {
     let mut told = String::new();
