@@ -134,6 +134,8 @@ fn placeholders(action: &ActionTemplate) -> Vec<&str> {
         .skip(1)
         .filter_map(|rest| rest.split_once('}'))
         .map(|(name, _)| name)
+        // What stands after a bar takes the place of a value that is not known.
+        .filter(|name| !name.contains('|'))
         .map(|name| {
             if name == "workload" {
                 "container"

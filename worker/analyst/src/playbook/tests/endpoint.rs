@@ -122,6 +122,20 @@ fn name_of_a_rule_leans_nowhere_by_itself() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
+#[test]
+fn host_without_a_name_is_isolated_too() {
+    let mut tunnel = pair("T1071.004").attack;
+    tunnel.remove("resource");
+    tunnel.remove("target");
+    tunnel.remove("domain");
+    let ran = ran("Unusual DNS", &tunnel);
+    assert!(
+        leans(&ran) && ran.actions().contains(&"isolate-host"),
+        "{:?}",
+        ran.actions()
+    );
+}
+
 /// Returns the first claim and the advised actions of the report on each of these attacks.
 fn describe_pairs(pairs: &[AttackPair]) -> String {
     let mut told = String::new();
