@@ -5,7 +5,7 @@
 //! of checks. With this suffix each finding would have a type of its own.
 
 /// Placeholders that products write instead of a value.
-const PLACEHOLDERS: [&str; 21] = [
+const PLACEHOLDERS: [&str; 20] = [
     "n/a",
     "n.a.",
     "na",
@@ -19,7 +19,6 @@ const PLACEHOLDERS: [&str; 21] = [
     "unspecified",
     "tbd",
     "not available",
-    "not applicable",
     "not set",
     "not_set",
     "not specified",
