@@ -170,12 +170,15 @@ mod tests {
     /// Returns the example feeds of the documentation with their messages: a TOML block and a JSON block under each
     /// heading.
     fn ready() -> Vec<(&'static str, &'static str)> {
-        let page = include_str!("../../../../docs/feeds.md");
+        let pages = [
+            include_str!("../../../../docs/feeds.md"),
+            include_str!("../../../../docs/feeds-wazuh.md"),
+        ];
         let block = |section: &'static str, language: &str| {
             let (_, rest) = section.split_once(&format!("```{language}\n")).unwrap();
             rest.split_once("```").unwrap().0
         };
-        let sections = page.split("\n## ").skip(1);
+        let sections = pages.into_iter().flat_map(|page| page.split("\n## ").skip(1));
         sections
             .map(|section| (block(section, "toml"), block(section, "json")))
             .collect()
@@ -241,6 +244,14 @@ mod tests {
         target instance web-2; trait triage; 2026-11-26T22:00:00+00:00
         falcon falcon/-/c1:ind:d1:77: ScriptFromMail (high)
         target ip 10.0.5.33; actor principal dana; target instance lap-33; related process wscript.exe; command_line wscript.exe a.js; parent_process outlook.exe; parent_command_line outlook.exe; T1059.007; 2026-11-26T22:50:00.123+00:00
+        suricata suricata/-/1795730400490: Request of a web shell (high), blocked
+        target ip 10.0.0.9; actor ip 198.51.100.9; local_port 80; remote_port 40112; protocol TCP; signature 2024897; http_request /up/a.php; 2026-11-26T22:00:00+00:00
+        elastic elastic/-/e1: Unusual child of a web server (high)
+        actor principal nginx; target instance web-7; related process sh; command_line sh -c id; parent_process nginx; T1505; 2026-11-26T22:00:00+00:00
+        defender defender/00000000-0000-4000-8000-0000000000aa/da1: Suspicious sign-in (medium)
+        related ip 198.51.100.11; related principal dana@corp.example; target instance lap-11.corp.example; trait InitialAccess; T1078; 2026-11-26T22:00:00+00:00
+        okta okta/-/okta-1: user.mfa.factor.deactivate (medium), succeeded
+        actor ip 198.51.100.12; target principal dana@corp.example; actor principal helpdesk@corp.example; user_agent curl/8.5; country Germany; asn 64500; organisation Example Net; 2026-11-26T22:00:00+00:00
         wazuh-windows wazuh/-/1795730400.50001: Registry entry to be executed on next logon (low)
         target ip 10.0.0.7; actor principal CORP\dana; target instance lap-7; related process C:\Windows\regedit.exe; signature 92302; registry_key HKU\S-1-5-21-1\Software\Microsoft\Windows\CurrentVersion\Run\upd; T1547.001; 2026-11-26T22:00:00+00:00
         wazuh-audit wazuh/-/1795730400.50002: Audit: Command (informational)
@@ -251,14 +262,6 @@ mod tests {
         target instance db-5; related cve CVE-2026-1111; package openssl; 2026-11-26T22:00:00+00:00
         wazuh wazuh/-/1795730400.49031: sshd: brute force (medium)
         target ip 10.0.0.5; actor ip 198.51.100.7; related principal admin; target instance db-5; signature 5712; T1110; 2026-11-26T22:00:00+00:00
-        suricata suricata/-/1795730400490: Request of a web shell (high), blocked
-        target ip 10.0.0.9; actor ip 198.51.100.9; local_port 80; remote_port 40112; protocol TCP; signature 2024897; http_request /up/a.php; 2026-11-26T22:00:00+00:00
-        elastic elastic/-/e1: Unusual child of a web server (high)
-        actor principal nginx; target instance web-7; related process sh; command_line sh -c id; parent_process nginx; T1505; 2026-11-26T22:00:00+00:00
-        defender defender/00000000-0000-4000-8000-0000000000aa/da1: Suspicious sign-in (medium)
-        related ip 198.51.100.11; related principal dana@corp.example; target instance lap-11.corp.example; trait InitialAccess; T1078; 2026-11-26T22:00:00+00:00
-        okta okta/-/okta-1: user.mfa.factor.deactivate (medium), succeeded
-        actor ip 198.51.100.12; target principal dana@corp.example; actor principal helpdesk@corp.example; user_agent curl/8.5; country Germany; asn 64500; organisation Example Net; 2026-11-26T22:00:00+00:00
         "#);
     }
 }
