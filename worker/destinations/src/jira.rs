@@ -7,7 +7,6 @@
 //! <https://developer.atlassian.com/cloud/jira/platform/rest/v3/>, there "Issues", "Issue comments", "Issue search" and
 //! "Search and reconcile".
 
-mod adf;
 mod calls;
 mod checkup;
 mod config;

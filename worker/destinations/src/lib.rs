@@ -9,7 +9,6 @@ mod github;
 mod http;
 mod jira;
 mod mark;
-mod outline;
 mod pagerduty;
 mod policy;
 mod rest;

@@ -5,20 +5,12 @@
 //! and only the missing parts of a thread are added. An incoming webhook can do none of this, so it posts each report
 //! at least once. The crate `web` answers presses of buttons. Source: <https://docs.slack.dev>.
 
-mod blocks;
 mod bot;
-mod buttons;
-mod change;
 mod checkup;
 mod client;
 mod config;
-mod digest;
 mod hook;
-mod limits;
-mod phone;
 mod place;
-mod rich;
-mod thread;
 
 #[cfg(test)]
 mod hands;
@@ -42,16 +34,17 @@ use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::digest::Digest;
 use nightshift_pipeline::port::{DeliveryError, DeliveryReceipt, Destination};
 use nightshift_render::document::{Reader, document};
+use nightshift_render::slack::blocks::{self, Message, Style};
+use nightshift_render::slack::thread::{self, ThreadReply};
+use nightshift_render::slack::{digest, rich};
 use serde_json::{Value, json};
 
 use super::case_id;
 use super::http::{Caller, DestinationError, Repeat};
-use blocks::{Message, Style};
 use bot::{Bot, PACE, Pacer, SleepPacer};
 use client::Api;
 use hook::Hook;
 use place::{MessageRef, SETTLE};
-use thread::ThreadReply;
 
 pub use config::SlackConfig;
 

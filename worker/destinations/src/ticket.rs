@@ -8,10 +8,9 @@ use nightshift_pipeline::case_workflow::{CaseActionKind, CaseWorkflow, WorkflowS
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
-use nightshift_render::Language;
 use nightshift_render::document::{Document, Part, Reader, Section, document};
 use nightshift_render::line::Line;
-use nightshift_render::{Links, console};
+use nightshift_render::{Language, Links, console};
 
 /// The shortest time between two look-ups in a search that lags.
 const SHORTEST_LOOK: Duration = Duration::from_secs(5);

@@ -1,16 +1,20 @@
 //! Renders reports: the view that people get of a case, made from the typed [`nightshift_pipeline::report::Report`].
 //!
 //! A report becomes a document with contents and order, and a writer adds the layout: `text` for the terminal,
-//! `markdown` for files and tickets, `html` for pages. `json` prints the report unchanged for machines. Every string of
+//! `markdown` for files and tickets, `html` for pages, `slack` for blocks of Slack, `adf` and `outline` for other tickets.
+//! `json` prints the report unchanged for machines. Every string of
 //! an alert, tool or analyst is hostile and enters a document only through [`nightshift_alert::text::sanitize`]. Nothing
 //! is judged or computed here that the report does not already contain.
 
+pub mod adf;
 pub mod document;
 mod html;
 mod json;
 pub mod line;
 mod links;
 pub mod markdown;
+pub mod outline;
+pub mod slack;
 mod text;
 pub mod words;
 

@@ -4,12 +4,12 @@ use nightshift_alert::text::single_line;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
+use nightshift_render::adf::{self, AdfDocument};
 use nightshift_render::document::{Block, FindingItem, Section, header};
 use nightshift_render::line::Line;
 use serde_json::{Value, json};
 
 use super::super::{mark, ticket};
-use super::adf::{self, AdfDocument};
 use super::config::JiraConfig;
 
 /// The longest summary, in characters ("The summary is invalid because it … 255 characters or less").

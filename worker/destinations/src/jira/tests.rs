@@ -7,6 +7,7 @@ mod with_adf_schema;
 use nightshift_pipeline::case_workflow::CaseActionKind;
 use nightshift_pipeline::port::{DeliveryError, Destination as _};
 use nightshift_render::Language;
+use nightshift_render::adf;
 use serde_json::json;
 
 use super::super::fake::{Fake, Fault};

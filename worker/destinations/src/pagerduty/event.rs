@@ -4,9 +4,10 @@ use nightshift_alert::text::{sanitize, single_line};
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 use nightshift_render::document::{Section, header};
+use nightshift_render::outline;
 use serde_json::{Map, Value, json};
 
-use super::super::{case_id, outline, ticket};
+use super::super::{case_id, ticket};
 use super::config::PagerDutyConfig;
 
 /// The longest `summary`, in characters.

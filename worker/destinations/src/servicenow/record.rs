@@ -7,9 +7,10 @@ use nightshift_pipeline::port::DeliveryError;
 use nightshift_pipeline::report::Report;
 use nightshift_render::document::{Section, header};
 use nightshift_render::line::Line;
+use nightshift_render::outline;
 use serde_json::{Map, Value, json};
 
-use super::super::{case_id, mark, outline, ticket};
+use super::super::{case_id, mark, ticket};
 use super::config::{ResolveConfig, ServiceNowConfig};
 
 /// The longest `short_description` (dictionary of `task`). ServiceNow silently cuts longer text.

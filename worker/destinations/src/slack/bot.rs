@@ -12,13 +12,13 @@ use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::digest::Digest;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_render::Language;
+use nightshift_render::slack::blocks::Message;
+use nightshift_render::slack::thread::{self, DETAILS, ThreadReply};
 use serde_json::{Value, json};
 
 use super::super::http::Repeat;
-use super::blocks::Message;
 use super::client::{self, Api, CallError};
 use super::place::{self, DIGEST, MessageRef, PARENT, REPORT};
-use super::thread::{self, DETAILS, ThreadReply};
 
 /// The pause between two messages of a channel, about one a second (<https://docs.slack.dev/apis/web-api/rate-limits>).
 pub(super) const PACE: Duration = Duration::from_secs(1);

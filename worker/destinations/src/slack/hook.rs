@@ -10,12 +10,12 @@ use nightshift_engine::key::KeySource;
 use nightshift_engine::port::Clock;
 use nightshift_pipeline::port::DeliveryError;
 use nightshift_render::Language;
+use nightshift_render::slack::blocks::Message;
+use nightshift_render::slack::rich::plain_text;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::super::http::{Caller, DestinationError, HttpOptions, Repeat};
-use super::blocks::Message;
-use super::rich::plain_text;
 
 /// Posts to an incoming webhook.
 pub(super) struct Hook {

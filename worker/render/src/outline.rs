@@ -1,14 +1,14 @@
 //! Renders a report as plain lines, for vendors whose fields are plain text. Lines are neither wrapped nor marked up,
 //! and a command stays whole on its own lines.
 
-use nightshift_render::Language;
-use nightshift_render::document::{Block, FindingItem, Section};
+use crate::Language;
+use crate::document::{Block, FindingItem, Section};
 
 /// The indentation of details below a line.
 const INDENT: &str = "  ";
 
 /// Returns the lines of a section without its heading.
-pub(super) fn lines(section: &Section, language: Language) -> Vec<String> {
+pub fn lines(section: &Section, language: Language) -> Vec<String> {
     section
         .blocks
         .iter()
@@ -62,7 +62,7 @@ const CUT: &str = "\n…";
 
 /// Returns the text of the sections that fit into this many UTF-16 units, and whether that is all. A section that
 /// does not fit ends with its last item that fits, and later sections follow.
-pub(super) fn text<'a>(
+pub fn text<'a>(
     sections: impl IntoIterator<Item = &'a Section>,
     language: Language,
     most_units: usize,

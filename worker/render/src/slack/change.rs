@@ -3,9 +3,10 @@
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::case_workflow::{CaseAction, CaseActionKind, CaseWorkflow};
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
-use nightshift_render::Language;
-use nightshift_render::document::{differences, reasons};
-use nightshift_render::line::{Line, joined};
+
+use crate::Language;
+use crate::document::{differences, reasons};
+use crate::line::{Line, joined};
 
 /// The maximum number of actions of people that are listed. Earlier ones are skipped.
 const MOST_ACTS: usize = 4;

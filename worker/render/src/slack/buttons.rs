@@ -5,11 +5,10 @@ use nightshift_alert::Severity;
 use nightshift_pipeline::case_workflow::WorkflowStatus;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::report::Report;
-use nightshift_render::Language;
-use nightshift_render::{Links, console};
 use serde_json::{Value, json};
 
 use super::rich::{Sheet, plain_text, units};
+use crate::{Language, Links, console};
 
 /// Returns the buttons with their labels, at most 8.
 pub(super) fn buttons(

@@ -2,13 +2,13 @@
 //! no room stands in the thread.
 
 use chrono::{DateTime, Utc};
-use nightshift_render::words;
 use serde_json::{Value, json};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm, wrap};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::rich::{Piece, Shape, span, units};
+use crate::words;
 
 /// The columns of a line on a phone.
 pub(super) const COLUMNS: usize = 45;

@@ -1,14 +1,14 @@
 //! Builds the daily digest as one message.
 
 use nightshift_pipeline::digest::{Digest, DigestMute, FeedDay, OpenCase};
-use nightshift_render::Language;
-use nightshift_render::line::{Line, joined};
-use nightshift_render::words;
 use serde_json::json;
 
 use super::blocks::{Message, Style};
 use super::limits::FALLBACK;
 use super::rich::{Piece, Shape, Sheet, escape, fit, plain_text, units};
+use crate::Language;
+use crate::line::{Line, joined};
+use crate::words;
 
 /// The maximum number of characters of a line.
 const LINE: usize = 300;
@@ -16,7 +16,7 @@ const LINE: usize = 300;
 const MOST: usize = 10;
 
 /// Builds the message of a day.
-pub(super) fn message(digest: &Digest, style: &Style) -> Message {
+pub fn message(digest: &Digest, style: &Style) -> Message {
     let language = style.language;
     let day = digest.day.format("%Y-%m-%d");
     let header = format!("{} {day}", language.pick("Nightshift:", "Nightshift 日報:"));

@@ -4,39 +4,38 @@
 use nightshift_pipeline::case::CaseStatus;
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
 use nightshift_pipeline::report::Report;
-use nightshift_render::Language;
-use nightshift_render::Links;
-use nightshift_render::document::{
-    Block, Brief, Document, Part, Reader, Section, document, early_header, header, instead_of,
-    summary,
-};
-use nightshift_render::line::Line;
-use nightshift_render::words;
 use serde_json::{Value, json};
 
 use super::limits::{CHANGED, FALLBACK, FIELD, FIELDS, HEADER, PEOPLE, SENTENCE};
 use super::phone::{COLUMNS, Group, LINES, Row, button_lines, lines, share_lines};
 use super::rich::{Piece, Shape, Sheet, escape, fit, plain_text, units};
 use super::{buttons, change};
+use crate::document::{
+    Block, Brief, Document, Part, Reader, Section, document, early_header, header, instead_of,
+    summary,
+};
+use crate::line::Line;
+use crate::words;
+use crate::{Language, Links};
 
 /// A message that is ready to send.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Message {
+pub struct Message {
     /// Escaped text for notifications and screen readers.
-    pub(super) text: String,
-    pub(super) blocks: Vec<Value>,
+    pub text: String,
+    pub blocks: Vec<Value>,
 }
 
 /// The settings of a destination's messages.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Style {
-    pub(super) links: Links,
-    pub(super) language: Language,
-    pub(super) is_interactive: bool,
+pub struct Style {
+    pub links: Links,
+    pub language: Language,
+    pub is_interactive: bool,
 }
 
 /// Builds the message of a case in any status. A report is shown in short; the thread has the whole.
-pub(super) fn message(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Message {
+pub fn message(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Message {
     if showing.is_early() {
         return early(showing, style, reader);
     }

@@ -11,7 +11,7 @@ const FRAME: usize = 64;
 
 /// A document being written. After the first part that does not fit, nothing more is added, so only the end is ever
 /// missing.
-pub(super) struct AdfDocument {
+pub struct AdfDocument {
     nodes: Vec<Value>,
     left: usize,
     is_full: bool,
@@ -20,7 +20,7 @@ pub(super) struct AdfDocument {
 
 impl AdfDocument {
     /// Creates an empty page of at most this many UTF-16 units of JSON.
-    pub(super) fn new(most_units: usize) -> Self {
+    pub fn new(most_units: usize) -> Self {
         Self {
             nodes: Vec::new(),
             left: most_units.saturating_sub(FRAME),
@@ -30,13 +30,13 @@ impl AdfDocument {
     }
 
     /// Reserves units for the end of the page.
-    pub(super) fn with_room_for(mut self, units: usize) -> Self {
+    pub fn with_room_for(mut self, units: usize) -> Self {
         self.left = self.left.saturating_sub(units);
         self
     }
 
     /// Adds all nodes, or none if they do not fit. In that case nothing is added afterwards either.
-    pub(super) fn push(&mut self, nodes: impl IntoIterator<Item = Value>) {
+    pub fn push(&mut self, nodes: impl IntoIterator<Item = Value>) {
         let nodes: Vec<Value> = nodes.into_iter().collect();
         if self.takes(nodes.iter().map(units).sum()) {
             self.in_list = false;
@@ -45,7 +45,7 @@ impl AdfDocument {
     }
 
     /// Adds a bullet to the preceding list, or starts one.
-    pub(super) fn bullet(&mut self, content: Vec<Value>) {
+    pub fn bullet(&mut self, content: Vec<Value>) {
         let item = list_item(content);
         if !self.in_list {
             self.push([bullets(vec![item])]);
@@ -59,13 +59,13 @@ impl AdfDocument {
     }
 
     /// Returns whether something was left out.
-    pub(super) const fn is_full(&self) -> bool {
+    pub const fn is_full(&self) -> bool {
         self.is_full
     }
 
     /// Returns the document with these nodes at its end, for which room was reserved. A heading without content is
     /// removed.
-    pub(super) fn end(mut self, last: Vec<Value>) -> Value {
+    pub fn end(mut self, last: Vec<Value>) -> Value {
         while self.nodes.last().is_some_and(is_heading) {
             self.nodes.pop();
         }
@@ -88,22 +88,22 @@ fn is_heading(node: &Value) -> bool {
 
 /// Returns the length as JSON with the following comma. Jira counts as Java does: a character outside the basic plane
 /// is two.
-pub(super) fn units(node: &Value) -> usize {
+pub fn units(node: &Value) -> usize {
     node.to_string().encode_utf16().count() + 1
 }
 
 /// Makes a text node. Returns `None` for empty text, which Jira refuses.
-pub(super) fn text(text: &str) -> Option<Value> {
+pub fn text(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
 /// Makes bold text.
-pub(super) fn strong(text: &str) -> Option<Value> {
+pub fn strong(text: &str) -> Option<Value> {
     marked(text, &json!({ "type": "strong" }))
 }
 
 /// Makes a link to an address of Nightshift.
-pub(super) fn link(text: &str, address: &str) -> Option<Value> {
+pub fn link(text: &str, address: &str) -> Option<Value> {
     marked(
         text,
         &json!({ "type": "link", "attrs": { "href": address } }),
@@ -114,33 +114,33 @@ fn marked(text: &str, mark: &Value) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "type": "text", "text": text, "marks": [mark] }))
 }
 
-pub(super) fn paragraph(inline: impl IntoIterator<Item = Option<Value>>) -> Value {
+pub fn paragraph(inline: impl IntoIterator<Item = Option<Value>>) -> Value {
     let inline: Vec<Value> = inline.into_iter().flatten().collect();
     json!({ "type": "paragraph", "content": inline })
 }
 
 /// Makes a heading of the second level.
-pub(super) fn heading(text: &str) -> Value {
+pub fn heading(text: &str) -> Value {
     json!({ "type": "heading", "attrs": { "level": 2 }, "content": [{ "type": "text", "text": text }] })
 }
 
 /// Makes a warning panel.
-pub(super) fn warning(line: &str) -> Value {
+pub fn warning(line: &str) -> Value {
     json!({ "type": "panel", "attrs": { "panelType": "warning" }, "content": [paragraph([text(line)])] })
 }
 
 /// Makes one item of a list.
-pub(super) fn list_item(content: Vec<Value>) -> Value {
+pub fn list_item(content: Vec<Value>) -> Value {
     json!({ "type": "listItem", "content": content })
 }
 
 /// Makes a bullet list.
-pub(super) fn bullets(items: Vec<Value>) -> Value {
+pub fn bullets(items: Vec<Value>) -> Value {
     json!({ "type": "bulletList", "content": items })
 }
 
 /// Makes a task with a checkbox. The id is unique in its document.
-pub(super) fn task(id: &str, words: &str) -> Value {
+pub fn task(id: &str, words: &str) -> Value {
     let item = json!({
         "type": "taskItem", "attrs": { "localId": format!("{id}-item"), "state": "TODO" },
         "content": [strong(words)],
@@ -149,7 +149,7 @@ pub(super) fn task(id: &str, words: &str) -> Value {
 }
 
 /// Makes a code block to copy from.
-pub(super) fn code(lines: &[String]) -> Value {
+pub fn code(lines: &[String]) -> Value {
     json!({
         "type": "codeBlock", "attrs": { "language": "shell" },
         "content": [{ "type": "text", "text": lines.join("\n") }],
@@ -157,7 +157,7 @@ pub(super) fn code(lines: &[String]) -> Value {
 }
 
 /// Makes a table of two columns, names and values.
-pub(super) fn table<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
+pub fn table<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
     let rows: Vec<Value> = rows
         .into_iter()
         .map(|(name, value)| {

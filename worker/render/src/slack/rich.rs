@@ -5,12 +5,12 @@
 
 use std::borrow::Cow;
 
-use nightshift_render::Language;
-use nightshift_render::document::{Block, FindingItem};
 use serde_json::{Value, json};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::limits::{BLOCK, BLOCKS, MESSAGE};
+use crate::Language;
+use crate::document::{Block, FindingItem};
 
 /// Returns the length in UTF-16 units.
 pub(super) fn units(text: &str) -> usize {
@@ -40,14 +40,14 @@ pub(super) fn fit(text: &str, most: usize) -> Cow<'_, str> {
 
 /// Escapes text for the fallback of a message, the only place that Slack parses for syntax.
 /// <https://docs.slack.dev/messaging/formatting-message-text#escaping>
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }
 
 /// Makes a plain text object.
-pub(super) fn plain_text(text: &str) -> Value {
+pub fn plain_text(text: &str) -> Value {
     json!({ "type": "plain_text", "text": text, "emoji": false })
 }
 

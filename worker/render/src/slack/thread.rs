@@ -2,25 +2,25 @@
 //! edited when the report changes. Each has its own key, so none is added twice.
 
 use nightshift_pipeline::delivery_payload::DeliveryPayload;
-use nightshift_render::Language;
-use nightshift_render::document::{Document, Reader, Section, document};
 use sha2::{Digest as _, Sha256};
 
 use super::blocks::{Message, Style, desk, reply};
 use super::limits::{BLOCK, FALLBACK, THREAD_PARTS};
 use super::rich::{Piece, Sheet, escape, fit, pieces};
+use crate::Language;
+use crate::document::{Document, Reader, Section, document};
 
 /// The beginning of the keys of the messages that have the report.
-pub(super) const DETAILS: &str = "details.";
+pub const DETAILS: &str = "details.";
 
 /// A message of the thread.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ThreadReply {
+pub struct ThreadReply {
     /// The key within the case.
-    pub(super) part: String,
-    pub(super) message: Message,
+    pub part: String,
+    pub message: Message,
     /// True if the channel also shows the message and is notified.
-    pub(super) is_broadcast: bool,
+    pub is_broadcast: bool,
 }
 
 impl ThreadReply {
@@ -34,7 +34,7 @@ impl ThreadReply {
     }
 
     /// Returns the hash of a message that is edited when its content changes, or `None` if it is never edited.
-    pub(super) fn content(&self) -> Option<String> {
+    pub fn content(&self) -> Option<String> {
         if !self.part.starts_with(DETAILS) {
             return None;
         }
@@ -50,7 +50,7 @@ impl ThreadReply {
 }
 
 /// Returns the thread of a case. The first message may be a change that the channel is notified of.
-pub(super) fn below(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Vec<ThreadReply> {
+pub fn below(showing: &DeliveryPayload, style: &Style, reader: Reader) -> Vec<ThreadReply> {
     let report = &showing.report;
     // A deleted message with replies leaves a trace in the channel. A canary gets no replies, so that none is left.
     if showing.is_early() || report.is_canary() {
@@ -83,7 +83,7 @@ pub(super) fn below(showing: &DeliveryPayload, style: &Style, reader: Reader) ->
 }
 
 /// Returns the content of a message that a shorter report no longer needs.
-pub(super) fn emptied(part: &str, language: Language) -> ThreadReply {
+pub fn emptied(part: &str, language: Language) -> ThreadReply {
     let words = language.pick(
         "Nothing stands here any more: the report became shorter.",
         "レポートが短くなったため、ここには何もありません。",
@@ -136,7 +136,7 @@ fn messages(showing: &DeliveryPayload, document: &Document, language: Language) 
 }
 
 /// Adds the report below its short form, as much as fits, for a message that can have no thread.
-pub(super) fn add_details(message: &mut Message, document: &Document, language: Language) {
+pub fn add_details(message: &mut Message, document: &Document, language: Language) {
     let mut sheet = Sheet::from_blocks(std::mem::take(&mut message.blocks));
     for one in &document.sections {
         for piece in section(one, language) {
