@@ -5,7 +5,7 @@
 //! of checks. With this suffix each finding would have a type of its own.
 
 /// Placeholders that products write instead of a value.
-const PLACEHOLDERS: [&str; 20] = [
+const PLACEHOLDERS: &[&str] = &[
     "n/a",
     "n.a.",
     "na",
@@ -18,6 +18,9 @@ const PLACEHOLDERS: [&str; 20] = [
     "undefined",
     "unspecified",
     "tbd",
+    "nan",
+    "[]",
+    "{}",
     "not available",
     "not set",
     "not_set",

@@ -201,7 +201,8 @@ impl Draft {
             .chain(std::iter::once(&self.kind))
             .filter(|name| !name.contains(char::is_whitespace) && !name.contains("://"))
             .filter(|name| name.len() <= MAX_ID_BYTES)
-            .flat_map(|name| random_parts_of_name(name))
+            .flat_map(|name| std::iter::once(name.as_str()).chain(name.split('/')))
+            .flat_map(random_parts_of_name)
             .map(str::to_owned)
             .collect()
     }

@@ -104,6 +104,18 @@ fn types_are_never_redacted() {
 }
 
 #[test]
+fn a_title_that_is_the_last_part_of_the_type_stays() {
+    let kind = "SMBv2TLSv1WeakCipherSuiteDHE2048RSA3DES";
+    let finding = json!({"SchemaVersion": "2018-10-08", "Id": "x/1", "AwsAccountId": "111122223333",
+        "ProductArn": "arn:aws:securityhub:eu-west-1:111122223333:product/example/edr", "GeneratorId": "edr",
+        "Types": [format!("TTPs/Execution/{kind}")], "Severity": {"Label": "HIGH"}, "Title": kind, "Description": "d",
+        "Region": "eu-west-1", "RecordState": "ACTIVE", "Resources": [{"Type": "Other", "Id": "web-1"}]});
+    let alert = one_of(&finding);
+    assert_eq!(alert.kind, format!("TTPs/Execution/{kind}"));
+    assert_eq!(alert.title, kind);
+}
+
+#[test]
 fn another_resource_with_a_random_tail_is_other_content() {
     let other = "PayStack-OrdersQueueB7C1D2E3-Zl49hNr8TuY7";
     let first = alerts("Beacon", RESOURCES[0]);
