@@ -28,8 +28,8 @@ const BOUNDS: JsonBounds = JsonBounds {
     nodes: 20_000,
 };
 
-/// Cleans and bounds the answer to a call with these arguments. Typed values stay even when they look random, as
-/// domains and wallets of malware do: the case is about them.
+/// Cleans and bounds the answer to a call with these arguments. Typed values, resources and the type of the alert stay
+/// even when they look random, as domains and wallets of malware do: the case is about them.
 pub(crate) fn clean_output(
     mut output: ToolOutput,
     arguments: &Map<String, Value>,
@@ -41,8 +41,13 @@ pub(crate) fn clean_output(
     // Few answers contain anything to remove.
     let keep = LazyCell::new(|| {
         let typed = alert.indicators.iter().chain(&output.indicators);
+        let resources = alert.resources.iter();
+        let resources =
+            resources.flat_map(|one| std::iter::once(one.id.as_str()).chain(one.name.as_deref()));
         typed
             .map(|indicator| indicator.value.as_str())
+            .chain(resources)
+            .chain(std::iter::once(alert.kind.as_str()))
             .chain(arguments.values().filter_map(Value::as_str))
             .flat_map(|value| std::iter::once(value).chain(value.split(['.', '/', ':', '=', '~'])))
             .collect::<HashSet<&str>>()
@@ -219,5 +224,20 @@ mod tests {
         assert_eq!(output.body["indicator"], domain);
         assert_eq!(output.body["note"], "key sandbox [redacted:high_entropy]");
         assert_eq!(output.flags, [ContentFlag::Redacted { count: 1 }]);
+    }
+
+    #[test]
+    fn type_and_resources_of_the_alert_stay_though_they_look_random() {
+        let mut alert = testing::alert();
+        alert.kind = "SMBv2TLSv1WeakCipherSuiteDHE2048RSA3DES".to_owned();
+        alert.resources.push(nightshift_alert::Resource {
+            kind: "User".to_owned(),
+            id: "users/00u7z8Y9x0W1v2U3t4S5".to_owned(),
+            name: None,
+            tags: std::collections::BTreeMap::new(),
+        });
+        let body = json!({"type": alert.kind, "user": "00u7z8Y9x0W1v2U3t4S5"});
+        let output = super::clean_output(ToolOutput::from_body(body.clone()), &Map::new(), &alert);
+        assert_eq!(output.body, body);
     }
 }
