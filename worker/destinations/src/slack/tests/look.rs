@@ -105,8 +105,8 @@ fn a_critical_true_positive() {
     ");
 }
 
-#[test]
-fn what_stands_in_the_thread() {
+/// Returns the messages of the thread of a report.
+fn thread(report: Report) -> String {
     let clock = ManualClock::new();
     let to = SlackDestination::resting(
         config("http://127.0.0.1:1"),
@@ -115,13 +115,18 @@ fn what_stands_in_the_thread() {
         clock,
     )
     .unwrap();
-    let showing = DeliveryPayload::new(fixture::true_positive());
+    let showing = DeliveryPayload::new(report);
     let below = to.below(&showing);
     let all: Vec<String> = below
         .iter()
         .map(|one| format!("== {} ==\n{}", one.part, seen(&one.message.blocks)))
         .collect();
-    assert_snapshot!(all.join("\n"), @"
+    all.join("\n")
+}
+
+#[test]
+fn what_stands_in_the_thread() {
+    assert_snapshot!(thread(fixture::true_positive()), @"
     == details.0 ==
     *Summary*
     Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
