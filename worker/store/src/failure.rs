@@ -10,9 +10,6 @@ use tokio_postgres::error::SqlState;
 /// The reason why a request did nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The lease was lost.
-    #[error("the lease on the case is lost")]
-    LeaseLost,
     /// The case does not exist.
     #[error("there is no case {0:?}")]
     NoSuchCase(String),
@@ -93,8 +90,7 @@ impl Failure {
             Self::Silent(_) => Remedy::Again,
             Self::Pool(_) => Remedy::Later,
             Self::Unwritable(..) => Remedy::Split,
-            Self::LeaseLost
-            | Self::NoSuchCase(_)
+            Self::NoSuchCase(_)
             | Self::NoVerdict(_)
             | Self::NotOver(..)
             | Self::AlreadyOver(..)
@@ -122,7 +118,6 @@ impl Failure {
     pub(crate) fn into_store_error(self, doing: &'static str) -> StoreError {
         let remedy = self.remedy();
         let cause: Box<dyn std::error::Error + Send + Sync> = match self {
-            Self::LeaseLost => return StoreError::LeaseLost,
             Self::NoSuchCase(id) => return StoreError::NoSuchCase(id),
             Self::NoVerdict(id) => return StoreError::NoVerdict(id),
             Self::NotOver(id, status) => return StoreError::NotOver(id, status),

@@ -6,8 +6,6 @@
 
 mod blobs;
 mod case_workflow;
-mod cases;
-mod claim;
 mod connect;
 mod database;
 mod doctor;
@@ -17,7 +15,6 @@ mod listener;
 mod migrate;
 mod parameter;
 mod pooler;
-mod renewal;
 mod request;
 mod row;
 
@@ -164,7 +161,6 @@ pub struct PostgresStore {
     /// The worker that holds a lease. It is only for people; the epoch decides.
     holder: String,
     lease: Duration,
-    lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
     blobs: Option<BlobStore>,
     logged: LoggedOnce,
@@ -218,7 +214,6 @@ impl PostgresStore {
             pooler: PoolerWatch::default(),
             holder: holder_name(),
             lease: options.lease,
-            lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission),
             blobs: options.blobs,
             logged: LoggedOnce::default(),
@@ -230,7 +225,6 @@ impl PostgresStore {
     pub(crate) fn with_settings(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
         Self {
             lease,
-            lease_secs: lease.as_secs_f64(),
             admission: Arc::new(admission),
             ..self.clone()
         }
@@ -242,6 +236,21 @@ impl PostgresStore {
             migrate::applied(&session).await
         })
         .await
+    }
+
+    /// Implements [`nightshift_pipeline::port::Cases::is_disk_full`].
+    pub(crate) fn is_disk_full(&self) -> bool {
+        self.database.disk.is_recent()
+    }
+
+    /// Implements [`nightshift_pipeline::port::Cases::connection_problem`].
+    pub(crate) async fn connection_problem(&self) -> Option<&'static str> {
+        if self.database.begin_pooled.is_some() {
+            return None;
+        }
+        let is_shared = self.pooler.is_shared(&self.database).await;
+        is_shared
+            .then_some("a pooler lends its connections for one transaction only; see [store] url")
     }
 
     /// Returns a checksum that changes with the migrations.

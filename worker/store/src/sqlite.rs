@@ -5,8 +5,6 @@
 
 mod blobs;
 mod case_workflow;
-mod cases;
-mod claim;
 mod destination_leases;
 mod doctor;
 mod erase;
@@ -38,8 +36,7 @@ use crate::notifier::Notifier;
 use crate::private_files;
 use crate::sql::{Backend, LeaseTerms, Rest, ScanCursors, SqlStore};
 pub(crate) use doctor::{check_schema_ahead, probe};
-use host::LeaseHolder;
-pub(crate) use host::uptime_secs;
+pub(crate) use host::{LeaseHolder, uptime_secs};
 use open::OPEN;
 pub(crate) use thread::{SqliteConnection, SqliteThread};
 
@@ -188,6 +185,11 @@ impl SqliteStore {
                 Ok(names.collect::<Result<_, _>>()?)
             })
             .await
+    }
+
+    /// Implements [`nightshift_pipeline::port::Cases::is_disk_full`].
+    pub(crate) fn is_disk_full(&self) -> bool {
+        self.thread.disk.is_recent()
     }
 
     /// Returns this store as the process with this id would see it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nightshift_pipeline::port::StoreError;
 
-use super::database::{Database, RetryAttempts};
+use super::database::{Database, RetryAttempts, within_at_most};
 use super::failure::PostgresFailure;
 use crate::sql::Tx;
 
@@ -26,14 +26,24 @@ impl Database {
     ) -> Result<T, StoreError> {
         let mut tries = self.tries(doing);
         loop {
-            let one = async {
-                let session = self.session(&[]).await?;
-                let found = work(Tx::Postgres(&session)).await?;
-                session.done();
-                Ok(found)
-            };
-            match self.within(one).await {
+            match self.within(self.without_transaction(&work)).await {
                 Ok(found) => return Ok(found),
+                Err(failure) => tries.backoff(failure).await?,
+            }
+        }
+    }
+
+    /// Implements [`crate::sql::Backend::renew`].
+    pub(crate) async fn renew<T>(
+        &self,
+        doing: &'static str,
+        lease: Duration,
+        work: impl AsyncFn(Tx<'_>) -> Result<T, PostgresFailure>,
+    ) -> Result<T, StoreError> {
+        let mut tries = RetryAttempts::for_running_case(doing, lease / 3);
+        loop {
+            match within_at_most(lease / 6, self.without_transaction(&work)).await {
+                Ok(renewed) => return Ok(renewed),
                 Err(failure) => tries.backoff(failure).await?,
             }
         }
@@ -73,6 +83,16 @@ impl Database {
                 Err(failure) => tries.backoff(failure).await?,
             }
         }
+    }
+
+    async fn without_transaction<T>(
+        &self,
+        work: &impl AsyncFn(Tx<'_>) -> Result<T, PostgresFailure>,
+    ) -> Result<T, PostgresFailure> {
+        let session = self.session(&[]).await?;
+        let done = work(Tx::Postgres(&session)).await?;
+        session.done();
+        Ok(done)
     }
 
     async fn transaction<T>(

@@ -33,22 +33,6 @@ pub(super) fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Converts a number of rows for a `LIMIT`.
-pub(super) fn limit(most: usize) -> i64 {
-    i64::try_from(most).unwrap_or(i64::MAX)
-}
-
-/// Converts a revision for a column.
-pub(super) fn revision(revision: u32) -> i32 {
-    i32::try_from(revision).unwrap_or(i32::MAX)
-}
-
-/// Returns the revision in this column.
-pub(super) fn get_revision(row: &Row, column: usize) -> Result<u32, PostgresFailure> {
-    let number: i32 = row.try_get(column)?;
-    Ok(u32::try_from(number).unwrap_or_default())
-}
-
 /// Returns the status in this column.
 pub(super) fn get_status(row: &Row, column: usize) -> Result<CaseStatus, PostgresFailure> {
     let word: &str = row.try_get(column)?;

@@ -70,6 +70,20 @@ impl Backend {
         }
     }
 
+    /// Runs a statement that renews leases of this duration. On PostgreSQL it is repeated until the next renewal is due,
+    /// each time on another connection: if one connection gets no answer, others may still work before the leases end.
+    pub(crate) async fn renew<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        lease: Duration,
+        work: impl AsyncFn(Tx<'_>) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Postgres(database) => database.renew(doing, lease, work).await,
+            Self::Sqlite(thread) => on_thread(thread, doing, work).await,
+        }
+    }
+
     /// Changes something as [`Backend::write`] does. Returns the failure if the server gave up because a statement took
     /// too long, so that the caller can do less at a time.
     pub(crate) async fn write_in_time<T: Send + 'static>(

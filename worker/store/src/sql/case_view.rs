@@ -8,7 +8,9 @@ use nightshift_pipeline::case::{CaseId, CaseView, DeliveryRow, Sighting, StormMe
 use nightshift_pipeline::export::JournalLine;
 use nightshift_pipeline::port::StoreError;
 
-use super::{Row, SqlStore, Statement, Tx, case_workflow, cases, feedback, statement, values};
+use super::{
+    Row, SqlStore, Statement, Tx, case_workflow, cases, feedback, journal, statement, values,
+};
 use crate::failure::Failure;
 
 /// The maximum number of sightings of a case that are read.
@@ -16,7 +18,6 @@ const MOST_SIGHTINGS: usize = 100;
 /// The maximum number of members of a storm that are read.
 const MOST_MEMBERS: usize = 100;
 
-static EVENTS: Statement = statement!("case_view/events.sql");
 static JOURNAL: Statement = statement!("case_view/journal.sql");
 static CANCELLED_BY: Statement = statement!("case_view/cancelled_by.sql");
 static REPORT: Statement = statement!("case_view/report.sql");
@@ -83,7 +84,7 @@ async fn readable_events(
     revision: u32,
 ) -> Result<(Vec<Event>, Option<String>), Failure> {
     let mut events = Vec::new();
-    for row in tx.all(&EVENTS, values![id, revision]).await? {
+    for row in tx.all(&journal::EVENTS, values![id, revision]).await? {
         let (seq, event): (i64, String) = (row.get("seq")?, row.get("event")?);
         match read_event(&event) {
             Ok(event) => events.push(event),

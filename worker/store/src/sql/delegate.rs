@@ -46,7 +46,7 @@ impl Inbox for SqlStore {
 #[async_trait]
 impl Cases for SqlStore {
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<ClaimedCase>, StoreError> {
-        delegate!(self.claim(lane, most))
+        self.claim_best(lane, most, None).await
     }
 
     async fn claim_overdue(
@@ -55,7 +55,7 @@ impl Cases for SqlStore {
         most: usize,
         waited: OutageWait,
     ) -> Result<Vec<ClaimedCase>, StoreError> {
-        delegate!(self.claim_overdue(lane, most, waited))
+        self.claim_best(lane, most, Some(waited)).await
     }
 
     async fn requeue_degraded(&self, most: usize) -> Result<u64, StoreError> {
@@ -63,15 +63,15 @@ impl Cases for SqlStore {
     }
 
     async fn claim_one(&self, id: &CaseId) -> Result<Option<ClaimedCase>, StoreError> {
-        delegate!(self.claim_one(id))
+        self.claim_case(id).await
     }
 
     async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
-        delegate!(self.renew(leases))
+        self.renew_leases(leases).await
     }
 
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
-        delegate!(self.release(lease))
+        self.release_case(lease).await
     }
 
     async fn append(

@@ -4,18 +4,21 @@
 use std::sync::LazyLock;
 
 use nightshift_engine::event::Event;
+use nightshift_engine::journal::read_event;
 use nightshift_pipeline::budget::Charge;
 use nightshift_pipeline::case::Lease;
 use nightshift_pipeline::port::{CaseClosure, StoreError};
 
 use super::write_id::WriteId;
 use super::{
-    IN_LIST, NAMES, SqlStore, Statement, Tx, Value, case_workflow, revisions, spending, statement,
-    values,
+    IN_LIST, NAMES, Row, SqlStore, Statement, Tx, Value, case_workflow, revisions, spending,
+    statement, values,
 };
 use crate::failure::Failure;
 use crate::sqlite::uptime_secs;
 
+/// The events of a revision in order.
+pub(super) static EVENTS: Statement = statement!("journal/events.sql");
 static HOLD: Statement = statement!("journal/hold.postgres.sql", "journal/hold.sqlite.sql");
 static ADD_EVENT: Statement = statement!("journal/add_event.sql");
 static IS_CONCLUDED: Statement = statement!("journal/is_concluded.postgres.sql");
@@ -82,16 +85,12 @@ impl SqlStore {
         let write = JournalWrite::new(self, lease, events, charge);
         let append = async move |tx: Tx<'_>| {
             let id = &write.lease.case_id.0;
-            if write.add(tx).await? || write.write_id.is_committed(tx, id).await? {
-                Ok(())
-            } else {
-                Err(Failure::LeaseLost)
-            }
+            Ok(write.add(tx).await? || write.write_id.is_committed(tx, id).await?)
         };
         let lease_time = self.leases.duration;
-        self.backend
-            .write_running("write a journal", lease_time, append)
-            .await
+        let doing = "write a journal";
+        let is_written = self.backend.write_running(doing, lease_time, append);
+        is_written.await?.then_some(()).ok_or(StoreError::LeaseLost)
     }
 
     /// Implements [`nightshift_pipeline::port::Cases::conclude`].
@@ -104,17 +103,18 @@ impl SqlStore {
         let closing = closing.clone();
         let conclude = async move |tx: Tx<'_>| {
             if write.add(tx).await? {
-                close(tx, &write.lease, &closing).await
-            } else if is_concluded(tx, &write.lease).await? {
-                Ok(())
-            } else {
-                Err(Failure::LeaseLost)
+                close(tx, &write.lease, &closing).await?;
+                return Ok(true);
             }
+            is_concluded(tx, &write.lease).await
         };
         let lease_time = self.leases.duration;
-        self.backend
-            .write_running("conclude a case", lease_time, conclude)
-            .await?;
+        let doing = "conclude a case";
+        let is_concluded = self.backend.write_running(doing, lease_time, conclude);
+        is_concluded
+            .await?
+            .then_some(())
+            .ok_or(StoreError::LeaseLost)?;
         self.notifier.notify();
         Ok(())
     }
@@ -136,6 +136,20 @@ pub(super) async fn add_events(tx: Tx<'_>, lease: &Lease, events: &[Event]) -> R
         tx.execute(&ADD_EVENT, values).await?;
     }
     Ok(())
+}
+
+/// Returns the journal of a revision.
+pub(super) async fn events(tx: Tx<'_>, id: &str, revision: u32) -> Result<Vec<Event>, Failure> {
+    let rows = tx.all(&EVENTS, values![id, revision]).await?;
+    let event = |row: &Row| {
+        let (seq, event): (i64, String) = (row.get("seq")?, row.get("event")?);
+        read_event(&event).map_err(|cause| Failure::Journal {
+            case_id: id.to_owned(),
+            seq,
+            cause,
+        })
+    };
+    rows.iter().map(event).collect()
 }
 
 /// Returns whether an earlier attempt, whose answer was lost, stored the conclusion. SQLite repeats nothing that was

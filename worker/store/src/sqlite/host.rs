@@ -17,7 +17,7 @@ static HERE: LazyLock<HostView> = LazyLock::new(HostView::from_system);
 
 /// A process, identified so that no later one can be confused with it: boot, process id, start time, pid namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LeaseHolder(pub(super) String);
+pub(crate) struct LeaseHolder(pub(crate) String);
 
 impl LeaseHolder {
     /// Returns the holder for this process.
@@ -36,7 +36,7 @@ impl LeaseHolder {
 
     /// Returns the latest time at which a lease of this holder can end, on the clock of [`uptime_secs`]. A lease with a
     /// later end is free. The time is before `now` if the process is gone.
-    pub(super) fn latest(&self, now: f64, lease_secs: f64) -> f64 {
+    pub(crate) fn latest(&self, now: f64, lease_secs: f64) -> f64 {
         match self.seen_from(&HERE) {
             HolderState::Gone => f64::NEG_INFINITY,
             HolderState::OfThisBoot => f64::INFINITY,

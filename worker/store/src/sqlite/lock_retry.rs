@@ -69,13 +69,14 @@ mod tests {
     use super::*;
     use crate::conformance::{MINER, arrivals, whole_journal};
     use crate::sql::SqlStore;
-    use crate::sqlite::{SqliteOptions, SqliteStore};
+    use crate::sqlite::SqliteOptions;
+    use crate::sqlite::tests::thread_of;
 
     #[tokio::test]
     async fn f17_writes_of_a_running_case_wait_for_a_foreign_lock() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cases.db");
-        let store = SqliteStore::open(&SqliteOptions {
+        let store = SqlStore::open_sqlite(&SqliteOptions {
             path: path.clone(),
             lease: Duration::from_secs(30),
             admission: AdmissionPolicy::default(),
@@ -85,11 +86,10 @@ mod tests {
         store.accept(arrivals(MINER).into()).await.unwrap();
         let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
         let (events, closing) = whole_journal(&claimed);
-        let hasty = store.thread.run("wait for nobody", |connection| {
+        let hasty = thread_of(&store).run("wait for nobody", |connection| {
             Ok(connection.busy_timeout(Duration::ZERO)?)
         });
         hasty.await.unwrap();
-        let store = SqlStore::from(store);
         let other = Connection::open(path).unwrap();
         let locked = async || {
             // By then, all earlier requests have been answered with an error.

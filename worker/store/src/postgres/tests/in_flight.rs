@@ -22,7 +22,10 @@ async fn claim_still_in_progress_is_awaited_before_it_is_abandoned() {
     tasks.spawn(async move {
         let epochs = vec![1_i64];
         let found = asking
-            .query(claim::CONFIRM, &[&ids, &epochs, &"us"])
+            .query(
+                crate::sql::claim::CONFIRM.postgres(),
+                &[&ids, &epochs, &"us"],
+            )
             .await
             .unwrap();
         found.iter().map(|row| row.get(0)).collect::<Vec<String>>()

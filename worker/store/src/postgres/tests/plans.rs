@@ -205,3 +205,48 @@ async fn benign_cases_that_are_due_are_found_by_their_index() {
     assert!(plan.contains("cases_recheck"), "{plan}");
     assert!(!plan.contains("Sort"), "{plan}");
 }
+
+#[tokio::test]
+async fn claim_finds_waiting_cases_by_index_and_locks_them() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = crate::sql::claim::NEXT
+        .postgres()
+        .replace("$1", "'informational'")
+        .replace("$2", "4")
+        .replace("$3", "1")
+        .replace("$4", "'holder'")
+        .replace("$5", "NULL::double precision")
+        .replace("$6", "NULL::double precision")
+        .replace("$7", "true");
+    let plan = plan(&database, &sql).await;
+    for node in ["cases_queued", "cases_suspects", "LockRows"] {
+        assert!(plan.contains(node), "{node}: {plan}");
+    }
+    assert!(!plan.contains("Seq Scan on cases"), "{plan}");
+}
+
+#[tokio::test]
+async fn claim_does_not_wait_for_a_case_that_is_locked() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let mut hasty = options();
+    hasty.waits.lock = Duration::from_millis(100);
+    hasty.waits.patience = Duration::ZERO;
+    let store = SqlStore::open_postgres(database.url(), hasty)
+        .await
+        .unwrap();
+    let locked = accept(&store, numbered(0)).await.case_id.unwrap();
+    let free = accept(&store, numbered(1)).await.case_id.unwrap();
+    let other = database.client().await;
+    let lock = format!("BEGIN; SELECT FROM cases WHERE id = '{locked}' FOR UPDATE");
+    other.batch_execute(&lock).await.unwrap();
+    let claimed = store.claim(Lane::Any, 2).await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    assert_eq!(claimed[0].lease.case_id, free);
+    other.batch_execute("COMMIT").await.unwrap();
+    let claimed = store.claim(Lane::Any, 2).await.unwrap();
+    assert_eq!(claimed[0].lease.case_id, locked);
+}

@@ -1,0 +1,2 @@
+SELECT DISTINCT lease_holder FROM cases
+WHERE status = 'running'
