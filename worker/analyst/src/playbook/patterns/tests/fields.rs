@@ -85,7 +85,7 @@ fn second_factor_is_seen_however_its_name_is_joined() {
         ),
         (
             "T1621",
-            "operation=user.account.report_suspicious_activity_by_enduser\noutcome=SUCCESS",
+            "operation=user.account.report_suspicious_activity_by_enduser\nauth_result=SUCCESS",
         ),
         (
             "T1621",
