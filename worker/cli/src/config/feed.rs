@@ -178,7 +178,9 @@ mod tests {
             let (_, rest) = section.split_once(&format!("```{language}\n")).unwrap();
             rest.split_once("```").unwrap().0
         };
-        let sections = pages.into_iter().flat_map(|page| page.split("\n## ").skip(1));
+        let sections = pages
+            .into_iter()
+            .flat_map(|page| page.split("\n## ").skip(1));
         sections
             .map(|section| (block(section, "toml"), block(section, "json")))
             .collect()
