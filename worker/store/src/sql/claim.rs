@@ -60,9 +60,6 @@ static DELETE_LOST_LEASE: Statement = statement!("claim/delete_lost_lease.sql");
 static REVERT_CRASH: LazyLock<Statement> =
     LazyLock::new(|| statement!("claim/revert_crash.sql").with("greatest", &GREATEST));
 
-/// The maximum number of cases that one transaction claims. Each costs several round trips, for which the cases are locked.
-const MOST_PER_TRANSACTION: usize = 16;
-
 /// The conditions for cases that a claim may take.
 struct ClaimFilter {
     least: Severity,
@@ -82,31 +79,7 @@ impl SqlStore {
             Lane::Urgent => Severity::High,
             Lane::Any => Severity::Informational,
         };
-        let mut claimed: Vec<ClaimedCase> = Vec::new();
-        while claimed.len() < most {
-            let wanted = (most - claimed.len()).min(MOST_PER_TRANSACTION);
-            let filter = ClaimFilter { least, waited };
-            match self.claim_some(filter, wanted).await {
-                Ok(some) if some.len() < wanted => {
-                    claimed.extend(some);
-                    break;
-                }
-                Ok(some) => claimed.extend(some),
-                Err(error) if claimed.is_empty() => return Err(error),
-                // What was claimed is triaged. The next claim meets the error again.
-                Err(_) => break,
-            }
-        }
-        Ok(claimed)
-    }
-
-    /// Claims the best cases in one transaction.
-    async fn claim_some(
-        &self,
-        wanted: ClaimFilter,
-        most: usize,
-    ) -> Result<Vec<ClaimedCase>, StoreError> {
-        let terms = self.leases.clone();
+        let (terms, wanted) = (self.leases.clone(), ClaimFilter { least, waited });
         let attempt = ClaimAttempt::default();
         let claimed = attempt.clone();
         let claim = async move |tx: Tx<'_>| {

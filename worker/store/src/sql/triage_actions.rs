@@ -63,9 +63,8 @@ impl SqlStore {
 /// Triages a case that is over once more.
 async fn retry(tx: Tx<'_>, id: &str, write_id: &WriteId) -> Result<CaseId, Failure> {
     let case_id = cases::find(tx, id).await?.id;
-    let is_first = write_id.begin(tx, &case_id.0).await?;
-    let (status, _) = state(tx, &case_id).await?;
-    if is_first {
+    if write_id.begin(tx, &case_id.0).await? {
+        let (status, _) = state(tx, &case_id).await?;
         if !status.is_over() {
             return Err(Failure::NotOver(case_id.0, status));
         }
