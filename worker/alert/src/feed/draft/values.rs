@@ -143,13 +143,7 @@ impl Draft {
         node: Node<'_>,
     ) -> Option<String> {
         let added = self.add_text(kind, role, text);
-        let is_told = node
-            .str()
-            .is_none_or(|text| non_placeholder(text).is_some());
-        if added.is_none()
-            && is_told
-            && matches!(role, IndicatorRole::Actor | IndicatorRole::Remote)
-        {
+        if added.is_none() && matches!(role, IndicatorRole::Actor | IndicatorRole::Remote) {
             self.mark_unread(node);
         }
         added
@@ -195,20 +189,18 @@ impl Draft {
     /// recorded as unread.
     pub(crate) fn records<'a>(&mut self, node: Node<'a>) -> Vec<Node<'a>> {
         let (records, others): (Vec<_>, Vec<_>) = node.items().partition(|one| one.is_object());
-        let is_told = |one: &Node<'_>| match one.value() {
-            Some(Value::String(text)) => non_placeholder(text).is_some(),
-            _ => one.exists(),
-        };
+        let is_told = |one: &Node<'_>| one.exists() && one.value() != Some(&Value::from(""));
         for other in others.into_iter().filter(is_told) {
             self.mark_unread(other);
         }
         records
     }
 
-    /// Returns the text of a field that names an actor. Other content is recorded as unread.
+    /// Returns the text of a field that names an actor. Other content, a placeholder too, is recorded as unread.
     pub(crate) fn actor_text<'a>(&mut self, node: Node<'a>) -> Option<&'a str> {
-        let text = node.str().and_then(non_placeholder);
-        let is_blank = node.value().and_then(Value::as_str).is_some();
+        let written = node.str();
+        let text = written.and_then(non_placeholder);
+        let is_blank = written.is_none() && node.value().is_some_and(Value::is_string);
         if text.is_none() && node.exists() && !is_blank {
             self.mark_unread(node);
         }

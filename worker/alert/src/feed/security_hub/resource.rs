@@ -94,10 +94,18 @@ const ADDRESSES: [&str; 6] = [
 /// Reads one resource: a target, or the credentials of an actor.
 pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     // Acting credentials are a resource too.
-    let kind = draft.actor_text(resource.at("Type")).unwrap_or("Other");
+    let kind = match resource.at("Type").str() {
+        Some(kind) => non_placeholder(kind),
+        None => draft.actor_text(resource.at("Type")),
+    };
+    let kind = kind.unwrap_or("Other");
     let id = resource.at("Id").text();
+    let is_text = id.is_some();
     let Some(id) = id.filter(|id| non_placeholder(id).is_some()) else {
-        draft.actor_text(resource.at("Id"));
+        // A placeholder names no resource, but credentials without an id still acted.
+        if !is_text || kind == "AwsIamAccessKey" {
+            draft.actor_text(resource.at("Id"));
+        }
         return;
     };
     let id = id.as_str();

@@ -262,3 +262,18 @@ fn placeholders_are_nothing_in_security_hub_guardduty_and_scc() {
         }
     }
 }
+
+#[test]
+fn credentials_without_an_id_are_an_unread_actor() {
+    for id in [json!("N/A"), json!({"Id": "AKIAEXAMPLE"})] {
+        let message = json!({"SchemaVersion": "2018-10-08", "Id": "x/1", "AwsAccountId": "111122223333",
+            "ProductArn": "arn:aws:securityhub:eu-west-1:111122223333:product/example/edr", "GeneratorId": "beacon",
+            "Severity": {"Label": "HIGH"}, "Title": "Odd calls", "RecordState": "ACTIVE",
+            "Resources": [{"Type": "AwsIamAccessKey", "Id": id}]});
+        let unreadable = one_of(&message).unreadable;
+        assert_eq!(
+            unreadable.into_iter().collect::<Vec<_>>(),
+            ["/Resources/0/Id"]
+        );
+    }
+}
