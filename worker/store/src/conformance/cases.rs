@@ -1,9 +1,14 @@
 //! Tests claims, journals and conclusions.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use nightshift_alert::Severity;
+
 use super::*;
 
 on_both_stores! {
     the_most_urgent_case_is_claimed_first_and_only_once
+    many_cases_are_claimed_with_their_own_alerts_and_journals
     the_evidence_view_counts_as_the_engine_does
     a_failed_request_spoils_no_other_of_its_transaction
     nothing_in_an_event_stops_a_journal
@@ -34,6 +39,38 @@ async fn the_most_urgent_case_is_claimed_first_and_only_once(fixture: Fixture) {
         again.crashes, 0,
         "a case that was given back has not crashed"
     );
+}
+
+async fn many_cases_are_claimed_with_their_own_alerts_and_journals(fixture: Fixture) {
+    let numbered = |number: usize| {
+        super::admission::arrival(0, |alert| {
+            alert.key.id = format!("finding-{number}");
+            alert.severity = Severity::High;
+        })
+    };
+    let sent: Arc<[Arrival]> = (0..70).map(numbered).collect();
+    fixture.store.accept(sent.clone()).await.unwrap();
+    let first = fixture.store.claim(Lane::Any, 70).await.unwrap();
+    let mut written = BTreeMap::new();
+    for (number, one) in first.iter().enumerate() {
+        let events: Vec<_> = (0..number)
+            .map(|_| opened(&one.alert, &one.lease.case_id.0))
+            .collect();
+        let (store, charge) = (&fixture.store, Charge::default());
+        store.append(&one.lease, &events, charge).await.unwrap();
+        store.release(&one.lease).await.unwrap();
+        let id = one.lease.case_id.0.clone();
+        written.insert(id, (one.alert.key.id.clone(), number));
+    }
+    let ids: BTreeSet<_> = first.iter().map(|one| &one.alert.key.id).collect();
+    assert_eq!(ids.len(), sent.len());
+    let again = fixture.store.claim(Lane::Any, 70).await.unwrap();
+    assert!(again.iter().all(|one| one.lease.epoch == 2));
+    let read = again.into_iter().map(|one| {
+        let content = (one.alert.key.id.clone(), one.events.len());
+        (one.lease.case_id.0, content)
+    });
+    assert_eq!(read.collect::<BTreeMap<_, _>>(), written);
 }
 
 async fn the_evidence_view_counts_as_the_engine_does(fixture: Fixture) {

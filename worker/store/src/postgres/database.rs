@@ -30,6 +30,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The time that a client waits for an answer beyond the limits of the server.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// The most runs of a statement that are sent before their answers are read.
+const BATCH: usize = 30;
+
 /// The pool of connections with its timeouts.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
@@ -249,6 +252,26 @@ impl Session {
         }
         let statement = client.prepare_typed_cached(sql, &types(values)).await?;
         self.noted(client.execute(&statement, &untyped_values(values)).await)
+    }
+
+    /// Runs a statement of the shared repositories once for each list of values, in order. The answers are read after
+    /// [`BATCH`] runs were sent.
+    pub(crate) async fn batch(
+        &self,
+        sql: &str,
+        runs: &[Vec<Value<'_>>],
+    ) -> Result<Vec<Vec<Row>>, PostgresFailure> {
+        // The first run prepares the statement. All others then are sent in order.
+        let mut runs = runs.iter();
+        let mut answers = Vec::with_capacity(runs.len());
+        if let Some(first) = runs.next() {
+            answers.push(self.all(sql, first).await?);
+        }
+        for chunk in runs.as_slice().chunks(BATCH) {
+            let sent = chunk.iter().map(|values| self.all(sql, values));
+            answers.extend(try_join_all(sent).await?);
+        }
+        Ok(answers)
     }
 
     /// Begins a transaction.

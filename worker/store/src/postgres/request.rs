@@ -100,8 +100,12 @@ impl Database {
         work: &impl AsyncFn(Tx<'_>) -> Result<T, PostgresFailure>,
     ) -> Result<T, PostgresFailure> {
         let session = self.session(&[]).await?;
-        session.begin().await?;
-        let done = work(Tx::Postgres(&session)).await?;
+        // The first statement is sent without waiting for the answer to `BEGIN`.
+        let ((), done) = tokio::try_join!(
+            biased;
+            session.begin(),
+            work(Tx::Postgres(&session)),
+        )?;
         session.commit().await?;
         session.done();
         Ok(done)

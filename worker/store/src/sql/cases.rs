@@ -35,7 +35,8 @@ static BY_IDS: LazyLock<Statement> = LazyLock::new(|| {
     let by_ids = statement!("cases/by_ids.sql").with("columns", &COLUMNS);
     by_ids.with("in_list", &IN_LIST)
 });
-static ALERT: Statement = statement!("cases/alert.sql");
+/// The alert that a revision triages.
+pub(super) static ALERT: Statement = statement!("cases/alert.sql");
 
 /// Returns the only case that the text identifies.
 pub(crate) async fn find(tx: Tx<'_>, id: &str) -> Result<CaseRow, Failure> {

@@ -2,6 +2,7 @@
 //! of the host that nobody can set, or with the process that holds them.
 
 use std::collections::BTreeSet;
+use std::slice;
 use std::sync::{Arc, LazyLock};
 
 use chrono::{DateTime, Utc};
@@ -13,7 +14,8 @@ use nightshift_pipeline::port::{ClaimedCase, StoreError};
 use parking_lot::Mutex;
 
 use super::{
-    GREATEST, LeaseTerms, NOW, SqlStore, Statement, Tx, Value, cases, journal, statement, values,
+    GREATEST, LeaseTerms, NOW, Row, SqlStore, Statement, Tx, Value, cases, journal, statement,
+    values,
 };
 use crate::failure::Failure;
 use crate::previous_run::parse_previous_run;
@@ -102,8 +104,9 @@ impl SqlStore {
                 return Ok(Ok(()));
             }
             requeue_lost(tx, &terms).await?;
-            let taken = take(tx, &terms, &id).await?;
-            Ok(taken.map(|taken| attempt.set(taken.into_iter().collect())))
+            let (claimed, unreadable) = take(tx, &terms, slice::from_ref(&id)).await?;
+            attempt.set(claimed);
+            Ok(unreadable.into_iter().next().map_or(Ok(()), Err))
         };
         let doing = "claim a case";
         let readable = self.backend.write(doing, claim).await?;
@@ -188,14 +191,14 @@ async fn claim_best(
             waited.map(|waited| waited.others.as_secs_f64()),
             may_take_suspect,
         ];
-        let mut unreadable = 0;
-        for row in tx.all(&NEXT, values).await? {
-            match take(tx, terms, &row.get("id")?).await? {
-                Ok(taken) => claimed.extend(taken),
-                Err(_) => unreadable += 1,
-            }
-        }
-        if unreadable == 0 {
+        let next = tx.all(&NEXT, values).await?;
+        let ids: Vec<CaseId> = next
+            .iter()
+            .map(|row| row.get("id"))
+            .collect::<Result<_, _>>()?;
+        let (taken, unreadable) = take(tx, terms, &ids).await?;
+        claimed.extend(taken);
+        if unreadable.is_empty() {
             return Ok(claimed);
         }
     }
@@ -236,60 +239,114 @@ async fn requeue_lost(tx: Tx<'_>, terms: &LeaseTerms) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes a waiting case. Returns the reason if this version cannot read it. Such a case is recorded, and waits for a
-/// newer version.
+/// Takes those of these cases that wait. Those that this version cannot read are recorded and returned with the reason;
+/// they wait for a newer version.
 async fn take(
     tx: Tx<'_>,
     terms: &LeaseTerms,
-    case_id: &CaseId,
-) -> Result<Result<Option<ClaimedCase>, Failure>, Failure> {
-    let id = case_id.0.as_str();
-    let Some(queued) = tx.optional(&QUEUED, values![id]).await? else {
-        return Ok(Ok(None));
-    };
-    let revision: u32 = queued.get("revision")?;
-    let (mut alert, events) = match read(tx, id, revision).await {
-        Ok(read) => read,
-        Err(why @ (Failure::Unreadable(..) | Failure::Journal { .. } | Failure::NoSuchCase(_))) => {
-            note_unreadable(tx, id, revision, &why).await?;
-            return Ok(Err(why));
+    ids: &[CaseId],
+) -> Result<(Vec<ClaimedCase>, Vec<Failure>), Failure> {
+    let (mut readable, mut unreadable) = (Vec::new(), Vec::new());
+    for waiting in read_waiting(tx, ids).await? {
+        match waiting.alert_and_events {
+            Ok(content) => readable.push((waiting.id, waiting.revision, waiting.seen, content)),
+            Err(
+                why @ (Failure::Unreadable(..) | Failure::Journal { .. } | Failure::NoSuchCase(_)),
+            ) => {
+                note_unreadable(tx, &waiting.id.0, waiting.revision, &why).await?;
+                unreadable.push(why);
+            }
+            Err(other) => return Err(other),
         }
-        Err(other) => return Err(other),
-    };
+    }
+    let lease_secs = terms.duration.as_secs_f64();
+    let take = |id| values![id, &terms.holder, lease_secs, uptime_secs()].to_vec();
+    let runs: Vec<_> = readable.iter().map(|(id, ..)| take(&id.0)).collect();
+    let taken = tx.batch(&TAKE, &runs).await?;
+    let mut claimed = Vec::new();
+    for ((case_id, revision, seen, (alert, events)), rows) in readable.into_iter().zip(taken) {
+        let row = rows.first().ok_or(Failure::NoRow)?;
+        let lease = Lease {
+            case_id,
+            revision,
+            epoch: row.get("epoch")?,
+        };
+        let (alert, previous_run) = prepare(tx, &lease, seen, alert, &events).await?;
+        claimed.push(ClaimedCase {
+            alert: Arc::new(alert),
+            events,
+            lease,
+            crashes: row.get("crashes")?,
+            previous_run,
+        });
+    }
+    Ok((claimed, unreadable))
+}
+
+/// A case that waits for a worker.
+struct WaitingCase {
+    id: CaseId,
+    revision: u32,
+    /// The times of the first and the last event that arrived since the last triage.
+    seen: Option<(DateTime<Utc>, DateTime<Utc>)>,
+    /// The alert and the journal of the revision, or why this version cannot read them.
+    alert_and_events: Result<(Alert, Vec<Event>), Failure>,
+}
+
+/// Reads those of these cases that wait, in their order.
+async fn read_waiting(tx: Tx<'_>, ids: &[CaseId]) -> Result<Vec<WaitingCase>, Failure> {
+    let runs: Vec<_> = ids.iter().map(|id| values![&id.0].to_vec()).collect();
+    let queued = tx.batch(&QUEUED, &runs).await?;
+    let mut waiting = Vec::new();
+    for (id, rows) in ids.iter().zip(&queued) {
+        if let Some(row) = rows.first() {
+            waiting.push((id, row.get::<u32>("revision")?, row));
+        }
+    }
+    let runs: Vec<_> = waiting
+        .iter()
+        .map(|(id, revision, _)| values![&id.0, *revision].to_vec())
+        .collect();
+    let alerts = tx.batch(&cases::ALERT, &runs).await?;
+    let journals = tx.batch(&journal::EVENTS, &runs).await?;
+    let contents = alerts.iter().zip(&journals);
+    let cases = waiting.iter().zip(contents).map(|(case, (alert, events))| {
+        let (id, revision, row) = case;
+        let first: Option<DateTime<Utc>> = row.known("first_event")?;
+        Ok(WaitingCase {
+            id: CaseId::clone(id),
+            revision: *revision,
+            seen: first.zip(row.known("last_event")?),
+            alert_and_events: read(&id.0, alert, events),
+        })
+    });
+    cases.collect()
+}
+
+/// Reads the alert and the journal of a revision from their rows.
+fn read(id: &str, alert: &[Row], events: &[Row]) -> Result<(Alert, Vec<Event>), Failure> {
+    let row = alert.first();
+    let row = row.ok_or_else(|| Failure::NoSuchCase(id.to_owned()))?;
+    Ok((row.json("alert", id)?, journal::to_events(id, events)?))
+}
+
+/// Adds to the alert of a triage that begins the events that arrived since. Returns it with the report before.
+async fn prepare(
+    tx: Tx<'_>,
+    lease: &Lease,
+    seen: Option<(DateTime<Utc>, DateTime<Utc>)>,
+    mut alert: Alert,
+    events: &[Event],
+) -> Result<(Alert, Option<Box<PreviousRun>>), Failure> {
+    let (id, revision) = (lease.case_id.0.as_str(), lease.revision);
     let mut previous_run = None;
     if events.is_empty() {
-        let first: Option<DateTime<Utc>> = queued.known("first_event")?;
-        widen(
-            tx,
-            (id, revision),
-            &mut alert,
-            first.zip(queued.known("last_event")?),
-        )
-        .await?;
+        widen(tx, (id, revision), &mut alert, seen).await?;
         if revision > 1 {
             previous_run = read_previous_run(tx, id, revision, &alert).await?;
         }
     }
-    let lease_secs = terms.duration.as_secs_f64();
-    let values = values![id, &terms.holder, lease_secs, uptime_secs()];
-    let taken = tx.one(&TAKE, values).await?;
-    Ok(Ok(Some(ClaimedCase {
-        alert: Arc::new(alert),
-        events,
-        lease: Lease {
-            case_id: case_id.clone(),
-            revision,
-            epoch: taken.get("epoch")?,
-        },
-        crashes: taken.get("crashes")?,
-        previous_run,
-    })))
-}
-
-/// Reads the alert and the journal of a revision.
-async fn read(tx: Tx<'_>, id: &str, revision: u32) -> Result<(Alert, Vec<Event>), Failure> {
-    let alert = cases::alert(tx, id, revision).await?;
-    Ok((alert, journal::events(tx, id, revision).await?))
+    Ok((alert, previous_run))
 }
 
 /// Widens the times of an alert by the sightings that arrived while it waited.

@@ -123,6 +123,7 @@ impl SqlStore {
 /// Adds events to the journal of a revision, with the epoch of the lease.
 pub(super) async fn add_events(tx: Tx<'_>, lease: &Lease, events: &[Event]) -> Result<(), Failure> {
     let id = &lease.case_id.0;
+    let mut runs = Vec::with_capacity(events.len());
     for event in events {
         let values = values![
             id,
@@ -133,14 +134,13 @@ pub(super) async fn add_events(tx: Tx<'_>, lease: &Lease, events: &[Event]) -> R
             event.body.command().map(|command| command.0.as_str()),
             Value::json(id, event)?,
         ];
-        tx.execute(&ADD_EVENT, values).await?;
+        runs.push(values.to_vec());
     }
-    Ok(())
+    tx.batch(&ADD_EVENT, &runs).await.map(drop)
 }
 
-/// Returns the journal of a revision.
-pub(super) async fn events(tx: Tx<'_>, id: &str, revision: u32) -> Result<Vec<Event>, Failure> {
-    let rows = tx.all(&EVENTS, values![id, revision]).await?;
+/// Reads a journal from the rows of [`EVENTS`].
+pub(super) fn to_events(id: &str, rows: &[Row]) -> Result<Vec<Event>, Failure> {
     let event = |row: &Row| {
         let (seq, event): (i64, String) = (row.get("seq")?, row.get("event")?);
         read_event(&event).map_err(|cause| Failure::Journal {

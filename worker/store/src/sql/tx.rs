@@ -68,6 +68,28 @@ impl Tx<'_> {
         row.ok_or(Failure::NoRow)
     }
 
+    /// Runs a statement once for each list of values, in order, and returns the rows of each run. PostgreSQL gets many
+    /// runs in one round trip.
+    pub(crate) async fn batch(
+        self,
+        statement: &Statement,
+        runs: &[Vec<Value<'_>>],
+    ) -> Result<Vec<Vec<Row>>, Failure> {
+        match self {
+            Self::Postgres(session) => {
+                let answers = session.batch(statement.postgres(), runs).await?;
+                let rows = |rows: Vec<_>| rows.into_iter().map(Row::Postgres).collect();
+                Ok(answers.into_iter().map(rows).collect())
+            }
+            Self::Sqlite(connection) => {
+                let connection = connection.lock();
+                let runs = runs.iter();
+                runs.map(|values| all_of_sqlite(&connection, statement, values))
+                    .collect()
+            }
+        }
+    }
+
     /// Wakes the workers of other processes after the commit. Those of this process hear the notifier of the store.
     pub(crate) async fn notify(self) -> Result<(), Failure> {
         match self {
