@@ -55,7 +55,7 @@ impl Progress {
 
     fn line(&self, case_id: &str, text: &str) {
         let text = if self.is_shared {
-            format!("{case_id}  {text}")
+            shared_line(case_id, text)
         } else {
             text.to_owned()
         };
@@ -96,6 +96,12 @@ impl Watcher for Progress {
             states.remove(case_id);
         }
     }
+}
+
+/// Returns a line of one of several cases. It names the case once.
+fn shared_line(case_id: &str, text: &str) -> String {
+    let named = format!("case {case_id} ");
+    format!("{case_id}  {}", text.strip_prefix(&named).unwrap_or(text))
 }
 
 /// Returns the text of the spinner: the state of the case and its cost.

@@ -94,10 +94,11 @@ fn cases_that_run_at_once_show_beginning_and_end_only() {
         let event: Event = read_event(line).unwrap();
         let before = state.clone();
         apply(&mut state, &event);
-        lines.extend(milestones(&before, &state, &event.body));
+        let said = milestones(&before, &state, &event.body);
+        lines.extend(said.iter().map(|line| shared_line("xgzv-7v2s-g7d5", line)));
     }
     insta::assert_snapshot!(lines.join("\n"), @"
-    case xgzv-7v2s-g7d5 revision 1: Execution: Cryptocurrency Mining Hash Match (critical, scc)
-    concluded: True positive, high confidence, critical
+    xgzv-7v2s-g7d5  revision 1: Execution: Cryptocurrency Mining Hash Match (critical, scc)
+    xgzv-7v2s-g7d5  concluded: True positive, high confidence, critical
     ");
 }

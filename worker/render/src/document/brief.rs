@@ -1,6 +1,8 @@
 //! Builds the short form of a report: what an on-call engineer reads first, on a phone or a terminal (report.md, "In
 //! fifteen seconds"). Each part is one line; writers decide how much of it has room.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::sanitize;
 use nightshift_alert::{Indicator, IndicatorRole};
@@ -34,8 +36,8 @@ pub struct Brief {
     pub changed: Option<Line>,
     /// The first sentences of the summary.
     pub happened: Line,
-    /// Why the case is not decided.
-    pub undecided: Option<Line>,
+    /// Why the case is not decided, or who approved what happened.
+    pub decided_by: Option<Line>,
     pub warning: Option<Line>,
     /// The time of the last event.
     pub last_seen: Option<DateTime<Utc>>,
@@ -61,14 +63,19 @@ impl Brief {
     /// Builds the short form of a report.
     pub fn from_report(report: &Report, language: Language) -> Self {
         let (happened, undecided) = split_summary(report);
+        let opening = opening(&happened);
+        let decided_by = match undecided {
+            Some(text) => Some(Line::default().foreign(&text, PART)),
+            None => approved_by(report, &opening, language),
+        };
         let actions = report.actions.iter().take(ACTIONS);
         Self {
             case_id: Line::from_name(&report.case_id),
             header: header(report, language, HEADER),
             urgency: report.urgency,
             changed: changed::line(report, language).map(|line| cut(&line)),
-            happened: Line::default().foreign(&opening(&happened), HAPPENED),
-            undecided: undecided.map(|text| Line::default().foreign(&text, PART)),
+            happened: Line::default().foreign(&opening, HAPPENED),
+            decided_by,
             warning: warning(report, language),
             last_seen: report.alert.last_seen.or(report.alert.first_seen),
             counts: counts(report, language),
@@ -97,7 +104,7 @@ impl Brief {
         });
         let seen = joined([self.since].into_iter().chain(seen), " ").cite(self.since_evidence);
         let seen = joined([seen, self.counts], language.pick(", ", "、"));
-        let head = [self.changed, Some(self.happened), self.undecided];
+        let head = [self.changed, Some(self.happened), self.decided_by];
         let head = head.into_iter().flatten().map(Block::Text);
         let first = match self.actions.is_empty() {
             true => vec![Block::Text(Line::from_static(self.no_action))],
@@ -315,7 +322,9 @@ fn why(report: &Report, happened: &str, language: Language) -> Vec<Line> {
         true => report.grouped_records(),
         false => Vec::new(),
     };
-    let records = records.iter().map(|one| record(one, language));
+    let records = records
+        .iter()
+        .map(|one| record(one, report.concluded_at, language));
     let findings = report.proven(report.bearing()).map(|finding| {
         let line = Line::default().foreign(&with_plain_times(&finding.claim), PART);
         let ids = finding.evidence.iter().map(|quote| quote.id);
@@ -339,8 +348,33 @@ fn why(report: &Report, happened: &str, language: Language) -> Vec<Line> {
     })]
 }
 
-/// Returns a clearing record: `203.0.113[.]9 is approved (authorised scanner SCAN-7) by maria [E2]`.
-fn record(told: &GroupedRecord<'_>, language: Language) -> Line {
+/// Returns who approved what happened, unless the opening says it already.
+fn approved_by(report: &Report, opening: &str, language: Language) -> Option<Line> {
+    if !report.verdict.is_benign() {
+        return None;
+    }
+    let approvers: BTreeSet<&str> = report
+        .grouped_records()
+        .iter()
+        .map(|one| one.record.approved_by.as_str())
+        .filter(|name| !name.is_empty() && !opening.contains(name))
+        .collect();
+    let names = approvers
+        .iter()
+        .take(2)
+        .map(|name| Line::default().name(name));
+    let names = joined(names, language.pick(" and ", "、"));
+    (!names.is_empty()).then(|| {
+        Line::from_static(language.pick("Approved by ", "承認: "))
+            .then(&names)
+            .and_more(language, 2, approvers.len())
+            .say(language.pick(".", "。"))
+    })
+}
+
+/// Returns a clearing record: `203.0.113[.]9 is approved (authorised scanner SCAN-7) by maria [E2]`. One that has ended
+/// by now says so.
+fn record(told: &GroupedRecord<'_>, now: DateTime<Utc>, language: Language) -> Line {
     let record = told.record;
     let subject = Indicator::new(record.subject_type, &record.subject, IndicatorRole::Related);
     let line = Line::default()
@@ -356,7 +390,13 @@ fn record(told: &GroupedRecord<'_>, language: Language) -> Line {
         .say(language.pick(") by ", "）、承認 "))
         .name(&record.approved_by);
     let line = match record.until {
-        Some(until) => line.say(language.pick(", until ", "、期限 ")).at(until),
+        Some(until) => {
+            let line = line.say(language.pick(", until ", "、期限 ")).at(until);
+            match until < now {
+                true => line.say(language.pick(" (ended since)", "（その後終了）")),
+                false => line,
+            }
+        }
         None => line,
     };
     line.cite(record.evidence)

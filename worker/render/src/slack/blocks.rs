@@ -87,7 +87,9 @@ fn rows(showing: &DeliveryPayload, brief: &Brief, language: Language) -> Vec<Row
         vec![Row::new(Group::Header, "", header.as_str()).at_least(lines(header.as_str()))];
     rows.extend(changed(showing, brief, language).map(|row| row.may_go(3)));
     rows.push(head("", &brief.happened));
-    rows.extend(brief.undecided.iter().map(|line| head("", line)));
+    // Who approved it stands in the reasons, too.
+    let decided_by = brief.decided_by.iter().filter(|_| !brief.is_optional);
+    rows.extend(decided_by.map(|line| head("", line)));
     rows.extend(brief.warning.iter().map(|line| head("⚠ ", line)));
     let still = language.pick("Still happening? ", "継続中か？ ");
     let evidence = Line::default().cite(brief.since_evidence);

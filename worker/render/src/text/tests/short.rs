@@ -69,6 +69,7 @@ fn a_benign_one_in_short() {
       203.0.113[.]50 on web-server-prod-01 (production-project-12345)
 
       203.0.113[.]50 is the scanner of the security team, allowed until December.
+      Approved by maria@example[.]com.
 
       Still happening? 1 event since 12 min ago (2026-11-20 03:02 UTC) [E4], 3 times
       Reach: not known
