@@ -324,6 +324,17 @@ COMMENT ON COLUMN conclusions.reason IS 'Why this verdict: suspicious_activity, 
 COMMENT ON COLUMN conclusions.usd IS 'What the models cost in this run.';
 COMMENT ON COLUMN conclusions.report IS 'The object that `nightshift run --format json` prints.';
 
+CREATE TABLE case_words (
+    number  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    case_id text COLLATE "C" NOT NULL UNIQUE REFERENCES cases (id) ON DELETE CASCADE,
+    words   text NOT NULL,
+    lexemes tsvector NOT NULL GENERATED ALWAYS AS (to_tsvector('simple', words)) STORED
+);
+CREATE INDEX case_words_lexemes ON case_words USING gin (lexemes);
+COMMENT ON TABLE case_words IS 'The distinct words of the last report of a case. Other cases with many of them are similar.';
+COMMENT ON COLUMN case_words.words IS 'The words of the title, the description and the summary.';
+COMMENT ON COLUMN case_words.lexemes IS 'The words as the text search of PostgreSQL finds them.';
+
 CREATE TABLE spending (
     day     date NOT NULL,
     case_id text COLLATE "C" NOT NULL,

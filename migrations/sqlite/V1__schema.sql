@@ -235,6 +235,26 @@ CREATE TABLE conclusions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX conclusions_concluded ON conclusions (concluded_at);
 
+-- The distinct words of the last report of a case: of its title, description and summary. Other cases with many of them
+-- are similar. The full-text index follows by triggers, and keeps nothing of a removed case.
+CREATE TABLE case_words (
+    number  INTEGER PRIMARY KEY AUTOINCREMENT,
+    case_id TEXT NOT NULL UNIQUE REFERENCES cases (id) ON DELETE CASCADE,
+    words   TEXT NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE case_words_index USING fts5 (words, content = 'case_words', content_rowid = 'number');
+INSERT INTO case_words_index (case_words_index, rank) VALUES ('secure-delete', 1);
+CREATE TRIGGER case_words_added AFTER INSERT ON case_words BEGIN
+    INSERT INTO case_words_index (rowid, words) VALUES (new.number, new.words);
+END;
+CREATE TRIGGER case_words_removed AFTER DELETE ON case_words BEGIN
+    INSERT INTO case_words_index (case_words_index, rowid, words) VALUES ('delete', old.number, old.words);
+END;
+CREATE TRIGGER case_words_changed AFTER UPDATE ON case_words BEGIN
+    INSERT INTO case_words_index (case_words_index, rowid, words) VALUES ('delete', old.number, old.words);
+    INSERT INTO case_words_index (rowid, words) VALUES (new.number, new.words);
+END;
+
 -- What cases cost, by the UTC day on which it was settled: the sum of a day is what the day's budget counts. It has no
 -- reference to the case: what was paid stays counted when the case is removed.
 CREATE TABLE spending (

@@ -46,6 +46,7 @@ impl PastCases for FakePastCases {
             person_verdict: Some(Verdict::FalsePositive),
             shared: Default::default(),
             failed_tools: Vec::new(),
+            similarity: None,
         }])
     }
 

@@ -19,6 +19,7 @@ mod sanitize;
 mod secret_fields;
 mod secrets;
 mod truncate;
+mod words;
 
 pub(crate) use clean::{CleanTexts, clean_json_recording, clean_text};
 pub use clean::{JsonBounds, clean_json, clean_json_except};
@@ -30,3 +31,4 @@ pub use redact::redact;
 pub(crate) use redact::{redact_known_kinds, redact_url};
 pub use sanitize::{command_lines, sanitize, sanitize_value};
 pub use truncate::{single_line, truncate, without_partial_word};
+pub use words::distinct_words;

@@ -194,6 +194,8 @@ pub struct PastQuery {
     pub indicators: Vec<Indicator>,
     /// Actors of the alert, or its targets when it names no actor. Decisions of people about others are left out.
     pub actors: Vec<Indicator>,
+    /// Distinct words of the alert's title and description.
+    pub words: Vec<String>,
     /// Earliest opening time of a case.
     pub since: Option<DateTime<Utc>>,
     /// Maximum number of results.
@@ -234,6 +236,9 @@ pub struct PastCase {
     /// Tools whose steps failed in that case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tools: Vec<String>,
+    /// Percentage of this alert's words that the report of that case has, for a case that was found by its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<u8>,
 }
 
 /// A person's decision on an earlier case, with the fields to compare. The person's text is not included.
@@ -277,6 +282,16 @@ pub trait PastCases: Send + Sync {
     ///
     /// Describes why the store cannot be read.
     async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String>;
+
+    /// Returns cases whose reports have many of the query's words, the most similar first, without regard to keys and
+    /// values. Returns none where texts are not compared.
+    ///
+    /// # Errors
+    ///
+    /// Describes why the store cannot be read.
+    async fn cases_by_words(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
+        Ok(Vec::new())
+    }
 
     /// Returns a person's last decision on a case of the account and finding type in which one of the actors has the
     /// same role, including the case itself. Returns `None` without a decision, or where none is looked up.

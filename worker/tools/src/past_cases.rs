@@ -1,4 +1,5 @@
-//! Implements the tool `past_cases`: earlier cases of this installation that share the finding or a value.
+//! Implements the tool `past_cases`: earlier cases of this installation that share the finding or a value, or whose
+//! reports use the same words.
 //!
 //! Only typed fields pass from one case into another, never a sentence of a person (attack A20). A machine's earlier
 //! verdict is reported and clears nothing. For verdicts of people see `person_verdict`.
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::Duration;
+use nightshift_alert::text::distinct_words;
 use nightshift_alert::{Indicator, IndicatorRole};
 use nightshift_engine::port::{PastCase, PastCases, PastQuery};
 use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
@@ -90,8 +92,8 @@ pub(crate) struct PastCasesTool {
 impl PastCasesTool {
     pub(crate) fn new(config: &PastCasesConfig, past: Arc<dyn PastCases>) -> Self {
         let description = "Earlier cases of the same finding, or that share an actor, target or far end with this alert: \
-            their types, verdicts, what people decided, and which tools failed there. Takes no arguments. A machine's \
-            earlier verdict proves nothing by itself.";
+            their types, verdicts, what people decided, and which tools failed there; besides, cases whose reports have \
+            at least half of this alert's words. Takes no arguments. A machine's earlier verdict proves nothing by itself.";
         Self {
             spec: spec(
                 &config.name,
@@ -103,6 +105,7 @@ impl PastCasesTool {
                     ("/found", Trust::Platform),
                     ("/same_key", Trust::Platform),
                     ("/searched", Trust::Platform),
+                    ("/similar", Trust::Platform),
                 ],
             ),
             days: config.days,
@@ -133,6 +136,7 @@ impl PastCasesTool {
                 };
                 alert.with_role(role).cloned().collect()
             },
+            words: distinct_words(&[&alert.title, &alert.description]),
             since: context
                 .now
                 .checked_sub_signed(Duration::days(i64::from(self.days))),
@@ -159,12 +163,17 @@ impl Tool for PastCasesTool {
             .await
             .map_err(|error| unavailable(format!("earlier cases cannot be read: {error}")))?;
         cases.truncate(self.limit);
+        let similar = self
+            .past_cases
+            .cases_by_words(&query)
+            .await
+            .map_err(|error| unavailable(format!("similar cases cannot be read: {error}")))?;
         let decision = self
             .past_cases
             .last_person_decision(&query)
             .await
             .map_err(|error| unavailable(format!("people's verdicts cannot be read: {error}")))?;
-        let mut output = build_output(&query, &cases);
+        let mut output = build_output(&query, &cases, similar);
         if let Some(decision) = decision {
             output.exonerations = person_verdict::exonerations(&decision, &context.alert);
         }
@@ -176,7 +185,9 @@ impl Tool for PastCasesTool {
     }
 }
 
-fn build_output(query: &PastQuery, cases: &[PastCase]) -> ToolOutput {
+/// Returns the answer. Similar cases are listed apart, without those that share the finding or a value.
+fn build_output(query: &PastQuery, cases: &[PastCase], mut similar: Vec<PastCase>) -> ToolOutput {
+    similar.retain(|one| cases.iter().all(|case| case.case_id != one.case_id));
     let same_key = cases.iter().filter(|case| case.same_key).count();
     let mut output = ToolOutput::from_body(json!({
         "cases": cases,
@@ -188,6 +199,11 @@ fn build_output(query: &PastQuery, cases: &[PastCase]) -> ToolOutput {
             "indicators": query.indicators.len(),
         },
     }));
+    if !similar.is_empty()
+        && let Some(body) = output.body.as_object_mut()
+    {
+        body.insert("similar".to_owned(), json!(similar));
+    }
     output.rows = Some(cases.len() as u64);
     output
 }

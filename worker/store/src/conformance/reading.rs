@@ -1,12 +1,14 @@
 //! Tests lists, views of a case, and searches for earlier cases.
 
 use nightshift_alert::IndicatorRole;
+use nightshift_alert::text::distinct_words;
 use nightshift_engine::port::PastQuery;
 
 use super::*;
 
 on_both_stores! {
     a20_earlier_cases_come_in_typed_fields_and_without_this_one
+    r3_a20_similar_cases_are_found_by_their_words_and_tell_none
     an_earlier_case_whose_triage_failed_has_no_verdict
     of_many_cases_that_share_a_value_the_newest_are_found
     a_case_is_found_by_a_beginning_of_its_id_that_fits_no_other
@@ -21,6 +23,7 @@ pub(super) fn query(alert: &Alert) -> PastQuery {
         account: alert.account.clone(),
         indicators: alert.indicators.clone(),
         actors: alert.with_role(IndicatorRole::Actor).cloned().collect(),
+        words: distinct_words(&[&alert.title, &alert.description]),
         since: None,
         limit: 20,
     }
@@ -50,6 +53,61 @@ async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one(fixture: Fi
     assert_eq!(found[0].verdict, Some(Verdict::Inconclusive));
     let text = serde_json::to_string(&found).unwrap();
     assert!(!text.contains(&claimed.alert.title), "no free text crosses");
+}
+
+async fn r3_a20_similar_cases_are_found_by_their_words_and_tell_none(fixture: Fixture) {
+    let store = &fixture.store;
+    for bytes in [THEFT, MINER] {
+        fixture.accept(bytes).await;
+        conclude(store, &fixture.claim().await).await;
+    }
+    let theft = &arrivals(THEFT)[0].alert;
+    let found = async |words: &[&str]| {
+        let query = PastQuery {
+            words: distinct_words(words),
+            ..query(theft)
+        };
+        store.cases_by_words(&query).await.unwrap()
+    };
+    let like = found(&[&theft.title]).await;
+    assert_eq!(like.len(), 1);
+    assert_eq!(
+        (like[0].kind.as_str(), like[0].similarity),
+        (theft.kind.as_str(), Some(100))
+    );
+    assert!(like[0].shared.is_empty(), "values are compared elsewhere");
+    let text = serde_json::to_string(&like).unwrap();
+    assert!(!text.contains(&theft.title), "no free text crosses");
+    // Half of the words is enough; less is not.
+    let half = found(&["credentials instance lantern harbour"]).await;
+    assert_eq!(
+        half.iter().map(|one| one.similarity).collect::<Vec<_>>(),
+        [Some(50)]
+    );
+    assert_eq!(found(&["credentials lantern harbour"]).await, []);
+    assert_eq!(found(&["203.0.113.42", "i-0a1b2c3d4e5f60718"]).await, []);
+    assert_eq!(
+        found(&["or and not near \"quoted\" lexeme:* & ("]).await,
+        []
+    );
+    // The words are those of the last report, and go with the case.
+    let id = &like[0].case_id;
+    store.retry(id).await.unwrap();
+    conclude(store, &fixture.claim().await).await;
+    assert_eq!(found(&[&theft.title]).await.len(), 1);
+    assert_eq!(
+        fixture
+            .texts("SELECT case_id, words FROM case_words")
+            .await
+            .len(),
+        2
+    );
+    let me = PastQuery {
+        case_id: id.clone(),
+        words: distinct_words(&[&theft.title]),
+        ..query(theft)
+    };
+    assert_eq!(store.cases_by_words(&me).await.unwrap(), []);
 }
 
 async fn an_earlier_case_whose_triage_failed_has_no_verdict(fixture: Fixture) {

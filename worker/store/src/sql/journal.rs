@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use nightshift_alert::text::distinct_words;
 use nightshift_engine::event::Event;
 use nightshift_engine::journal::read_event;
 use nightshift_pipeline::budget::Charge;
@@ -27,6 +28,7 @@ static ADD_CONCLUSION: Statement = statement!(
     "journal/add_conclusion.postgres.sql",
     "journal/add_conclusion.sqlite.sql"
 );
+static SET_WORDS: Statement = statement!("journal/set_words.sql");
 static END: Statement = statement!("journal/end.sql");
 static REQUEST_DELIVERIES: LazyLock<Statement> =
     LazyLock::new(|| statement!("journal/request_deliveries.sql").with("names", &NAMES));
@@ -213,5 +215,8 @@ async fn add_conclusion(tx: Tx<'_>, lease: &Lease, closing: &CaseClosure) -> Res
         lease.epoch,
         closing.status.as_str(),
     ];
-    tx.execute(&ADD_CONCLUSION, values).await.map(drop)
+    tx.execute(&ADD_CONCLUSION, values).await?;
+    let (alert, summary) = (&report.alert, report.summary.as_str());
+    let words = distinct_words(&[&alert.title, &alert.description, summary]).join(" ");
+    tx.execute(&SET_WORDS, values![id, &words]).await.map(drop)
 }

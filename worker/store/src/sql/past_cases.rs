@@ -1,5 +1,7 @@
-//! Finds earlier cases with the same key, or with a common actor, target or far end. It uses only typed fields.
+//! Finds earlier cases with the same key, with a common actor, target or far end, or with many words in common. It
+//! returns only typed fields.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -23,12 +25,35 @@ pub(crate) static SIMILAR: LazyLock<Statement> = LazyLock::new(|| {
     similar.with("leftover", &cases::LEFTOVER)
 });
 
+/// The maximum number of cases that are compared by their words.
+const CANDIDATES: usize = 20;
+/// The least percentage of words that a similar case has.
+const LEAST_SIMILARITY: u8 = 50;
+/// The maximum number of similar cases.
+const MOST_SIMILAR: usize = 5;
+
+static BY_WORDS: LazyLock<Statement> = LazyLock::new(|| {
+    let columns = statement!("past_cases/columns.sql").with("leftover", &cases::LEFTOVER);
+    let by_words = statement!(
+        "past_cases/by_words.postgres.sql",
+        "past_cases/by_words.sqlite.sql"
+    );
+    by_words.with("columns", &columns)
+});
+
 #[async_trait]
 impl PastCases for SqlStore {
     async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
         let query = query.clone();
         let look = async move |tx: Tx<'_>| similar(tx, &query).await;
         let found = self.backend.read("look for earlier cases", look).await;
+        found.map_err(|error| format_error_chain(&error))
+    }
+
+    async fn cases_by_words(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
+        let query = query.clone();
+        let look = async move |tx: Tx<'_>| by_words(tx, &query).await;
+        let found = self.backend.read("look for similar cases", look).await;
         found.map_err(|error| format_error_chain(&error))
     }
 
@@ -66,6 +91,36 @@ async fn similar(tx: Tx<'_>, query: &PastQuery) -> Result<Vec<PastCase>, Failure
         .collect()
 }
 
+/// Returns the cases whose reports have at least half of the words, the most similar first.
+async fn by_words(tx: Tx<'_>, query: &PastQuery) -> Result<Vec<PastCase>, Failure> {
+    if query.words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let words = query.words.join(" ");
+    let values = values![&words, &query.case_id, CANDIDATES, query.since];
+    let mut found = Vec::new();
+    for row in tx.all(&BY_WORDS, values).await? {
+        let theirs: String = row.get("words")?;
+        let similarity = similarity(&query.words, &theirs);
+        if similarity >= LEAST_SIMILARITY {
+            found.push(PastCase {
+                similarity: Some(similarity),
+                ..to_past_case(&row, query, &[])?
+            });
+        }
+    }
+    found.sort_by_key(|case| Reverse(case.similarity));
+    found.truncate(MOST_SIMILAR);
+    Ok(found)
+}
+
+/// Returns the percentage of the words that a text has.
+fn similarity(words: &[String], text: &str) -> u8 {
+    let theirs: BTreeSet<&str> = text.split(' ').collect();
+    let shared = words.iter().filter(|word| theirs.contains(word.as_str()));
+    u8::try_from(shared.count() * 100 / words.len().max(1)).unwrap_or(100)
+}
+
 /// Reads an earlier case. It lists the numbers of the values that it shares with this one.
 fn to_past_case(row: &Row, query: &PastQuery, wanted: &[&Indicator]) -> Result<PastCase, Failure> {
     let (id, key): (String, String) = (row.get("id")?, row.get("key")?);
@@ -87,6 +142,7 @@ fn to_past_case(row: &Row, query: &PastQuery, wanted: &[&Indicator]) -> Result<P
         person_verdict: row.known("person_verdict")?,
         shared,
         failed_tools: row.json("failed_tools", &id)?,
+        similarity: None,
         case_id: id,
     })
 }

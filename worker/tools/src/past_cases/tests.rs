@@ -10,6 +10,7 @@ use crate::testing;
 /// Earlier cases that record the queries made.
 struct FakePastCases {
     cases: Result<Vec<PastCase>, String>,
+    by_words: Vec<PastCase>,
     asked: Mutex<Vec<PastQuery>>,
 }
 
@@ -18,6 +19,10 @@ impl PastCases for FakePastCases {
     async fn similar_cases(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
         self.asked.lock().unwrap().push(query.clone());
         self.cases.clone()
+    }
+
+    async fn cases_by_words(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
+        Ok(self.by_words.clone())
     }
 }
 
@@ -35,12 +40,14 @@ fn case(id: &str, same_key: bool) -> PastCase {
         person_verdict: None,
         shared: [(IndicatorKind::Ip, ["203.0.113.42".to_owned()].into())].into(),
         failed_tools: vec!["logs".to_owned()],
+        similarity: None,
     }
 }
 
 fn tool(cases: Result<Vec<PastCase>, String>) -> (PastCasesTool, Arc<FakePastCases>) {
     let fake = Arc::new(FakePastCases {
         cases,
+        by_words: Vec::new(),
         asked: Mutex::default(),
     });
     let past: Arc<dyn PastCases> = Arc::clone(&fake) as _;
@@ -73,6 +80,29 @@ async fn the_question_is_made_of_the_alert() {
     assert_eq!(query.key, "guardduty/444455556666/f1");
     assert_eq!((query.indicators.len(), query.actors.len()), (6, 3));
     assert_eq!(query.since, Some(testing::at("2025-12-02T06:00:00Z")));
+}
+
+#[tokio::test]
+async fn r3_cases_with_the_same_words_are_listed_apart_and_once() {
+    let like = |id: &str| PastCase {
+        shared: [].into(),
+        similarity: Some(80),
+        ..case(id, false)
+    };
+    let fake = FakePastCases {
+        cases: Ok(vec![case("c1", false)]),
+        by_words: vec![like("c1"), like("c2")],
+        asked: Mutex::default(),
+    };
+    let tool = PastCasesTool::new(&PastCasesConfig::named("past_cases"), Arc::new(fake));
+    let output = testing::call(&tool, json!({})).await.unwrap();
+    assert_eq!((output.rows, &output.body["found"]), (Some(1), &json!(1)));
+    let similar = output.body["similar"].as_array().unwrap();
+    assert_eq!(similar.len(), 1);
+    assert_eq!(
+        (&similar[0]["case_id"], &similar[0]["similarity"]),
+        (&json!("c2"), &json!(80))
+    );
 }
 
 #[tokio::test]
