@@ -73,7 +73,7 @@ impl Report {
             )
         } else {
             language.pick(
-                "nothing that is configured",
+                "nothing; all sources read",
                 "設定された情報源はすべて確認済み",
             )
         }

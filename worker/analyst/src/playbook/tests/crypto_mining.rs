@@ -195,7 +195,7 @@ fn who_prepared_the_machine_ranks_before_other_miner_evidence() {
     let ran = PlaybookCase::with(&ALL, answers).run(alert);
     let first: Vec<_> = ran.conclusion.findings.iter().take(3).collect();
     assert!(first.iter().all(|finding| finding.supported), "{first:?}");
-    insta::assert_snapshot!(first[2].claim, @"d.keller@contractor.example called v1.compute.instances.stop, v1.compute.instances.setMetadata, v1.compute.instances.start from 203.0.113.66, first at 2025-11-08T05:03:18Z, as the audit log shows");
+    insta::assert_snapshot!(first[2].claim, @"d.keller@contractor.example from 203.0.113.66 called v1.compute.instances.stop, v1.compute.instances.setMetadata, v1.compute.instances.start, first at 2025-11-08T05:03:18Z, as the audit log shows");
     insta::assert_snapshot!(ran.actions().join(" "), @"snapshot-disk isolate-instance deny-principal review-principal-activity block-domain rotate-secrets");
 }
 

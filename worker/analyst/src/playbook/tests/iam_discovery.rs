@@ -152,7 +152,7 @@ fn what_an_identity_may_do_is_hidden_from_its_own_address_alone() {
         .run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
     insta::assert_snapshot!(ran.advised(), @"
-    Nothing to do: it is approved, as the reasons say.
+    Nothing to do: what happened is approved.
     To hear no more of it while it is approved, suppress this type in GuardDuty for ci-deployer, 198.51.100.23 only.
     ");
 }

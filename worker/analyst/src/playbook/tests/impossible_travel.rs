@@ -199,11 +199,11 @@ fn with_the_default_tools_it_stays_open() {
     For [E0] The alert has a sign-in of maria.lopez from 198.51.100.77 besides 192.0.2.14
     Against [E2] Neither address is on a watch list (2 looked up)
     "#);
-    insta::assert_snapshot!(ran.would_decide(), @r#"
-    What maria.lopez says on a known number: whether the sign-in from 198.51.100.77 was theirs
+    insta::assert_snapshot!(ran.would_decide(), @"
+    What maria.lopez says when called: whether the sign-in from 198.51.100.77 was theirs
     What 198.51.100.77 is: a watch list of our VPN egresses, or the usual networks of the account in the identity register
     Sign-in and audit logs of the session from 198.51.100.77: mail rules, new factors, downloads
-    "#);
+    ");
 }
 
 #[test]

@@ -267,7 +267,7 @@ fn a_benign_one() {
     *First: *Nothing: no action is needed.
 
     *Why: *203.0.113[.]50 is approved (authorised scanner SCAN-7) by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
-    *Not checked: *nothing that is configured
+    *Not checked: *nothing; all sources read
 
     (case k3f9-x2mq-7d1w revision 1 · written by…)
 

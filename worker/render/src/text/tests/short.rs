@@ -81,7 +81,7 @@ fn a_benign_one_in_short() {
       - 203.0.113[.]50 is approved (authorised scanner SCAN-7) by
         maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
       - 203.0.113[.]50 stands in the register of authorised scanners. [E2]
-      Not checked: nothing that is configured
+      Not checked: nothing; all sources read
 
       case k3f9-x2mq-7d1w revision 1 · written by a machine; alert text is untrusted
       · high confidence · playbook crypto-mining 1, no model was used · 12 s
