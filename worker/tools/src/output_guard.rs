@@ -29,11 +29,13 @@ const BOUNDS: JsonBounds = JsonBounds {
 };
 
 /// Cleans and bounds the answer to a call with these arguments. Typed values, resources and the type of the alert stay
-/// even when they look random, as domains and wallets of malware do: the case is about them.
+/// even when they look random, as domains and wallets of malware do: the case is about them. With `is_typed`, all texts
+/// stay that only look random, because the answer holds typed fields of alerts and nothing else.
 pub(crate) fn clean_output(
     mut output: ToolOutput,
     arguments: &Map<String, Value>,
     alert: &Alert,
+    is_typed: bool,
 ) -> ToolOutput {
     output.indicators.sort();
     output.indicators.dedup();
@@ -54,7 +56,7 @@ pub(crate) fn clean_output(
     });
     // Cleaning costs time for each byte, so oversized answers are shortened before.
     let early = truncate_rows(&mut output.body, 2 * MAX_OUTPUT_BYTES);
-    let flags = clean_json_except(&mut output.body, &BOUNDS, &|text| keep.contains(text));
+    let flags = clean_json_except(&mut output.body, &BOUNDS, &|text| is_typed || keep.contains(text));
     let pruned = flags
         .iter()
         .any(|flag| matches!(flag, ContentFlag::Truncated { .. }));
@@ -160,7 +162,7 @@ mod tests {
     use crate::testing;
 
     fn finish(output: ToolOutput) -> ToolOutput {
-        super::clean_output(output, &Map::new(), &testing::alert())
+        super::clean_output(output, &Map::new(), &testing::alert(), false)
     }
 
     #[test]
@@ -220,7 +222,8 @@ mod tests {
         let arguments = json!({ "indicator": domain });
         let body = json!({"indicator": domain, "note": "key sandbox kJ8sdf9sLq2mVx3Zt7QpW4"});
         let arguments = arguments.as_object().unwrap();
-        let output = super::clean_output(ToolOutput::from_body(body), arguments, &testing::alert());
+        let output = ToolOutput::from_body(body);
+        let output = super::clean_output(output, arguments, &testing::alert(), false);
         assert_eq!(output.body["indicator"], domain);
         assert_eq!(output.body["note"], "key sandbox [redacted:high_entropy]");
         assert_eq!(output.flags, [ContentFlag::Redacted { count: 1 }]);
@@ -237,7 +240,8 @@ mod tests {
             tags: std::collections::BTreeMap::new(),
         });
         let body = json!({"type": alert.kind, "user": "00u7z8Y9x0W1v2U3t4S5"});
-        let output = super::clean_output(ToolOutput::from_body(body.clone()), &Map::new(), &alert);
+        let output = ToolOutput::from_body(body.clone());
+        let output = super::clean_output(output, &Map::new(), &alert, false);
         assert_eq!(output.body, body);
     }
 }

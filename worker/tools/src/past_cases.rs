@@ -180,6 +180,10 @@ impl Tool for PastCasesTool {
         Ok(output)
     }
 
+    fn answers_typed_fields(&self) -> bool {
+        true
+    }
+
     fn reports(&self) -> Vec<RegisterReport> {
         Vec::new()
     }

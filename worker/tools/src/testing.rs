@@ -129,5 +129,11 @@ pub(crate) async fn call_about(
         alert: &context.alert,
     };
     let output = tool.call(arguments, &context).await?;
-    Ok(output_guard::clean_output(output, &map, &context.alert))
+    let is_typed = tool.answers_typed_fields();
+    Ok(output_guard::clean_output(
+        output,
+        &map,
+        &context.alert,
+        is_typed,
+    ))
 }

@@ -18,6 +18,11 @@ pub(crate) trait Tool: Send + Sync {
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError>;
 
+    /// Returns whether answers hold nothing but typed fields of alerts, which were redacted when they entered.
+    fn answers_typed_fields(&self) -> bool {
+        false
+    }
+
     /// Reports the state of the files that the tool reads. The call blocks.
     fn reports(&self) -> Vec<RegisterReport>;
 }

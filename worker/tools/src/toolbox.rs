@@ -218,6 +218,7 @@ impl Toolbox for ConfiguredToolbox {
             output,
             &call.arguments,
             &context.alert,
+            tool.answers_typed_fields(),
         ))
     }
 }

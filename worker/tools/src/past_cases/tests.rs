@@ -106,6 +106,31 @@ async fn r3_cases_with_the_same_words_are_listed_apart_and_once() {
 }
 
 #[tokio::test]
+async fn types_ids_and_names_of_other_cases_stay() {
+    let mut other = case("c-7Hq2Zr9Kd4Xw1Bn6Vt3Lm8", false);
+    other.kind = "SMBv2TLSv1WeakCipherSuiteDHE2048RSA3DES".to_owned();
+    other.key = "okta/00o9x8W7v6U5t4S3r2Q1/00u7z8Y9x0W1v2U3t4S5".to_owned();
+    other.account = Some("00o9x8W7v6U5t4S3r2Q1".to_owned());
+    other.failed_tools = vec!["logs_eu_kJ8sdf9sLq2mVx3Zt7".to_owned()];
+    other.shared = [
+        (
+            IndicatorKind::Principal,
+            ["svc-Xk29dLq8Zp03mNv7Rt".to_owned()].into(),
+        ),
+        (
+            IndicatorKind::AccessKey,
+            ["AKIAIOSFODNN7EXAMPLE".to_owned()].into(),
+        ),
+    ]
+    .into();
+    let expected = serde_json::to_value(&other).unwrap();
+    let (tool, _) = tool(Ok(vec![other]));
+    let output = testing::call(&tool, json!({})).await.unwrap();
+    assert_eq!(output.body["cases"][0], expected);
+    assert_eq!(output.flags, []);
+}
+
+#[tokio::test]
 async fn of_many_values_some_are_compared_and_all_actors_asked_about() {
     let (tool, fake) = tool(Ok(Vec::new()));
     let mut alert = testing::alert();
