@@ -146,10 +146,10 @@ fn name_without_a_call_leans_nowhere() {
 
 #[test]
 fn denied_call_was_tried_and_changed_nothing() {
-    for (kind, operation, _) in ROWS {
+    for (kind, operation, leaning) in ROWS {
         let ran = PlaybookCase::with(&DEFAULT, quiet).run(denied(called(kind, operation)));
         assert_eq!(end(&ran).0, Verdict::Inconclusive, "{operation}");
-        assert_eq!(end(&ran).1, Leaning::Malicious, "{operation}");
+        assert_eq!(end(&ran).1, leaning, "{operation}");
         let claims = ran.claims();
         assert!(
             claims.contains("did not get through (denied, AccessDenied)"),
@@ -453,9 +453,77 @@ fn denied_grant_raised_nothing() {
     let ran = PlaybookCase::with(&DEFAULT, quiet).run(alert);
     assert_eq!(
         (end(&ran).0, end(&ran).1),
-        (Verdict::Inconclusive, Leaning::Malicious)
+        (Verdict::Inconclusive, Leaning::None)
     );
     insta::assert_snapshot!(ran.claims(), @"For [E0] ci-deployer tried CreateAccessKey from 198.51.100.23 and did not get through (denied, AccessDenied), 6 times");
+}
+
+/// Returns how bad a conclusion is: true positive, leaning malicious, anything else; then its severity.
+fn judgement(ran: &PlaybookRun) -> (u8, Severity) {
+    let (verdict, leaning, severity) = end(ran);
+    let rank = match (verdict, leaning) {
+        (Verdict::TruePositive, _) => 2,
+        (Verdict::Inconclusive, Leaning::Malicious) => 1,
+        _ => 0,
+    };
+    (rank, severity)
+}
+
+#[test]
+fn call_without_effect_is_never_judged_worse() {
+    let calls = [
+        ("Stealth:IAMUser/CloudTrailLoggingDisabled", "UpdateTrail"),
+        (
+            "Stealth:IAMUser/PasswordPolicyChange",
+            "UpdateAccountPasswordPolicy",
+        ),
+        (
+            "Stealth:IAMUser/PasswordPolicyChange",
+            "DeleteAccountPasswordPolicy",
+        ),
+        ("Stealth:S3/ServerAccessLoggingDisabled", "PutBucketLogging"),
+        ("Impact:S3/AnomalousBehavior.Delete", "DeleteObjects"),
+        ("Impact:IAMUser/CostHarvesting", "InvokeModel"),
+        ("Policy:IAMUser/RootCredentialUsage", "GetCallerIdentity"),
+        ("Policy:S3/BucketAnonymousAccessGranted", "PutBucketPolicy"),
+        ("Exfiltration:S3/AnomalousBehavior", "GetObject"),
+        ("Persistence:IAMUser/AnomalousBehavior", "CreateAccessKey"),
+        (
+            "PrivilegeEscalation:IAMUser/AnomalousBehavior",
+            "AttachUserPolicy",
+        ),
+        ("Discovery:IAMUser/AnomalousBehavior", "ListUsers"),
+        (
+            "UnauthorizedAccess:IAMUser/MaliciousIPCaller",
+            "RunInstances",
+        ),
+        ("Something/Else", "ScheduleKeyDeletion"),
+    ];
+    let tools: [(&[_], ToolAnswers); 3] = [(&DEFAULT, quiet), (&ALL, quiet), (&ALL, bad_address)];
+    let mut faults = Vec::new();
+    for (kind, call) in calls {
+        for (offered, answers) in tools {
+            let judged = |outcome| {
+                let mut alert = called(kind, &format!("example.amazonaws.com {call}"));
+                alert.action = Some(format!("AWS_API_CALL {call}"));
+                alert.outcome = outcome;
+                judgement(&PlaybookCase::with(offered, answers).run(alert))
+            };
+            let done = judged(Some(Outcome::Succeeded)).min(judged(None));
+            for outcome in Outcome::ALL
+                .into_iter()
+                .filter(|one| one.is_without_effect())
+            {
+                let without_effect = judged(Some(outcome));
+                if without_effect > done {
+                    faults.push(format!(
+                        "{kind} {call} {outcome}: {without_effect:?} > {done:?}"
+                    ));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
@@ -493,7 +561,7 @@ fn denied_call_is_told_as_guardduty_sends_it() {
     let ran = PlaybookCase::with(&DEFAULT, quiet).run(case("46-guardduty-call-that-failed"));
     assert_eq!(
         (end(&ran).0, end(&ran).1),
-        (Verdict::Inconclusive, Leaning::Malicious)
+        (Verdict::Inconclusive, Leaning::None)
     );
     insta::assert_snapshot!(ran.claims(), @"For [E0] alice tried CreateAccessKey from 203.0.113.20 and did not get through (denied, AccessDenied), twice");
 }
