@@ -119,6 +119,8 @@ detail_kinds! {
     LogonType = "logon_type",
     /// Result of a log-on or of multi-factor authentication.
     AuthResult = "auth_result",
+    /// Device that somebody signed in with, by its id at the identity provider.
+    Device = "device",
     /// Result of a check that neither passed nor failed: `WARNING`, `MANUAL`, `NOT_AVAILABLE`.
     CheckResult = "check_result",
     /// Number of events of the kind that the alert counts: requests, attempts, files, queries.

@@ -73,6 +73,10 @@ pub(super) struct TechniquePattern {
     /// Conditions of which none may hold.
     #[serde(default)]
     unless: Vec<Condition>,
+    /// Groups of conditions. The pattern does not match when all conditions of one group hold, because they show
+    /// together that the act is harmless.
+    #[serde(default)]
+    unless_all: Vec<Vec<Condition>>,
 }
 
 /// A pattern that an alert matches, as playbooks see it.
@@ -100,7 +104,13 @@ static PATTERNS: LazyLock<Vec<TechniquePattern>> = LazyLock::new(|| {
     let mut patterns: Vec<TechniquePattern> =
         files.into_iter().flat_map(|file| file.pattern).collect();
     for pattern in &mut patterns {
-        for condition in pattern.when.iter_mut().chain(&mut pattern.unless) {
+        let groups = pattern.unless_all.iter_mut().flatten();
+        for condition in pattern
+            .when
+            .iter_mut()
+            .chain(&mut pattern.unless)
+            .chain(groups)
+        {
             condition.expand_fragments();
         }
     }
@@ -136,11 +146,9 @@ impl TechniquePattern {
                 }
             }
         }
-        if self
-            .unless
-            .iter()
-            .any(|one| !one.matching_fields(values, true).is_empty())
-        {
+        let holds = |one: &Condition| !one.matching_fields(values, true).is_empty();
+        let is_harmless = |group: &Vec<Condition>| group.iter().all(holds);
+        if self.unless.iter().any(holds) || self.unless_all.iter().any(is_harmless) {
             return None;
         }
         Some(MatchedPattern {
@@ -160,7 +168,8 @@ impl TechniquePattern {
     /// Returns the expressions and field names of its conditions that are wrong.
     #[cfg(test)]
     pub(super) fn invalid_expressions(&self) -> Vec<String> {
-        let all = self.when.iter().chain(&self.unless);
+        let groups = self.unless_all.iter().flatten();
+        let all = self.when.iter().chain(&self.unless).chain(groups);
         all.flat_map(Condition::invalid_expressions).collect()
     }
 }

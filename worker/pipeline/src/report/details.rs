@@ -72,6 +72,7 @@ const LABELS: &[(DetailKind, &str, &str)] = &[
     (DetailKind::ProcessUser, "Ran as", "実行ユーザー"),
     (DetailKind::LogonType, "Kind of login", "ログイン種別"),
     (DetailKind::AuthResult, "Login", "ログイン結果"),
+    (DetailKind::Device, "Device", "デバイス"),
     (
         DetailKind::CheckResult,
         "Result of the check",

@@ -50,6 +50,9 @@ pub(super) struct Condition {
     /// Minimum number of distinct values that match.
     #[serde(default)]
     distinct: Option<usize>,
+    /// Maximum number of distinct values that match.
+    #[serde(default)]
+    distinct_at_most: Option<usize>,
     #[serde(skip)]
     compiled: OnceLock<CompiledCondition>,
 }
@@ -89,12 +92,16 @@ impl Condition {
             let reached = greatest.filter(|(number, _)| is_reached(*number));
             return reached.into_iter().map(|(_, field)| field).collect();
         }
-        let Some(wanted) = self.distinct else {
+        if self.distinct.is_none() && self.distinct_at_most.is_none() {
             return matching.next().into_iter().collect();
-        };
+        }
         let different: BTreeMap<&str, &AlertField> =
             matching.map(|field| (field.first_text(), field)).collect();
-        if different.len() < wanted {
+        let is_enough = self.distinct.is_none_or(|least| different.len() >= least);
+        let is_few = self
+            .distinct_at_most
+            .is_none_or(|most| different.len() <= most);
+        if !is_enough || !is_few {
             return Vec::new();
         }
         different.into_values().collect()

@@ -5,7 +5,7 @@ use nightshift_alert::{Alert, Detail, DetailKind, Indicator, IndicatorKind, Indi
 use super::{strength, techniques, with};
 
 /// Returns an alert with these values, each `name=value` on a line of its own. A name is a kind of detail or `file`,
-/// `process`, `domain`, `ip` (the far end), `url` or `principal` (the actor).
+/// `process`, `domain`, `ip` (the far end), `url`, `instance` (the source) or `principal` (the actor).
 fn alert(fields: &str) -> Alert {
     let mut alert = with(&[]);
     for line in fields
@@ -19,6 +19,7 @@ fn alert(fields: &str) -> Alert {
             "process" => Some((IndicatorKind::Process, IndicatorRole::Related)),
             "domain" => Some((IndicatorKind::Domain, IndicatorRole::Remote)),
             "ip" => Some((IndicatorKind::Ip, IndicatorRole::Remote)),
+            "instance" => Some((IndicatorKind::Instance, IndicatorRole::Actor)),
             "url" => Some((IndicatorKind::Url, IndicatorRole::Related)),
             "principal" => Some((IndicatorKind::Principal, IndicatorRole::Actor)),
             _ => None,
@@ -156,6 +157,113 @@ fn replication_and_weak_tickets_are_seen_in_each_products_words() {
         "principal=CORP\\DC03$\npermission=Replicating Directory Changes All",
         "logon_type=0x00000012\napplication=svc_sql\nevent_count=30",
         "logon_type=0x17\napplication=svc_sql\nevent_count=2",
+    ]);
+}
+
+#[test]
+fn replication_by_controllers_and_synchronisation_is_honest() {
+    let by = |fields: &str| format!("{fields}\npermission=DS-Replication-Get-Changes-All");
+    for honest in [
+        "principal=CORP\\SRV-AD-07$\ntrait=source is a domain controller",
+        "principal=CORP\\SRV-AD-07$\ngroup=Domain Controllers",
+        "principal=CORP\\ROOTAD1$\ntrait=replication partner of DC02",
+        "principal=corp.example\\NYC-AD2$\ntrait=SERVER_TRUST_ACCOUNT",
+        "principal=CORP\\AD9$\ntrait=primaryGroupID=516",
+        "principal=CORP\\MSOL_8f3a91c204de\ninstance=aadc-01",
+        "principal=MSOL_8f3a91c204de@corp.example\ntrait=source is a domain controller",
+        "principal=CORP\\AAD_1f2e3d4c5b6a",
+        "principal=CORP\\svc-adsync$\ninstance=srv-sync-02",
+    ] {
+        assert_harmless(&[&by(honest)]);
+    }
+    for attack in [
+        "principal=CORP\\WS-0142$",
+        "principal=CORP\\SRV-FILE-07$\ntrait=source is not a domain controller",
+        "principal=CORP\\DC03$\ntrait=source host is no domain controller",
+        "principal=CORP\\DC03$\ninstance=ws-0142",
+        "principal=CORP\\MSOL_8f3a91c204de\ninstance=DESKTOP-7HQ2ZR9",
+        "principal=MSOL_8f3a91c204de@corp.example\ntrait=source runs Windows 11",
+        "principal=CORP\\svc-backup\ntrait=source is a domain controller",
+        "principal=CORP\\dana\ngroup=Domain Controllers",
+    ] {
+        assert_shown(&[("T1003.006", &by(attack))]);
+    }
+}
+
+#[test]
+fn known_way_out_and_phone_of_the_same_person_are_no_journey() {
+    let places = |fields: &str| format!("country=DE\ncountry=NL\nprincipal=a.rossi\n{fields}");
+    for honest in [
+        "organisation=Corporate VPN egress Amsterdam\nauth_result=success",
+        "trait=second address is a trusted named location\nauth_result=success",
+        "trait=known proxy egress\nauth_result=success",
+        "organisation=Vodafone GmbH\norganisation=T-Mobile Netherlands\ndevice=d-7f31\nlogon_type=FIDO2 security key\nauth_result=success",
+        "organisation=Zscaler, Inc.\ndevice=d-7f31\nauth_result=passkey verified\nauth_result=success",
+        "organisation=KPN Mobile\ntrait=same device id d-7f31 in both sign-ins\nauth_result=MFA satisfied by number matching\nauth_result=success",
+    ] {
+        assert_harmless(&[&places(honest)]);
+        let far = honest.replace(
+            "auth_result=success",
+            "auth_result=success\ntrait=7400 km in 20 minutes",
+        );
+        assert_harmless(&[&far]);
+    }
+    for attack in [
+        "auth_result=success",
+        "organisation=M247 Europe SRL\ndevice=d-7f31\nlogon_type=FIDO2\nauth_result=success",
+        "organisation=KPN Mobile\ndevice=d-7f31\ndevice=d-0c44\nlogon_type=FIDO2\nauth_result=success",
+        "organisation=KPN Mobile\ntrait=new device d-0c44\nauth_result=MFA passed",
+        "organisation=KPN Mobile\ntrait=same device\nauth_result=success",
+        "organisation=KPN Mobile\ndevice=d-7f31\nauth_result=MFA satisfied by claim in the token",
+        "organisation=KPN Mobile\ndevice=d-7f31\nlogon_type=password\nauth_result=success",
+        "trait=not a known VPN egress\nauth_result=success",
+        "trait=outside trusted locations\nauth_result=success",
+    ] {
+        assert_shown(&[("T1078.004", &places(attack))]);
+    }
+}
+
+#[test]
+fn program_that_copies_folders_reads_many_files() {
+    for honest in [
+        "process=OneDrive.exe\noperation=FileSyncDownloadedFull",
+        "process=C:\\Program Files\\Microsoft OneDrive\\OneDrive.exe\noperation=FileSyncDownloadedFull",
+        "user_agent=Microsoft SkyDriveSync 24.201.1006.0005 ship; Windows NT 10.0\noperation=FileDownloaded\napplication=OneDrive",
+        "process=/Applications/Dropbox.app/Contents/MacOS/Dropbox\noperation=file read",
+        "process=GoogleDriveFS.exe\napplication=Google Drive\noperation=download",
+        "process=veeamagent\noperation=FileRead",
+        "process=/usr/bin/restic\noperation=read_file",
+        "user_agent=backup.amazonaws.com\noperation=GetObject",
+        "application=Veeam Backup for Microsoft 365\noperation=FileDownloaded",
+        "user_agent=rclone/v1.66.0\noperation=FileDownloaded\ntrait=user's own drive",
+        "process=rclone.exe\noperation=FileRead\ncommand_line=rclone sync C:\\Users\\dana\\Documents onedrive-dana:Documents",
+    ] {
+        for count in [500, 9000] {
+            assert_harmless(&[&format!("{honest}\nevent_count={count}")]);
+        }
+    }
+    for attack in [
+        "operation=FileDownloaded\napplication=OneDrive",
+        "operation=FileDownloaded\nprocess=chrome.exe",
+        "process=C:\\Users\\Public\\OneDrive.exe\noperation=FileRead",
+        "user_agent=rclone/v1.66.0\noperation=GetObject",
+        "user_agent=Microsoft SkyDriveSync 24.201\noperation=FileSyncDownloadedFull\ntrait=unmanaged device",
+        "process=OneDrive.exe\noperation=FileSyncDownloadedFull\ntrait=device is not registered",
+        "user_agent=python-requests/2.31\noperation=FileDownloaded",
+    ] {
+        assert_shown(&[("T1530", &format!("{attack}\nevent_count=900"))]);
+    }
+    let own = "process=rclone\ncommand_line=rclone sync /home/dana/papers gdrive:papers\ntrait=own account of dana";
+    assert_harmless(&[own]);
+    assert_shown(&[
+        (
+            "T1567.002",
+            "process=rclone\ncommand_line=rclone copy /home/dana/papers gdrive:x",
+        ),
+        (
+            "T1567.002",
+            "command_line=rclone copy /srv/finance mega:x\ntrait=own account of dana",
+        ),
     ]);
 }
 
