@@ -1,4 +1,4 @@
-//! Distinguishes public addresses from addresses of private networks.
+//! Distinguishes public addresses from addresses of private networks, and finds the registered part of a domain.
 
 use std::net::IpAddr;
 
@@ -17,4 +17,11 @@ pub fn is_public(ip: IpAddr) -> bool {
         },
     };
     !(inside || ip.is_loopback() || ip.is_multicast() || ip.is_unspecified())
+}
+
+/// Returns the part of a domain that its owner registered: the public suffix with one label before it.
+#[must_use]
+pub fn registrable_domain(name: &str) -> Option<&str> {
+    let name = name.trim_end_matches('.');
+    std::str::from_utf8(psl::domain(name.as_bytes())?.as_bytes()).ok()
 }

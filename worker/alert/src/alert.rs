@@ -148,6 +148,15 @@ impl Alert {
             .map(|detail| detail.value.as_str())
     }
 
+    /// Returns whether this principal is only named as one that was given a right, and not as a caller.
+    #[must_use]
+    pub fn is_only_grantee(&self, value: &str) -> bool {
+        let mut callers = self.callers.iter();
+        let mut grantees = self.details_of(DetailKind::Grantee);
+        grantees.any(|one| one == value)
+            && !callers.any(|one| one.principal.as_deref() == Some(value))
+    }
+
     /// Returns whether the alert has this indicator.
     #[must_use]
     pub fn has_indicator(&self, kind: IndicatorKind, value: &str) -> bool {

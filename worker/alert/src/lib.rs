@@ -30,7 +30,7 @@ pub mod trace;
 #[cfg(test)]
 mod vendor_names;
 
-pub use address::is_public;
+pub use address::{is_public, registrable_domain};
 pub use alert::{
     Alert, CANARY_FEED, CloudProvider, ContentFlag, EventTimes, FeedState, Resource, Technique,
 };

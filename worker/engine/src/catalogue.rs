@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use nightshift_alert::{
-    Alert, CloudProvider, DetailKind, Direction, Indicator, IndicatorKind, IndicatorRole, is_public,
+    Alert, CloudProvider, DetailKind, Direction, Indicator, IndicatorKind, IndicatorRole,
+    is_public, registrable_domain,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,10 +20,12 @@ mod suppression_scope;
 mod workload;
 
 /// Placeholders that a text or a command may name, besides the types of indicators.
-pub const PLACEHOLDERS: [&str; 18] = [
+pub const PLACEHOLDERS: [&str; 20] = [
     "account",
     "region",
     "resource",
+    "mail",
+    "application",
     "object",
     "workload",
     "task",
@@ -41,7 +44,8 @@ pub const PLACEHOLDERS: [&str; 18] = [
 ];
 
 /// An action of the catalogue. `{name}` in text and command is replaced by a value: `account`, `region`, `resource`, or
-/// an indicator type such as `ip` or `instance`. `object` is the one stored object of the alert, `workload` a
+/// an indicator type such as `ip` or `instance`. `resource` is the first resource, else what the alert is about. `mail`
+/// is a mail by its subject or its mailbox, `application` the application that was granted something. `object` is the one stored object of the alert, `workload` a
 /// Kubernetes container, `task` the one ECS task. `user_name`, `role_name`, `sso_role`, `person` and `service_account`
 /// are a principal as commands of its cloud want it; `caller_name` is its name in CloudTrail. `long_term_key` is a key
 /// that a user holds. Once the alert is cleared, `product` is the product that made the finding and `scope` holds the
@@ -234,11 +238,9 @@ impl PlaceholderValues<'_> {
             "product" => Some(self.alert.product_name()),
             "scope" => suppression_scope::rule_scope(self.alert, self.known.clearing_records),
             "region" => self.alert.region.clone(),
-            "resource" => self
-                .alert
-                .resources
-                .first()
-                .map(|resource| resource.name.as_ref().unwrap_or(&resource.id).clone()),
+            "resource" => detail::resource(self.alert),
+            "mail" => detail::mail(self.alert),
+            "application" => detail::application(self.alert),
             "object" => {
                 let buckets = self.candidates(IndicatorKind::Bucket);
                 object::object_key(self.alert, buckets.first()?)
@@ -264,7 +266,11 @@ impl PlaceholderValues<'_> {
                 let kind = IndicatorKind::ALL
                     .into_iter()
                     .find(|kind| kind.as_str() == name)?;
-                self.first_candidate(kind)
+                let value = self.first_candidate(kind)?;
+                match kind {
+                    IndicatorKind::Domain if self.blocks => Some(domain_to_block(&value)),
+                    _ => Some(value),
+                }
             }
         }
     }
@@ -283,7 +289,7 @@ impl PlaceholderValues<'_> {
     ///
     /// A related address or name may belong to the organisation, so it is not named for blocking unless a watch list
     /// calls it malicious. When a chosen value may not be named, no other value takes its place. Addresses from which
-    /// an access succeeded come first.
+    /// an access succeeded come first, and principals that were only given a right come last.
     ///
     /// Blocking actions name a far end or an external actor, never a target and never a private address.
     fn candidates(&self, kind: IndicatorKind) -> Vec<&str> {
@@ -294,7 +300,7 @@ impl PlaceholderValues<'_> {
         let mut chosen = values_of_kind(self.choice.indicators.iter(), kind);
         if is_network && !chosen.is_empty() {
             chosen.retain(|value| self.is_involved(kind, value) && self.may_name(value));
-            self.sort_successful_first(&mut chosen);
+            self.sort_candidates(&mut chosen);
             return chosen;
         }
         chosen.retain(|value| {
@@ -321,12 +327,13 @@ impl PlaceholderValues<'_> {
             .find(|values| !values.is_empty())
             .unwrap_or_default();
         found.retain(|value| !is_network || self.may_name(value));
-        self.sort_successful_first(&mut found);
+        self.sort_candidates(&mut found);
         found
     }
 
-    fn sort_successful_first(&self, values: &mut [&str]) {
-        values.sort_by_key(|value| !self.alert.logged_in_values().any(|inside| inside == *value));
+    fn sort_candidates(&self, values: &mut [&str]) {
+        let is_logged_in = |value: &str| self.alert.logged_in_values().any(|one| one == value);
+        values.sort_by_key(|value| (self.alert.is_only_grantee(value), !is_logged_in(value)));
     }
 
     /// Returns whether the case knows the value in a role other than `related`.
@@ -353,6 +360,17 @@ impl PlaceholderValues<'_> {
         let is_ours = || (self.known.reputation)(value) == Some(Reputation::Own);
         !(self.blocks && (is_private(value) || is_ours()))
     }
+}
+
+/// Minimum length of a first label that carries data instead of naming a host.
+const MIN_DATA_LABEL_CHARS: usize = 24;
+
+/// Returns the domain to block. A name that carries data is asked for once, so the domain that its owner registered
+/// is blocked instead.
+fn domain_to_block(name: &str) -> String {
+    let first = name.split('.').next().unwrap_or_default();
+    let registered = registrable_domain(name).filter(|_| first.len() >= MIN_DATA_LABEL_CHARS);
+    registered.unwrap_or(name).to_owned()
 }
 
 /// Returns whether the value is an address that is not routed on the internet.

@@ -56,7 +56,9 @@ pub(crate) fn clean_output(
     });
     // Cleaning costs time for each byte, so oversized answers are shortened before.
     let early = truncate_rows(&mut output.body, 2 * MAX_OUTPUT_BYTES);
-    let flags = clean_json_except(&mut output.body, &BOUNDS, &|text| is_typed || keep.contains(text));
+    let flags = clean_json_except(&mut output.body, &BOUNDS, &|text| {
+        is_typed || keep.contains(text)
+    });
     let pruned = flags
         .iter()
         .any(|flag| matches!(flag, ContentFlag::Truncated { .. }));

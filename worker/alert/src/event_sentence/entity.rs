@@ -81,7 +81,7 @@ fn identity(alert: &Alert) -> Option<String> {
 fn other_actor(alert: &Alert) -> Option<String> {
     let mut actors = alert.with_role(IndicatorRole::Actor);
     actors
-        .find(|one| !is_only_grantee(alert, &one.value))
+        .find(|one| !alert.is_only_grantee(&one.value))
         .map(|one| name_of(alert, one))
 }
 
@@ -231,18 +231,10 @@ fn name_of(alert: &Alert, one: &Indicator) -> String {
     resource.map_or_else(|| short_line(&one.value), name_of_resource)
 }
 
-/// Returns whether the feed reports a principal only as the receiver of a right. Such a principal has the role of
-/// actor, but did nothing.
-fn is_only_grantee(alert: &Alert, value: &str) -> bool {
-    let mut callers = alert.callers.iter();
-    let mut grantees = alert.details_of(DetailKind::Grantee);
-    grantees.any(|one| one == value) && !callers.any(|one| one.principal.as_deref() == Some(value))
-}
-
 /// Returns who was given a right: `, granted to mallory`.
 pub(super) fn grant_suffix(alert: &Alert) -> String {
     let grantees = alert.details_of(DetailKind::Grantee);
-    let grantees: Vec<&str> = grantees.filter(|one| is_only_grantee(alert, one)).collect();
+    let grantees: Vec<&str> = grantees.filter(|one| alert.is_only_grantee(one)).collect();
     match grantees.is_empty() {
         true => String::new(),
         false => format!(", granted to {}", join_names(&grantees)),
@@ -262,7 +254,7 @@ pub(super) fn values_in_role(alert: &Alert, role: IndicatorRole, kind: Indicator
         .with_role(role)
         .filter(|one| one.kind == kind)
         .map(|one| one.value.as_str())
-        .filter(|one| role != IndicatorRole::Actor || !is_only_grantee(alert, one))
+        .filter(|one| role != IndicatorRole::Actor || !alert.is_only_grantee(one))
         .collect()
 }
 

@@ -124,7 +124,15 @@ fn actions(question: &ConcludeQuestion) -> BTreeMap<String, BTreeSet<&str>> {
 }
 
 /// Placeholders that are filled in without a choice.
-const ALERT_PLACEHOLDERS: [&str; 5] = ["account", "region", "resource", "product", "scope"];
+const ALERT_PLACEHOLDERS: [&str; 7] = [
+    "account",
+    "region",
+    "resource",
+    "mail",
+    "application",
+    "product",
+    "scope",
+];
 
 /// Returns the kinds of values that an action is about.
 fn placeholders(action: &ActionTemplate) -> Vec<&str> {

