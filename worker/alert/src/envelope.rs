@@ -1,11 +1,12 @@
 //! Unwraps findings from the envelopes of transports.
 //!
-//! Envelopes are SNS, EventBridge, Pub/Sub push, CloudEvents and JSON in a string, nested to depth three, with lists
-//! of findings at any level. The remainder of each envelope is kept in [`Wrappers`]. No address in an envelope is
+//! Envelopes are SNS, EventBridge, Pub/Sub push, CloudEvents, those of log forwarders and JSON in a string, nested to
+//! depth three, with lists of findings at any level. The remainder of each envelope is kept in [`Wrappers`]. No address in an envelope is
 //! called. Signatures are checked at intake, not here.
 
 mod cloudevents;
 mod eventbridge;
+mod forwarders;
 mod json_text;
 mod list;
 mod offload;
@@ -237,7 +238,9 @@ fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
     if let Some(envelope) = pubsub::recognise(value)? {
         return Ok(Some(envelope));
     }
-    Ok(eventbridge::recognise(value).or_else(|| json_text::recognise(value)))
+    Ok(eventbridge::recognise(value)
+        .or_else(|| forwarders::recognise(value))
+        .or_else(|| json_text::recognise(value)))
 }
 
 /// Returns the content of an envelope with its pointer. Content that is JSON already needs no decoding.

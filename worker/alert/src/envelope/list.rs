@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Wrappers, json_text};
+use super::{Wrappers, forwarders, json_text};
 use crate::feed::{self, GenericFeed, is_same_key};
 
 /// Location of lists in a value.
@@ -119,7 +119,10 @@ pub(super) fn find_list(value: &Value, feeds: &[GenericFeed]) -> Option<ListLoca
         .find_map(|feed| feed.list.clone());
     let holds_finding = |list: &Value| {
         let mut elements = list_elements(list).into_iter();
-        elements.any(|element| feed::recognises(&element, &Wrappers::default(), feeds))
+        elements.any(|element| {
+            feed::recognises(&element, &Wrappers::default(), feeds)
+                || forwarders::recognise(&element).is_some()
+        })
     };
     let known = || {
         let key = map.iter().find(|(key, list)| {

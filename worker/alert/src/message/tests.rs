@@ -27,6 +27,7 @@ mod properties;
 mod scc;
 mod security_hub;
 mod severities;
+mod shapes;
 mod text;
 mod traces;
 mod unreadable;

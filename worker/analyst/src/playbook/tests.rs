@@ -26,6 +26,7 @@ mod recon;
 mod runtime_malware;
 mod s3_exposure;
 mod set;
+mod shapes;
 mod shipped;
 mod types;
 mod unreadable;

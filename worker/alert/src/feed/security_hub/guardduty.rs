@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::guardduty::{finding_of_arn, read_finding_as};
 use super::super::{Draft, Node};
+use super::location::region_in_arn;
 use super::native_type;
 use super::product_fields::restore_finding;
 use crate::{ReadError, Severity, short_name};
@@ -76,7 +77,7 @@ fn to_guardduty_shape(node: Node<'_>, id: &str, resource: Value) -> Value {
         "arn": finding_of_arn(id).map(|_| id),
         "type": kind(node),
         "accountId": copy(node.at("AwsAccountId")),
-        "region": copy(node.at("Region")),
+        "region": finding_region(node),
         "title": copy(node.at("Title")),
         "description": copy(node.at("Description")),
         "severity": copy(node.path("Severity/Product")),
@@ -90,6 +91,15 @@ fn to_guardduty_shape(node: Node<'_>, id: &str, resource: Value) -> Value {
         native.extend(told);
     }
     native
+}
+
+/// Returns the region of the finding, else that of its resource.
+fn finding_region(node: Node<'_>) -> Option<&str> {
+    let own = node.at("Region").str();
+    own.or_else(|| region_in_arn(node.at("Id"))).or_else(|| {
+        let resource = node.at("Resources").items().next()?;
+        resource.at("Region").str()
+    })
 }
 
 /// Takes an object out of another one, or returns an empty one.

@@ -20,7 +20,16 @@ pub(super) fn read_location(draft: &mut Draft, node: Node<'_>) {
     };
     let regions = [main.map(|main| main.at("Region")), Some(node.at("Region"))];
     let mut regions = regions.into_iter().flatten().filter_map(Node::str);
-    draft.region = regions.find_map(non_placeholder).map(str::to_owned);
+    let told = regions.find_map(non_placeholder);
+    draft.region = told
+        .or_else(|| region_in_arn(node.at("Id")).filter(|_| draft.provider == CloudProvider::Aws))
+        .map(str::to_owned);
+}
+
+/// Returns the region in the ARN of a finding.
+pub(super) fn region_in_arn(id: Node<'_>) -> Option<&str> {
+    let region = id.str()?.strip_prefix("arn:")?.split(':').nth(2)?;
+    (!region.is_empty()).then_some(region)
 }
 
 /// Returns the account that owns a resource.

@@ -114,7 +114,7 @@ fn the_drop_point_sample_stays_open_for_want_of_data() {
     For [E3 E0] 3322.org is a name of a dynamic DNS service, which anybody gets without being known
     ");
     insta::assert_snapshot!(ran.would_decide(), @r#"
-    What 3322.org is: a current threat list or allow list that holds it
+    Whether 3322.org is still what the feed's list says: a current threat list or allow list that holds it
     Flow logs of i-11111111 after 2023-04-16T06:11:53Z: whether a contact followed
     Which process on i-11111111 made the contact: its process list, or the resolver's query log
     What i-11111111 is for: a resolver or proxy asks for the names of others
