@@ -70,7 +70,10 @@ const TIMES: [(&str, usize); 4] = [
 /// Returns the text, or `None` where it is a placeholder.
 pub(crate) fn non_placeholder(text: &str) -> Option<&str> {
     let text = text.trim();
-    let is_placeholder = text.len() <= MAX_PLACEHOLDER_BYTES
+    // Every text of a finding is examined, and few begin like a placeholder.
+    let begins_like_one = text.starts_with(['n', 'N', 'u', 'U', 't', 'T', '-', '[', '{', '<', '(']);
+    let is_placeholder = begins_like_one
+        && text.len() <= MAX_PLACEHOLDER_BYTES
         && PLACEHOLDERS
             .iter()
             .any(|word| text.eq_ignore_ascii_case(word));

@@ -47,7 +47,7 @@ pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
         ("bedrockGuardrailDetails", model::guardrails),
         ("modelDetails", model::models),
     ];
-    parts.sort_by_key(|(key, _)| !is_main(kind, key));
+    parts.sort_by_cached_key(|(key, _)| !is_main(kind, key));
     for (key, read) in parts {
         for part in draft.records(resource.at(key)) {
             read(draft, part);
