@@ -11,11 +11,11 @@ struct Shape {
     name: String,
     message: Value,
     /// One entry per alert.
-    alerts: Vec<Expected>,
+    alerts: Vec<ExpectedAlert>,
 }
 
 #[derive(Deserialize)]
-struct Expected {
+struct ExpectedAlert {
     /// Texts at JSON pointers of the alert.
     fields: std::collections::BTreeMap<String, String>,
     /// `kind value role`
@@ -31,7 +31,7 @@ fn shapes() -> Vec<Shape> {
     serde_json::from_str(text).unwrap()
 }
 
-fn faults(name: &str, alert: &Alert, expected: &Expected) -> Vec<String> {
+fn faults(name: &str, alert: &Alert, expected: &ExpectedAlert) -> Vec<String> {
     let json = alert.to_json_without_raw();
     let mut faults = Vec::new();
     for (pointer, value) in &expected.fields {

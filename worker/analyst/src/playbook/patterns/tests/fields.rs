@@ -253,6 +253,17 @@ fn program_that_copies_folders_reads_many_files() {
     ] {
         assert_shown(&[("T1530", &format!("{attack}\nevent_count=900"))]);
     }
+    let sent = "bytes=900 GB\ndirection=outbound\ndomain=vault.backup-vendor.example";
+    assert_harmless(&[&format!(
+        "process=C:\\Program Files\\Veeam\\veeamagent.exe\n{sent}"
+    )]);
+    assert_shown(&[
+        ("T1048", &format!("process=winlogin.exe\n{sent}")),
+        (
+            "T1048",
+            &format!("process=C:\\Users\\Public\\veeamagent.exe\n{sent}"),
+        ),
+    ]);
     let own = "process=rclone\ncommand_line=rclone sync /home/dana/papers gdrive:papers\ntrait=own account of dana";
     assert_harmless(&[own]);
     assert_shown(&[
