@@ -164,6 +164,7 @@ impl Toolbox for ScriptedToolbox {
             reach: Reach::Internal,
             trust: Vec::new(),
             needs: None,
+            families: Vec::new(),
         };
         let types = vec![IndicatorKind::Ip];
         vec![

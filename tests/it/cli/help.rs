@@ -28,7 +28,7 @@ fn the_help_of_the_program() {
       feedback      Export the verdicts of people
       mutes         List, add, test and remove mutes
       playbooks     List and check playbooks, and explain which one an alert gets
-      tools         List tools, check their registers, and call a tool
+      tools         List and show tools, check them and their registers, and call one
       registers     Show which rows of the registers cover the subjects of an alert
       config        Show and check the configuration, and print its schema for editors
       doctor        Check everything that the configuration names, and print each problem with its fix

@@ -112,7 +112,7 @@ pub(crate) enum Command {
     /// List and check playbooks, and explain which one an alert gets
     #[command(subcommand)]
     Playbooks(PlaybooksCommand),
-    /// List tools, check their registers, and call a tool
+    /// List and show tools, check them and their registers, and call one
     #[command(subcommand)]
     Tools(ToolsCommand),
     /// Show which rows of the registers cover the subjects of an alert
@@ -317,10 +317,37 @@ pub(crate) enum PlaybooksCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// List all tools with their arguments
-    List(JsonFlag),
-    /// Read every register, list and log, and print their problems
-    Check(JsonFlag),
+    /// List the configured tools with their arguments
+    #[command(after_help = "Examples:\n  \
+        nightshift tools list          what a case may use\n  \
+        nightshift tools list --all    what can be configured beside it")]
+    List {
+        /// List the declared tools that can be configured, too
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Show one tool: arguments, limits, key, the vendor's page, and how to configure it
+    #[command(after_help = "Examples:\n  \
+        nightshift tools show virustotal    one that can be configured\n  \
+        nightshift tools show assets        one that is")]
+    Show {
+        /// Name of a configured tool, or of a declared one
+        name: String,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Check all configured tools with their registers, lists, logs and keys, or the file of a declared tool
+    #[command(after_help = "Examples:\n  \
+        nightshift tools check                       all that is configured\n  \
+        nightshift tools check tools/blocklist.toml  one file, with line and column of each mistake")]
+    Check {
+        /// File of a declared tool
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
     /// Call a tool
     #[command(after_help = "Example:\n  \
         nightshift tools call indicator_facts '{\"indicator\": \"185.220.101.42\"}'")]

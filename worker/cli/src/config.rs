@@ -28,7 +28,7 @@ use nightshift_llm::ModelConfig;
 use nightshift_pipeline::admission::{AdmissionPolicy, Mute};
 use nightshift_pipeline::route::{Route, Routes};
 use nightshift_store::StoreUrl;
-use nightshift_tools::ToolConfig;
+use nightshift_tools::{ToolSettings, ToolTable};
 use nightshift_web::WebConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -88,9 +88,12 @@ pub(crate) struct Config {
     /// Caps of one case. Reaching a cap ends the work, but a report is still written.
     #[serde(default)]
     pub(crate) limits: LimitsConfig,
-    /// Tools: registers, lists, logs. `indicator_facts`, `watchlist` and `past_cases` exist without a table.
+    /// Tools: registers, lists, logs, intelligence. `indicator_facts`, `watchlist` and `past_cases` exist without a table.
     #[serde(default, rename = "tool")]
-    pub(crate) tools: Vec<ToolConfig>,
+    pub(crate) tools: Vec<ToolTable>,
+    /// What all declared tools share.
+    #[serde(default, rename = "tools")]
+    pub(crate) tool_settings: ToolSettings,
     /// Further feeds of the organisation, by JSON pointers.
     #[serde(default, rename = "feed")]
     pub(crate) feeds: Vec<FeedConfig>,
@@ -313,6 +316,7 @@ impl Config {
         self.sources = self.sources.into_iter().map(resolved).collect();
         from_base(&mut self.store.ca_file);
         from_base(&mut self.playbooks.dir);
+        self.tool_settings.resolve_paths(base);
         from_base(&mut self.metrics.textfile);
         from_base(&mut self.traces.ca_file);
         for profile in &mut self.profiles {

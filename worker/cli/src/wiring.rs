@@ -37,7 +37,7 @@ use nightshift_pipeline::report::ReportProducer;
 use nightshift_pipeline::route::{Route, Routes};
 use nightshift_pipeline::triage::{Triage, Watcher};
 use nightshift_store::{BlobStore, DatabasePassword, Store, StoreOptions};
-use nightshift_tools::{ConfiguredToolbox, ToolConfig};
+use nightshift_tools::{ConfiguredToolbox, ToolConfig, ToolTable};
 use nightshift_web::SigningKeyCache;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
@@ -162,7 +162,7 @@ impl App {
         let config = loaded.config.clone();
         let playbooks = load_playbooks(&config).map_err(Exit::Config)?;
         let past: Arc<dyn PastCases> = store.clone();
-        let tools = build_tools(config.tools.clone(), past, loaded.base()).map_err(Exit::Config)?;
+        let tools = build_tools(loaded, past).map_err(Exit::Config)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let purse = DayBudget::new(config.limits.day_usd).map(|budget| {
             let (clock, meter) = (Arc::clone(&clock), metrics.clone());
@@ -427,10 +427,10 @@ pub(crate) fn load_playbooks(config: &Config) -> anyhow::Result<PlaybookSet> {
 
 /// Builds the configured tools, and the three default ones unless others of their kind are configured.
 pub(crate) fn build_tools(
-    mut configs: Vec<ToolConfig>,
+    loaded: &LoadedConfig,
     past: Arc<dyn PastCases>,
-    base: &Path,
 ) -> anyhow::Result<ConfiguredToolbox> {
+    let (mut configs, declared) = ToolTable::divide(&loaded.config.tools);
     let mut defaults = Vec::new();
     for kind in ["indicator_facts", "watchlist", "past_cases"] {
         let default: ToolConfig = serde_json::from_value(json!({"kind": kind, "name": kind}))?;
@@ -441,7 +441,10 @@ pub(crate) fn build_tools(
         }
     }
     defaults.append(&mut configs);
-    Ok(ConfiguredToolbox::build(&defaults, past, base)?)
+    let base = loaded.base();
+    let keys = |key: &KeyRef| secret_reader(key.location(), base);
+    let built_in = ConfiguredToolbox::build(&defaults, past, base)?;
+    Ok(built_in.with_declared(&declared, &loaded.config.tool_settings, &keys)?)
 }
 
 /// Builds the configured tools without a store, so that listing and checking creates no file.
@@ -455,8 +458,7 @@ pub(crate) fn tools_without_store(loaded: &LoadedConfig) -> Result<ConfiguredToo
         }
     }
 
-    let configs = loaded.config.tools.clone();
-    build_tools(configs, Arc::new(NoPastCases), loaded.base()).map_err(Exit::Config)
+    build_tools(loaded, Arc::new(NoPastCases)).map_err(Exit::Config)
 }
 
 /// Returns the configured tools that the profile of this alert's route allows.

@@ -2,7 +2,7 @@
 //!
 //! Nothing is repaired here. A refused call is not made, and the analyst gets a typed error.
 
-use nightshift_alert::{Indicator, IndicatorRole};
+use nightshift_alert::{Indicator, IndicatorKind, IndicatorRole};
 use serde_json::Value;
 
 use crate::hosts::is_own;
@@ -85,25 +85,20 @@ fn check_value(
     }
     match (&argument.kind, value) {
         (ArgumentKind::Indicator { types }, Value::String(text)) => {
-            let known = types.iter().any(|kind| {
-                Indicator::parse(*kind, text, IndicatorRole::Related)
-                    .is_some_and(|known| state.knows(*kind, &known.value))
-            });
-            let never_send = state
-                .setup
-                .as_ref()
-                .map_or(&[][..], |opened| &opened.options.never_send);
-            if known && reach == Reach::ThirdParty && is_own(text, never_send) {
-                no("is the organisation's own, which never goes to a third party".to_owned())
-            } else if known {
-                Ok(())
-            } else {
-                let names: Vec<_> = types.iter().map(|kind| kind.as_str()).collect();
-                no(format!(
-                    "is no {} that this case knows; only what the alert or a tool result names may be looked up",
-                    names.join(" or ")
-                ))
+            check_indicator(text, types, reach, state).or_else(no)
+        }
+        (ArgumentKind::Indicators { types, max }, Value::Array(values)) => {
+            if !(1..=*max).contains(&values.len()) {
+                return no(format!("is a list of 1 to {max} values"));
             }
+            values.iter().try_for_each(|value| match value.as_str() {
+                Some(text) if is_placeholder(text) => {
+                    no(format!("{text:?} is a placeholder; give the value itself"))
+                }
+                Some(text) => check_indicator(text, types, reach, state)
+                    .or_else(|problem| no(format!("{text:?} {problem}"))),
+                None => no("is a list of strings".to_owned()),
+            })
         }
         (ArgumentKind::Enum { values }, Value::String(text)) => {
             if values.contains(text) {
@@ -139,11 +134,40 @@ fn check_value(
     }
 }
 
+/// Checks that a value is an indicator which the case knows, and which may go as far as the tool reaches.
+fn check_indicator(
+    text: &str,
+    types: &[IndicatorKind],
+    reach: Reach,
+    state: &CaseState,
+) -> Result<(), String> {
+    let known = types.iter().any(|kind| {
+        Indicator::parse(*kind, text, IndicatorRole::Related)
+            .is_some_and(|known| state.knows(*kind, &known.value))
+    });
+    let never_send = state
+        .setup
+        .as_ref()
+        .map_or(&[][..], |opened| &opened.options.never_send);
+    if known && reach == Reach::ThirdParty && is_own(text, never_send) {
+        Err("is the organisation's own, which never goes to a third party".to_owned())
+    } else if known {
+        Ok(())
+    } else {
+        let names: Vec<_> = types.iter().map(|kind| kind.as_str()).collect();
+        Err(format!(
+            "is no {} that this case knows; only what the alert or a tool result names may be looked up",
+            names.join(" or ")
+        ))
+    }
+}
+
 const fn expected_kind(kind: &ArgumentKind) -> &'static str {
     match kind {
         ArgumentKind::Indicator { .. } | ArgumentKind::Enum { .. } | ArgumentKind::Text { .. } => {
             "a string"
         }
+        ArgumentKind::Indicators { .. } => "a list of strings",
         ArgumentKind::Time => "a time in RFC 3339, as a string",
         ArgumentKind::Number { .. } => "a whole number",
     }

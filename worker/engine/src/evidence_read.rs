@@ -59,6 +59,7 @@ pub fn tool_spec() -> ToolSpec {
         reach: Reach::Internal,
         trust: Vec::new(),
         needs: None,
+        families: Vec::new(),
     }
 }
 

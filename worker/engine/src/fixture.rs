@@ -117,6 +117,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
             reach: Reach::Internal,
             trust: Vec::new(),
             needs: None,
+            families: Vec::new(),
         },
         ToolSpec {
             name: "lookup".into(),
@@ -136,6 +137,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
             reach: Reach::Internal,
             trust: Vec::new(),
             needs: None,
+            families: Vec::new(),
         },
     ]
 }

@@ -30,7 +30,8 @@ pub(crate) fn host_of(value: &str) -> &str {
 
 /// Returns whether a value belongs to the organisation: a listed text, a name below a listed name, or an address in a
 /// listed range.
-pub(crate) fn is_own(value: &str, never_send: &[String]) -> bool {
+#[must_use]
+pub fn is_own(value: &str, never_send: &[String]) -> bool {
     let value = value.to_lowercase();
     let host = host_of(&value).to_owned();
     never_send.iter().any(|own| {

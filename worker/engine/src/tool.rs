@@ -48,6 +48,13 @@ pub enum ArgumentKind {
         /// Types that the tool can look up.
         types: Vec<IndicatorKind>,
     },
+    /// A list of indicators of these types, each known to this case.
+    Indicators {
+        /// Types that the tool can look up.
+        types: Vec<IndicatorKind>,
+        /// Maximum number of indicators.
+        max: usize,
+    },
     /// One of these words.
     Enum {
         /// Allowed words.
@@ -101,18 +108,20 @@ pub struct ToolSpec {
     /// written over a known schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
+    /// Families of questions that the tool answers beside its kind, such as `intel.ip`. Playbooks may ask for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub families: Vec<String>,
 }
 
 impl ToolSpec {
     /// Returns whether `wanted` names this tool: by its name, its kind, or a family of kinds.
     #[must_use]
     pub fn matches_request(&self, wanted: &str) -> bool {
-        self.name == wanted
-            || self.kind == wanted
-            || self
-                .kind
-                .strip_prefix(wanted)
-                .is_some_and(|rest| rest.starts_with('.'))
+        let is_wanted = |kind: &String| {
+            kind.strip_prefix(wanted)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.name == wanted || is_wanted(&self.kind) || self.families.iter().any(is_wanted)
     }
 
     /// Returns the trust of the value at this JSON pointer.

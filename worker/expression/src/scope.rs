@@ -3,6 +3,7 @@
 //! A value is rendered once only, so template syntax in the text of an alert is never evaluated. Every error names the
 //! expression, and nothing panics.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +24,7 @@ const MAX_ITEMS: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Scope {
     language: &'static Language,
-    variables: Arc<BTreeMap<&'static str, Value>>,
+    variables: Arc<BTreeMap<Cow<'static, str>, Value>>,
     definitions: Option<Arc<Definitions>>,
     /// Number of definitions that may be used.
     visible: usize,
@@ -36,7 +37,7 @@ pub struct Scope {
 struct Definitions {
     all: Vec<Definition>,
     /// The variables at the time of the definition.
-    variables: Arc<BTreeMap<&'static str, Value>>,
+    variables: Arc<BTreeMap<Cow<'static, str>, Value>>,
 }
 
 #[derive(Debug)]
@@ -63,7 +64,8 @@ impl Object for Scope {
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         let item = self.item.iter().map(|_| ITEM);
         let defined = self.visible_definitions().map(|it| it.name.as_str());
-        let names = item.chain(defined).chain(self.variables.keys().copied());
+        let variables = self.variables.keys().map(AsRef::as_ref);
+        let names = item.chain(defined).chain(variables);
         Enumerator::Values(names.map(Value::from).collect())
     }
 }
@@ -81,8 +83,8 @@ impl Scope {
         }
     }
 
-    pub fn set(&mut self, name: &'static str, value: Value) {
-        Arc::make_mut(&mut self.variables).insert(name, value);
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: Value) {
+        Arc::make_mut(&mut self.variables).insert(name.into(), value);
     }
 
     /// Defines names for expressions. Each may use those before it and the variables that are set now.
@@ -136,7 +138,8 @@ impl Scope {
         Value::from_object(self.clone())
     }
 
-    fn evaluate(&self, expression: &str) -> Result<Value, EvaluationError> {
+    /// Returns the value of an expression; an undefined one is an error.
+    pub fn evaluate(&self, expression: &str) -> Result<Value, EvaluationError> {
         let failed = |error| EvaluationError::from_minijinja(expression, &error);
         let compiled = self.language.compile(expression).map_err(failed)?;
         let value = compiled.eval(self.context()).map_err(failed)?;

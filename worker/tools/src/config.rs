@@ -9,12 +9,89 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::ContentSource;
+use crate::declared_config::DeclaredToolConfig;
 use crate::{
     asset_lookup, authorised_scanners, change_lookup, identity_lookup, indicator_facts, log_search,
     past_cases, watchlist,
 };
 
-/// One tool as configured.
+/// One `[[tool]]` table: of a tool that is compiled in, or of a declared one.
+#[derive(Debug, Clone, PartialEq, JsonSchema)]
+#[serde(untagged)]
+pub enum ToolTable {
+    /// A tool that is compiled in.
+    BuiltIn(ToolConfig),
+    /// A tool that a file declares, or `indicator_lookup`.
+    Declared(DeclaredToolConfig),
+}
+
+/// The kinds that are compiled in.
+pub(crate) const BUILT_IN: [&str; 8] = [
+    "indicator_facts",
+    "watchlist",
+    "asset_lookup",
+    "identity_lookup",
+    "change_lookup",
+    "authorised_scanners",
+    "log_search",
+    "past_cases",
+];
+
+/// Returns whether no declared tool may have this name.
+#[cfg(feature = "declared")]
+pub(crate) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&name) || name == crate::declared_config::INDICATOR_LOOKUP
+}
+
+/// Returns all kinds of tools, for an error.
+pub(crate) fn known_kinds<'a>(declared: impl Iterator<Item = &'a str>) -> String {
+    let own = [crate::declared_config::INDICATOR_LOOKUP];
+    let all: Vec<&str> = BUILT_IN.into_iter().chain(own).chain(declared).collect();
+    all.join(", ")
+}
+
+/// Which of the two a table is, its `kind` says. The errors are then those of that kind.
+impl<'de> Deserialize<'de> for ToolTable {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error as _;
+        let table = serde_json::Map::deserialize(deserializer)?;
+        let kind = table.get("kind").and_then(serde_json::Value::as_str);
+        let is_declared = kind.is_some_and(|kind| !BUILT_IN.contains(&kind));
+        let table = serde_json::Value::Object(table);
+        let read = if is_declared {
+            DeclaredToolConfig::deserialize(table).map(Self::Declared)
+        } else {
+            ToolConfig::deserialize(table).map(Self::BuiltIn)
+        };
+        read.map_err(D::Error::custom)
+    }
+}
+
+impl ToolTable {
+    /// Divides tables into those of compiled-in and of declared tools.
+    #[must_use]
+    pub fn divide(tables: &[Self]) -> (Vec<ToolConfig>, Vec<DeclaredToolConfig>) {
+        let mut parts = (Vec::new(), Vec::new());
+        for table in tables {
+            match table {
+                Self::BuiltIn(config) => parts.0.push(config.clone()),
+                Self::Declared(config) => parts.1.push(config.clone()),
+            }
+        }
+        parts
+    }
+
+    /// Returns the register and list files of the tool, resolved against `base`.
+    #[must_use]
+    pub fn register_files(&self, base: &Path) -> Vec<PathBuf> {
+        match self {
+            Self::BuiltIn(config) => config.register_files(base),
+            Self::Declared(_) => Vec::new(),
+        }
+    }
+}
+
+/// One tool that is compiled in, as configured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ToolConfig {
@@ -94,7 +171,7 @@ impl ToolConfig {
 }
 
 /// An error of a `[[tool]]` table. An unreadable register is no such error, since the file may come back.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum ToolConfigError {
     /// Two tools have one name.
     #[error("two [[tool]] tables are named {name:?}: give one of them another `name`")]
@@ -102,6 +179,22 @@ pub enum ToolConfigError {
     /// A tool has a name that models cannot call.
     #[error("[[tool]] name {name:?}: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`")]
     InvalidName { name: String },
+    /// There is no such kind.
+    #[error("[[tool]] {name:?}: there is no kind {kind:?}; there are {known}")]
+    UnknownKind {
+        name: String,
+        kind: String,
+        known: String,
+    },
+    /// This program has no declared tools.
+    #[error(
+        "[[tool]] {name:?}: kind {kind:?}: this program was built without declared tools; build it with `cargo build --release`"
+    )]
+    WithoutDeclared { name: String, kind: String },
+    /// The declared tools cannot be read.
+    #[cfg(feature = "declared")]
+    #[error(transparent)]
+    Catalogue(#[from] crate::declared::CatalogueError),
     /// A value is not allowed for its key.
     #[error("[[tool]] {name:?}: `{key}`: {problem}")]
     InvalidValue {

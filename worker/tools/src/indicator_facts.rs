@@ -4,7 +4,7 @@
 //! The tool never resolves or fetches anything and knows no reputation. Cloud ranges come only from files that the
 //! organisation downloads from the clouds.
 
-mod address;
+pub(crate) mod address;
 mod cloud;
 mod domain;
 

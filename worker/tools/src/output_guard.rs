@@ -50,7 +50,7 @@ pub(crate) fn clean_output(
             .map(|indicator| indicator.value.as_str())
             .chain(resources)
             .chain(std::iter::once(alert.kind.as_str()))
-            .chain(arguments.values().filter_map(Value::as_str))
+            .chain(arguments.values().flat_map(texts))
             .flat_map(|value| std::iter::once(value).chain(value.split(['.', '/', ':', '=', '~'])))
             .collect::<HashSet<&str>>()
     });
@@ -82,6 +82,12 @@ pub(crate) fn clean_output(
     output.flags.sort();
     output.flags.dedup();
     output
+}
+
+/// Returns the text of an argument, or the texts of a list.
+fn texts(argument: &Value) -> impl Iterator<Item = &str> {
+    let items = argument.as_array().into_iter().flatten();
+    items.chain([argument]).filter_map(Value::as_str)
 }
 
 /// Drops rows of the longest list until the body has at most `limit` bytes. Returns the path of the shortened list.

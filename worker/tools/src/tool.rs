@@ -25,6 +25,12 @@ pub(crate) trait Tool: Send + Sync {
 
     /// Reports the state of the files that the tool reads. The call blocks.
     fn reports(&self) -> Vec<RegisterReport>;
+
+    /// Reports why calls would fail although the configuration is valid, such as a key that is not there. The call
+    /// blocks.
+    fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Creates a spec. No tool here reaches beyond the organisation's own files.
@@ -49,6 +55,7 @@ pub(crate) fn spec(
             })
             .collect(),
         needs: None,
+        families: Vec::new(),
     }
 }
 

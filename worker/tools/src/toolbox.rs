@@ -10,6 +10,7 @@ use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, Tool
 
 use crate::arguments::Arguments;
 use crate::config::{ToolConfig, ToolConfigError};
+use crate::declared_config::{DeclaredToolConfig, KeyResolver, ToolSettings};
 use crate::register::{RegisterGroup, RegisterReport};
 use crate::tool::Tool;
 use crate::{
@@ -42,25 +43,69 @@ impl ConfiguredToolbox {
         past: Arc<dyn PastCases>,
         base: &Path,
     ) -> Result<Self, ToolConfigError> {
-        let mut tools: Vec<Box<dyn Tool>> = Vec::new();
+        let mut toolbox = Self { tools: Vec::new() };
         let families = RegisterGroups::default();
         for config in configs {
-            let name = config.name();
-            if !is_callable_name(name) {
-                let name = name.to_owned();
-                return Err(ToolConfigError::InvalidName { name });
-            }
-            if tools.iter().any(|tool| tool.spec().name == name) {
-                let name = name.to_owned();
-                return Err(ToolConfigError::DuplicateName { name });
-            }
-            tools.push(build_tool(
+            toolbox.check_name(config.name())?;
+            toolbox.tools.push(build_tool(
                 config.clone().resolve_paths(base),
                 &past,
                 &families,
             )?);
         }
-        Ok(Self { tools })
+        Ok(toolbox)
+    }
+
+    /// Adds the declared tools of `configs`.
+    ///
+    /// # Errors
+    ///
+    /// Fails for duplicate or invalid names, unknown kinds, missing keys, and files with mistakes.
+    #[cfg(feature = "declared")]
+    pub fn with_declared(
+        mut self,
+        configs: &[DeclaredToolConfig],
+        settings: &ToolSettings,
+        keys: KeyResolver<'_>,
+    ) -> Result<Self, ToolConfigError> {
+        for tool in crate::declared::build_declared(configs, settings, keys)? {
+            self.check_name(&tool.spec().name)?;
+            self.tools.push(tool);
+        }
+        Ok(self)
+    }
+
+    /// Refuses declared tools, which this program was built without.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is one.
+    #[cfg(not(feature = "declared"))]
+    pub fn with_declared(
+        self,
+        configs: &[DeclaredToolConfig],
+        _: &ToolSettings,
+        _: KeyResolver<'_>,
+    ) -> Result<Self, ToolConfigError> {
+        match configs.first() {
+            None => Ok(self),
+            Some(DeclaredToolConfig { name, kind, .. }) => Err(ToolConfigError::WithoutDeclared {
+                name: name.clone(),
+                kind: kind.clone(),
+            }),
+        }
+    }
+
+    /// Checks the name of a further tool.
+    fn check_name(&self, name: &str) -> Result<(), ToolConfigError> {
+        let owned = || name.to_owned();
+        if !is_callable_name(name) {
+            return Err(ToolConfigError::InvalidName { name: owned() });
+        }
+        if self.tools.iter().any(|tool| tool.spec().name == name) {
+            return Err(ToolConfigError::DuplicateName { name: owned() });
+        }
+        Ok(())
     }
 
     /// Returns the tools that need no configuration, each named as its kind: `indicator_facts`, `watchlist` with the
@@ -89,6 +134,18 @@ impl ConfiguredToolbox {
         self.tools.iter().flat_map(|tool| tool.reports()).collect()
     }
 
+    /// Returns why calls of a tool would fail, such as a key that is not there, each with the tool's name. The call
+    /// blocks.
+    #[must_use]
+    pub fn problems(&self) -> Vec<(String, String)> {
+        let mut problems = Vec::new();
+        for tool in &self.tools {
+            let name = &tool.spec().name;
+            problems.extend(tool.problems().into_iter().map(|one| (name.clone(), one)));
+        }
+        problems
+    }
+
     /// Runs the same checks for the doctor. The call blocks.
     #[must_use]
     pub fn probe(&self) -> HealthReport {
@@ -101,6 +158,14 @@ impl ConfiguredToolbox {
         ));
         for report in &reports {
             report_problems(report, &mut checkup);
+        }
+        for (name, problem) in self.problems() {
+            checkup.add_error(
+                "tool.key",
+                format!("[[tool]] {name:?}: {problem}"),
+                "every call of it is refused, which the report shows as a gap",
+                "set the variable or the file that the table names",
+            );
         }
         checkup
     }

@@ -145,6 +145,10 @@ fn signature(argument: &Argument) -> String {
             let names: Vec<&str> = types.iter().map(|kind| kind.as_str()).collect();
             names.join("|")
         }
+        ArgumentKind::Indicators { types, max } => {
+            let names: Vec<&str> = types.iter().map(|kind| kind.as_str()).collect();
+            format!("[{}] (1-{max})", names.join("|"))
+        }
         ArgumentKind::Enum { values } => values.join("|"),
         ArgumentKind::Time => "time".to_owned(),
         ArgumentKind::Number { min, max } => format!("{min}-{max}"),
@@ -171,6 +175,7 @@ fn property(argument: &Argument) -> Value {
     // The prompt lists the allowed types and the bounds of numbers.
     let kind = match &argument.kind {
         ArgumentKind::Number { .. } => "integer",
+        ArgumentKind::Indicators { .. } => "array",
         _ => "string",
     };
     let said = clean_line(&argument.description, MAX_DESCRIPTION_CHARS);
@@ -185,6 +190,9 @@ fn property(argument: &Argument) -> Value {
         json!([kind, "null"])
     };
     let mut schema = json!({"type": kind, "description": description});
+    if let (ArgumentKind::Indicators { .. }, Some(map)) = (&argument.kind, schema.as_object_mut()) {
+        map.insert("items".to_owned(), json!({"type": "string"}));
+    }
     if let (ArgumentKind::Enum { values }, Some(map)) = (&argument.kind, schema.as_object_mut()) {
         let mut words: Vec<Value> = values
             .iter()

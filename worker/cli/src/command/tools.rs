@@ -1,11 +1,13 @@
-//! `nightshift tools`: lists tools, checks their registers, and makes one call.
+//! `nightshift tools`: lists and shows tools, checks them, and makes one call.
+
+mod declared;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use nightshift_alert::{Alert, Indicator, IndicatorRole};
 use nightshift_engine::port::Toolbox;
-use nightshift_engine::tool::{ArgumentKind, CallContext, ToolCall, ToolSpec};
+use nightshift_engine::tool::{ArgumentKind, CallContext, Reach, ToolCall, ToolSpec};
 use nightshift_pipeline::intake::unreadable_alert;
 use serde_json::{Map, Value};
 
@@ -14,13 +16,24 @@ use super::table::{one_line_rows, table};
 use crate::args::{JsonFlag, ToolsCommand};
 use crate::config::LoadedConfig;
 use crate::exit::Exit;
-use crate::output::{pluralise, print, print_json, sanitize_line};
+use crate::output::{pluralise, print, print_json, print_stderr, sanitize_line};
 use crate::wiring::{App, tools_without_store};
 
 pub(super) async fn run(loaded: &LoadedConfig, command: &ToolsCommand) -> Result<(), Exit> {
     match command {
-        ToolsCommand::List(json) => list(&tools_without_store(loaded)?, *json),
-        ToolsCommand::Check(json) => check(&tools_without_store(loaded)?, *json),
+        ToolsCommand::List { all, json } => {
+            list(&tools_without_store(loaded)?, *json)?;
+            match all {
+                true => declared::list(loaded, *json),
+                false => Ok(()),
+            }
+        }
+        ToolsCommand::Show { name, json } => show(loaded, name, *json),
+        ToolsCommand::Check {
+            file: Some(file),
+            json,
+        } => declared::check_file(file, *json),
+        ToolsCommand::Check { file: None, json } => check(&tools_without_store(loaded)?, *json),
         ToolsCommand::Call {
             name,
             arguments,
@@ -49,6 +62,40 @@ fn list(tools: &nightshift_tools::ConfiguredToolbox, json: JsonFlag) -> Result<(
     print(&table.to_string())
 }
 
+/// Shows a configured tool by its name, or a declared one that can be configured.
+fn show(loaded: &LoadedConfig, name: &str, json: JsonFlag) -> Result<(), Exit> {
+    let tools = tools_without_store(loaded)?;
+    let specs = tools.specs();
+    let configured = specs.iter().find(|spec| spec.name == name);
+    if declared::show(loaded, name, json)? {
+        return Ok(());
+    }
+    let Some(spec) = configured else {
+        let mut names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
+        names.extend(declared::names(loaded)?);
+        names.sort();
+        names.dedup();
+        let names = names.join(", ");
+        return Err(Exit::usage(format!(
+            "there is no tool {name:?}; there are {names}"
+        )));
+    };
+    if json.json {
+        return print_json(spec);
+    }
+    let reach = match spec.reach {
+        Reach::Internal => "within the organisation",
+        Reach::ThirdParty => "a third party",
+    };
+    print(&format!(
+        "{} ({})\n  {}\n\nArguments   {}\nReach       {reach}\nConfigured  yes",
+        spec.name,
+        spec.kind,
+        spec.description,
+        arguments(spec).replace('\n', ", ")
+    ))
+}
+
 fn arguments(spec: &ToolSpec) -> String {
     let words: Vec<String> = spec
         .arguments
@@ -60,6 +107,10 @@ fn arguments(spec: &ToolSpec) -> String {
                     .map(|kind| kind.as_str())
                     .collect::<Vec<_>>()
                     .join(" or "),
+                ArgumentKind::Indicators { types, max } => {
+                    let names: Vec<&str> = types.iter().map(|kind| kind.as_str()).collect();
+                    format!("1 to {max} of {}", names.join(" or "))
+                }
                 ArgumentKind::Enum { values } => values.join(" or "),
                 ArgumentKind::Time => "time".to_owned(),
                 ArgumentKind::Number { min, max } => format!("{min}..{max}"),
@@ -97,6 +148,11 @@ fn check(tools: &nightshift_tools::ConfiguredToolbox, json: JsonFlag) -> Result<
         }
     }
     let wrong: usize = reports.iter().map(|report| report.problems.len()).sum();
+    let unusable = tools.problems();
+    for (name, problem) in &unusable {
+        print_stderr(&format!("{name}: {problem}"));
+    }
+    let wrong = wrong + unusable.len();
     if wrong > 0 {
         return Err(Exit::usage(format!(
             "{}; what is right is used",
@@ -152,8 +208,16 @@ fn context_alert(
         }
     };
     for argument in &spec.arguments {
-        let typed = arguments.get(&argument.name).and_then(Value::as_str);
-        if let (ArgumentKind::Indicator { types }, Some(text)) = (&argument.kind, typed) {
+        let (types, texts) = match (&argument.kind, arguments.get(&argument.name)) {
+            (ArgumentKind::Indicator { types }, Some(Value::String(text))) => {
+                (types, vec![text.as_str()])
+            }
+            (ArgumentKind::Indicators { types, .. }, Some(Value::Array(values))) => {
+                (types, values.iter().filter_map(Value::as_str).collect())
+            }
+            _ => continue,
+        };
+        for text in texts {
             let parsed = types
                 .iter()
                 .find_map(|kind| Indicator::parse(*kind, text, IndicatorRole::Actor));

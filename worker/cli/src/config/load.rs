@@ -68,6 +68,7 @@ impl LoadedConfig {
         let profiles = &self.config.profiles;
         let mut files: Vec<PathBuf> = self.file.iter().cloned().collect();
         files.push(self.config.playbooks.dir.clone());
+        files.push(self.config.tool_settings.dir.clone());
         files.extend(profiles.iter().map(|one| one.prompts.clone()));
         files.extend(profiles.iter().filter_map(|one| one.replan_file()));
         let tokens = self.config.web.tokens.iter().map(String::as_str);
@@ -201,6 +202,10 @@ fn check(config: &Config) -> anyhow::Result<()> {
     )?;
     config.blobs.check().map_err(|problem| anyhow!(problem))?;
     bounds::check(config)?;
+    config
+        .tool_settings
+        .check()
+        .map_err(|problem| anyhow!(problem))?;
     for feed in &config.feeds {
         feed.check().map_err(|problem| anyhow!(problem))?;
     }

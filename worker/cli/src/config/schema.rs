@@ -146,7 +146,7 @@ mod tests {
             "[limits]\nsteps = \"many\"",
             "[limits]\nsteps = -1",
             "[log]\nformat = \"xml\"",
-            "[[tool]]\nname = \"a\"\nkind = \"nmap\"",
+            "[[tool]]\nname = \"a\"\nkind = \"virustotal\"\nkey = \"x\"",
             "[[tool]]\nname = \"a\"\nkind = \"asset_lookup\"",
             "[[tool]]\nname = \"a\"\nkind = \"asset_lookup\"\npath = \"x\"\nlists = []",
             "[[tool]]\nname = \"a\"\nkind = \"log_search\"\npath = \"x\"\nformat = \"syslog\"",

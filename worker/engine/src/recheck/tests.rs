@@ -146,6 +146,7 @@ fn specs() -> Vec<ToolSpec> {
             trust,
         }],
         needs: None,
+        families: Vec::new(),
     };
     let times = ["since", "until"].map(|name| argument(name, ArgumentKind::Time));
     let of_log = [caller()].into_iter().chain(times).collect();

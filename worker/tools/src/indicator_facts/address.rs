@@ -45,13 +45,25 @@ const SPECIAL: [(&str, &str, &str); 31] = [
     ("fec0::/10", "reserved", "RFC 3879"),
 ];
 
-pub(super) fn facts(ip: IpAddr) -> Value {
-    let special = SPECIAL
+/// Returns the entry of the longest range that holds the address, or `None` for a public one.
+fn special_range(ip: IpAddr) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    let entries = SPECIAL
         .iter()
         .filter_map(|entry| Some((entry.0.parse::<IpNet>().ok()?, entry)))
-        .filter(|(net, _)| net.contains(&ip))
-        .max_by_key(|(net, _)| net.prefix_len());
-    let (class, range) = special.map_or(("public", None), |(_, (range, class, document))| {
+        .filter(|(net, _)| net.contains(&ip));
+    let longest = entries.max_by_key(|(net, _)| net.prefix_len());
+    longest.map(|(_, entry)| entry)
+}
+
+/// Returns the class of an address, such as `public` or `private`.
+#[cfg(feature = "declared")]
+pub(crate) fn class_of(ip: IpAddr) -> &'static str {
+    special_range(ip).map_or("public", |(_, class, _)| class)
+}
+
+pub(super) fn facts(ip: IpAddr) -> Value {
+    let special = special_range(ip);
+    let (class, range) = special.map_or(("public", None), |(range, class, document)| {
         (*class, Some(format!("{range} ({document})")))
     });
     json!({

@@ -61,6 +61,7 @@ fn spec(name: &str, kind: &str, description: &str, arguments: Vec<Argument>) -> 
         reach: Reach::Internal,
         trust: Vec::new(),
         needs: None,
+        families: Vec::new(),
     }
 }
 

@@ -153,6 +153,7 @@ pub(in crate::playbook) fn spec(kind: &str) -> ToolSpec {
         reach: Reach::Internal,
         trust: Vec::new(),
         needs: None,
+        families: Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use nightshift_alert::ReadOptions;
 use nightshift_pipeline::case::{CaseFilter, CaseRow};
+use nightshift_tools::ToolTable;
 
 use super::samples;
 use super::source::NAME;
@@ -34,7 +35,8 @@ pub(in crate::command) fn demo_config(named: Option<&Path>) -> Result<LoadedConf
         )));
     }
     let mut loaded = LoadedConfig::defaults().map_err(Exit::Config)?;
-    loaded.config.tools = samples::tools();
+    let tools = samples::tools().into_iter();
+    loaded.config.tools = tools.map(ToolTable::BuiltIn).collect();
     if !detected_settings().is_empty() {
         DEMO_STORE_URL.clone_into(&mut loaded.config.store.url);
     }

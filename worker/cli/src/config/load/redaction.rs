@@ -45,6 +45,13 @@ impl LoadedConfig {
                 *url = host_of(url);
             }
         }
+        let tools = table.get_mut("tool").and_then(Value::as_array_mut);
+        for tool in tools.into_iter().flatten() {
+            let secrets = tool.get_mut("secrets").and_then(Value::as_table_mut);
+            for (_, value) in secrets.into_iter().flatten() {
+                redact_value("secret", value);
+            }
+        }
         for (key, value) in &mut table {
             redact_value(key, value);
         }
@@ -143,8 +150,20 @@ mod tests {
         let maps: Vec<String> = maps.into_iter().map(|(name, _)| name).collect();
         assert_eq!(
             maps,
-            ["TracesConfig.headers"],
+            ["DeclaredTool.secrets", "TracesConfig.headers"],
             "conceal those of this one too"
+        );
+    }
+
+    #[test]
+    fn secrets_of_declared_tools_are_concealed_whatever_their_names() {
+        let mut loaded = LoadedConfig::defaults().unwrap();
+        let table = "[[tool]]\nname = \"a\"\nkind = \"b\"\nsecrets = { user = \"hunter2\", other = \"env:B\" }";
+        loaded.table = table.parse().unwrap();
+        let shown = loaded.redacted().to_string();
+        assert!(
+            !shown.contains("hunter2") && shown.contains("env:B"),
+            "{shown}"
         );
     }
 
