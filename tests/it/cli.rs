@@ -2,6 +2,7 @@
 
 mod again;
 mod config;
+mod declared;
 mod explain;
 mod export;
 mod feedback;

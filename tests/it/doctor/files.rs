@@ -86,6 +86,18 @@ fn registers_are_read() {
         tool("good.csv")
     );
     assert_eq!(failed_checks(&place, &glob, "tools"), ["tool.glob"]);
+    let declared = |key: &str| {
+        format!("[[tool]]\nname = \"vt\"\nkind = \"virustotal\"\napi_key = \"{key}\"\n")
+    };
+    assert_eq!(
+        failed_checks(&place, &declared("file:no-such-key"), "tools"),
+        ["tool.key"]
+    );
+    place.write_file("key", "0123456789\n").unwrap();
+    assert_eq!(
+        failed_checks(&place, &declared("file:key"), "tools"),
+        Vec::<String>::new()
+    );
 }
 
 const PLAYBOOK: &str = "name = \"ours\"\nversion = 1\n";

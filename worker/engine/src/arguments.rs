@@ -249,4 +249,49 @@ mod tests {
             .is_ok()
         );
     }
+
+    #[test]
+    fn a03_every_indicator_of_a_list_is_checked() {
+        let state = fixture::opened_state();
+        let mut tools = fixture::tools();
+        tools[1].arguments.truncate(1);
+        tools[1].arguments[0].kind = ArgumentKind::Indicators {
+            types: vec![IndicatorKind::Ip, IndicatorKind::Domain],
+            max: 2,
+        };
+        let verdict = |value: Value| {
+            let asked = call(json!({ "indicator": value }));
+            check_call(&asked, &tools, &state).map(|_| ())
+        };
+        let known = "198.51.100.7";
+        assert!(verdict(json!([known])).is_ok());
+        for wrong in [
+            json!([]),
+            json!(known),
+            json!([known, known, known]),
+            json!([known, "198.51.100.8"]),
+            json!([known, "c2VjcmV0.evil.example"]),
+            json!([known, 5]),
+            json!([known, "{{ s1.ip }}"]),
+            json!([[known]]),
+        ] {
+            let refused = verdict(wrong.clone());
+            assert!(
+                matches!(refused, Err(ToolError::Argument { .. })),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn tool_is_found_by_its_family() {
+        let mut tool = fixture::tools().remove(1);
+        tool.families = vec!["intel.ip".to_owned()];
+        for wanted in ["lookup", "intel.ip", "intel"] {
+            assert!(tool.matches_request(wanted), "{wanted}");
+        }
+        for other in ["look", "intel.i", "intel.ip.x", "int", ""] {
+            assert!(!tool.matches_request(other), "{other}");
+        }
+    }
 }

@@ -32,6 +32,9 @@ const MAX_CONCURRENT: usize = 16;
 /// The time after which the answer is given with what is there. It is below the default of `[limits] tool_secs`.
 pub(super) const DEADLINE: Duration = Duration::from_secs(25);
 
+/// Most indicators of a call whose answers keep their `detail`: the answer has at most 64 KiB.
+const MAX_WITH_DETAIL: usize = 5;
+
 /// Fields of an answer that are repeated here.
 const KEPT_FIELDS: [&str; 8] = [
     "source",
@@ -236,7 +239,7 @@ fn summarise(
                 continue;
             };
             let title = tool.manifest.title.as_str();
-            entry.add(title, &one.result);
+            entry.add(title, &one.result, indicators.len() <= MAX_WITH_DETAIL);
             let has_failed = !is_answer(one) && !is_unfit(&one.result);
             if has_failed && !failed_sources.contains(&title) {
                 failed_sources.push(title);
@@ -281,10 +284,11 @@ struct IndicatorEntry {
 }
 
 impl IndicatorEntry {
-    fn add(&mut self, title: &str, result: &Result<ToolOutput, ToolError>) {
+    fn add(&mut self, title: &str, result: &Result<ToolOutput, ToolError>, has_detail: bool) {
         match result {
             Ok(output) if output.body.get("found") == Some(&Value::Bool(true)) => {
                 let fields = KEPT_FIELDS.iter();
+                let fields = fields.filter(|name| has_detail || **name != "detail");
                 let kept = fields.filter_map(|name| {
                     let value = output.body.get(name)?;
                     (!value.is_null()).then(|| ((*name).to_owned(), value.clone()))

@@ -12,12 +12,13 @@ use url::{Host, Url};
 use crate::indicator_facts::address;
 
 /// Classes of addresses that mean something only within a network.
-const PRIVATE_CLASSES: [&str; 6] = [
+const PRIVATE_CLASSES: [&str; 7] = [
     "private",
     "cgnat",
     "loopback",
     "link_local",
     "unique_local",
+    "multicast",
     "reserved",
 ];
 

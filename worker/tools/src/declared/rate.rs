@@ -15,6 +15,7 @@ use super::manifest::LimitsTable;
 
 /// The longest wait for a rate limit.
 const MAX_WAIT: Duration = Duration::from_secs(5);
+const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -26,11 +27,11 @@ pub(super) struct RateLimits {
 
 impl RateLimits {
     pub(super) fn new(limits: &LimitsTable) -> Self {
-        // The longest period comes first: a request that it refuses must not be counted in the shorter ones.
+        // The longest period comes last: a request that a shorter one refuses must not use up the day.
         let limiters = [
-            (limits.per_day, "day", DAY),
+            (limits.per_second, "second", SECOND),
             (limits.per_minute, "minute", MINUTE),
-            (limits.per_second, "second", Duration::from_secs(1)),
+            (limits.per_day, "day", DAY),
         ];
         let limiters = limiters.into_iter().filter_map(|(rate, period, length)| {
             let rate = NonZeroU32::new(rate?)?;
@@ -91,6 +92,26 @@ mod tests {
                 "VirusTotal: the limit of 4 requests per minute is reached; the next one is possible in 1"
             ),
             "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn request_that_the_minute_refuses_does_not_use_up_the_day() {
+        let limits = RateLimits::new(&LimitsTable {
+            per_minute: Some(1),
+            per_day: Some(2),
+            ..LimitsTable::default()
+        });
+        limits.admit("x").await.unwrap();
+        for _ in 0..9 {
+            let error = limits.admit("x").await.unwrap_err().to_string();
+            assert!(error.contains("1 requests per minute"), "{error}");
+        }
+        let (_, period, day) = limits.limiters.last().unwrap();
+        assert_eq!(*period, "day");
+        assert!(
+            day.check().is_ok() && day.check().is_err(),
+            "one of two is left"
         );
     }
 

@@ -19,7 +19,7 @@ mod catalogue {
     use crate::command::table::table;
     use crate::config::LoadedConfig;
     use crate::exit::Exit;
-    use crate::output::{pluralise, print, print_json, print_stderr};
+    use crate::output::{pluralise, print, print_json};
     use nightshift_tools::{DeclaredToolConfig, ToolTable};
 
     fn load(loaded: &LoadedConfig) -> Result<Catalogue, Exit> {
@@ -236,7 +236,7 @@ mod catalogue {
                 .map(|one| json!({"line": one.line, "column": one.column, "problem": one.problem}));
             print_json(&json!({"problems": each.collect::<Vec<_>>()}))?;
         } else {
-            print_stderr(&problems.to_string());
+            print(&problems.to_string())?;
         }
         let count = problems.problems.len();
         Err(Exit::usage(format!(
