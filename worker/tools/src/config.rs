@@ -44,6 +44,7 @@ pub(crate) fn is_built_in(name: &str) -> bool {
 }
 
 /// Returns all kinds of tools, for an error.
+#[cfg(feature = "declared")]
 pub(crate) fn known_kinds<'a>(declared: impl Iterator<Item = &'a str>) -> String {
     let own = [crate::declared_config::INDICATOR_LOOKUP];
     let all: Vec<&str> = BUILT_IN.into_iter().chain(own).chain(declared).collect();

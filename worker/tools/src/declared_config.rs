@@ -9,6 +9,7 @@ use nightshift_engine::key::{KeyRef, KeySource};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+#[cfg(feature = "declared")]
 use crate::config::ToolConfigError;
 
 /// The kind of the tool that asks all configured intelligence at once.
@@ -111,9 +112,9 @@ fn declared_kind(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     })
 }
 
+#[cfg(feature = "declared")]
 impl DeclaredToolConfig {
     /// Returns the reference of a secret.
-    #[cfg(feature = "declared")]
     pub(crate) fn secret(&self, name: &str) -> Option<&KeyRef> {
         match name {
             crate::declared::API_KEY => self.api_key.as_ref().or_else(|| self.secrets.get(name)),
