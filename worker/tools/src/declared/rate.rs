@@ -102,7 +102,7 @@ mod tests {
             per_day: Some(2),
             ..LimitsTable::default()
         });
-        limits.admit("x").await.unwrap();
+        drop(limits.admit("x").await.unwrap());
         for _ in 0..9 {
             let error = limits.admit("x").await.unwrap_err().to_string();
             assert!(error.contains("1 requests per minute"), "{error}");
