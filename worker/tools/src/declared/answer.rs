@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use minijinja::Value;
-use minijinja::value::Serde;
+use minijinja::value::{Serde, ValueKind};
 use nightshift_engine::tool::{ToolError, ToolOutput};
 use nightshift_expression::scope::Scope;
 use serde_json::{Map, Value as Json, json};
 
-use super::language::{holds, read};
+use super::language::{find, holds, is_pointer, read};
 use super::manifest::{AnswerTable, Manifest, Meaning, RequestTable, SpannedText};
 use super::request;
 use super::transport::{RawAnswer, clean};
@@ -94,7 +94,7 @@ impl CallFacts<'_> {
             });
         match (fits, raw.status) {
             (Some(outcome), _) => outcome.meaning,
-            (None, 200..300) => Meaning::Answer,
+            (None, 200) => Meaning::Answer,
             (None, 401 | 403) => Meaning::Denied,
             (None, 429) => Meaning::RateLimited,
             (None, _) => Meaning::Unavailable,
@@ -168,6 +168,9 @@ impl CallFacts<'_> {
         self.scope
             .set("rows", Value::from(Serde(rows.as_deref().unwrap_or(&[]))));
         let found = match &answer.found {
+            Some(text) if is_pointer(text.get_ref()) && find(root, text.get_ref()).is_none() => {
+                return Err(unexpected(format!("it has no {}", text.get_ref())));
+            }
             Some(text) => match read(&self.scope, root, text.get_ref()).map_err(unexpected)? {
                 Json::Bool(found) => found,
                 Json::Null => false,
@@ -176,6 +179,9 @@ impl CallFacts<'_> {
                     return Err(unexpected(problem));
                 }
             },
+            None if rows.is_none() && root.kind() != ValueKind::Map => {
+                return Err(unexpected("it is no object".to_owned()));
+            }
             None => rows.as_ref().is_none_or(|rows| !rows.is_empty()),
         };
         if !found {
@@ -189,13 +195,17 @@ impl CallFacts<'_> {
             gaps: Vec::new(),
         };
         reader.shared_fields(answer, &mut body);
-        let (count, cut) = match &rows {
-            None => (1, false),
+        let count = match &rows {
+            None => 1,
             Some(rows) => {
                 let kept = reader.rows(rows, &answer.row);
+                if rows.len() > kept.len() {
+                    let gap = format!("{} of {} rows are kept", kept.len(), rows.len());
+                    reader.gaps.push(gap);
+                }
                 body.insert("rows_matched".to_owned(), rows.len().into());
                 body.insert("rows".to_owned(), kept.into());
-                (rows.len() as u64, rows.len() > MAX_KEPT_ROWS)
+                rows.len() as u64
             }
         };
         let gaps = reader.gaps;
@@ -203,7 +213,7 @@ impl CallFacts<'_> {
         body.insert("gaps".to_owned(), gaps.into());
         Ok(ToolOutput {
             rows: Some(count.max(1)),
-            truncated: is_partial || cut,
+            truncated: is_partial,
             ..ToolOutput::from_body(Json::Object(body))
         })
     }
@@ -241,7 +251,14 @@ impl FieldReader<'_> {
             "last_seen",
             self.field("last_seen", answer.last_seen.as_ref(), time),
         );
-        let tags = self.field("tags", answer.tags.as_ref(), tags);
+        let mut tags = self.field("tags", answer.tags.as_ref(), tags);
+        if let Json::Array(all) = &mut tags
+            && all.len() > MAX_TAGS
+        {
+            let gap = format!("{MAX_TAGS} of {} or more tags are kept", all.len());
+            self.gaps.push(gap);
+            all.truncate(MAX_TAGS);
+        }
         put("tags", if tags.is_null() { json!([]) } else { tags });
         let link = request::write_link(self.request, self.scope);
         put("link", link.map_or(Json::Null, Json::from));
@@ -361,7 +378,7 @@ fn tags(value: Json) -> Option<Json> {
     let mut kept: Vec<Json> = Vec::new();
     for item in items {
         let is_text = item.as_str().is_some_and(|text| !text.is_empty());
-        if is_text && !kept.contains(&item) && kept.len() < MAX_TAGS {
+        if is_text && !kept.contains(&item) && kept.len() <= MAX_TAGS {
             kept.push(item);
         }
     }
@@ -428,5 +445,77 @@ mod tests {
         assert_eq!(tags(json!(["a", "b", "a", "", 7])), Some(json!(["a", "b"])));
         assert_eq!(tags(json!("scan")), Some(json!(["scan"])));
         assert_eq!(tags(json!(7)), None);
+    }
+
+    /// Reads an answer with these lines of `[answer]`.
+    fn answered(lines: &str, status: u16, body: &Json) -> Result<ToolOutput, ToolError> {
+        let file = format!(
+            "name = \"own\"\ntitle = \"Own\"\ndescription = \"d\"\nhost = \"own.example.com\"\n\
+             [[request]]\ntypes = [\"ip\"]\npath = \"/{{{{ indicator }}}}\"\n[answer]\n{lines}\n"
+        );
+        let manifest = Manifest::parse("own.toml", &file).unwrap();
+        let facts = CallFacts {
+            request: manifest.requests[0].get_ref(),
+            manifest: &manifest,
+            arguments: &Map::new(),
+            kind: Some("ip"),
+            scope: Scope::new(&super::super::language::LANGUAGE),
+            now: DateTime::UNIX_EPOCH,
+        };
+        facts.read(&RawAnswer {
+            status,
+            content_type: "application/json".to_owned(),
+            retry_after: None,
+            body: body.to_string().into_bytes(),
+        })
+    }
+
+    #[test]
+    fn another_form_than_the_documented_one_is_an_error_and_no_miss() {
+        let pointer = "found = \"/listed\"";
+        for body in [
+            json!({"error": "quota"}),
+            json!([]),
+            json!(null),
+            json!(true),
+        ] {
+            for lines in [pointer, "found = \"body.count | int > 0\""] {
+                let error = answered(lines, 200, &body).unwrap_err();
+                assert!(error.to_string().contains("documented form"), "{error}");
+            }
+        }
+        for body in [json!([]), json!(null), json!(true)] {
+            assert!(answered("", 200, &body).is_err(), "{body}");
+        }
+        for count in [json!(""), json!([]), json!({})] {
+            let body = json!({ "count": count });
+            assert!(
+                answered("found = \"body.count | int > 0\"", 200, &body).is_err(),
+                "{body}"
+            );
+        }
+        let listed = |value: Json| answered(pointer, 200, &json!({ "listed": value })).unwrap();
+        assert_eq!(listed(json!(true)).body["found"], true);
+        assert_eq!(listed(json!(null)).body["found"], false);
+        for status in [202, 206] {
+            assert!(answered(pointer, status, &json!({"listed": false})).is_err());
+        }
+    }
+
+    #[test]
+    fn what_was_left_out_makes_an_answer_partial() {
+        let words: Vec<String> = (0..40).map(|number| format!("t{number}")).collect();
+        let rows: Vec<Json> = (0..60).map(|number| json!({ "n": number })).collect();
+        let output = answered(
+            "rows = \"/rows\"\ntags = \"/tags\"",
+            200,
+            &json!({"rows": rows, "tags": words}),
+        )
+        .unwrap();
+        assert!(output.truncated);
+        assert_eq!(
+            output.body["gaps"],
+            json!(["30 of 31 or more tags are kept", "50 of 60 rows are kept"])
+        );
     }
 }

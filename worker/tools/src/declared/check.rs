@@ -10,7 +10,7 @@ use toml::Spanned;
 use url::Url;
 
 use super::egress;
-use super::language::{FUNCTIONS, LANGUAGE, is_pointer};
+use super::language::{FUNCTIONS, LANGUAGE, is_pointer, unknown_filter};
 use super::manifest::{
     AnswerTable, ArgumentTable, ArgumentWord, AuthKind, AuthTable, INDICATOR, LimitsTable,
     Manifest, RequestMethod, RequestTable, SpannedText,
@@ -20,18 +20,20 @@ use super::request::{divide_link, segments, template_texts};
 /// Variables that no argument may be named after.
 const RESERVED: [&str; 5] = ["body", "status", "rows", "row", "type"];
 /// Headers that the engine sets.
-const OWN_HEADERS: [&str; 6] = [
+const OWN_HEADERS: [&str; 8] = [
+    "accept-encoding",
     "authorization",
     "connection",
     "content-length",
     "cookie",
     "host",
+    "proxy-authorization",
     "transfer-encoding",
 ];
 /// The longest time-out. A tool call of a case is cut off before that.
 const MAX_TIMEOUT_SECS: u64 = 120;
-/// Most bytes of an answer: 16 MiB.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Most bytes of an answer: 4 MiB. Expressions read all of it.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Most requests at the same time.
 const MAX_CONCURRENT: usize = 64;
 /// The longest cache time: a week. Addresses change hands.
@@ -164,6 +166,14 @@ impl Check<'_> {
             whole(),
             "`trust`: an answer of a third party is external; `platform` and `register` are for reach = \"internal\"",
         );
+        self.refuse_if(
+            manifest
+                .trust
+                .keys()
+                .any(|path| !path.is_empty() && !path.starts_with('/')),
+            whole(),
+            "`trust`: write JSON pointers into the answer, such as /detail",
+        );
         if let Some(auth) = &manifest.auth {
             self.auth(auth.get_ref(), auth.span());
         }
@@ -190,6 +200,9 @@ impl Check<'_> {
             }
             (AuthKind::Header, Some(name)) if name.parse::<HeaderName>().is_err() => {
                 "[auth] `name` is no name of a header"
+            }
+            (AuthKind::Header, Some(name)) if is_own_header(name) => {
+                "[auth] `name`: no request may set this header; `Authorization` is for the kinds basic and bearer"
             }
             (AuthKind::Basic | AuthKind::Bearer, Some(_)) => {
                 "[auth] `name` is for the kinds header and query: leave it out"
@@ -271,7 +284,9 @@ impl Check<'_> {
             self.template(link, &[names, &known].concat());
             let parts = divide_link(link.get_ref());
             self.refuse_if(
-                parts.is_none_or(|(host, path)| host.contains("{{") || path.contains(['?', '#'])),
+                parts.is_none_or(|(host, path)| {
+                    host.contains("{{") || host.contains('@') || path.contains(['?', '#'])
+                }),
                 link.span(),
                 "`link` begins with https:// and the host of the vendor, and has no `?`",
             );
@@ -309,8 +324,7 @@ impl Check<'_> {
 
     fn header(&mut self, name: &str, value: &SpannedText) {
         self.refuse_if(
-            name.parse::<HeaderName>().is_err()
-                || OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()),
+            name.parse::<HeaderName>().is_err() || is_own_header(name),
             value.span(),
             "no request may set this header; a key belongs into [auth]",
         );
@@ -389,7 +403,7 @@ impl Check<'_> {
             ),
             (
                 (1..=MAX_BYTES).contains(&limits.max_bytes),
-                "[limits] max_bytes: use 1 to 16777216",
+                "[limits] max_bytes: use 1 to 4194304",
             ),
             (
                 limits.cache_secs <= MAX_CACHE_SECS,
@@ -406,7 +420,10 @@ impl Check<'_> {
             return;
         }
         match LANGUAGE.names_of_expression(text.get_ref()) {
-            Ok(read) => self.variables(&read, names, text.span()),
+            Ok(read) => {
+                self.variables(&read, names, text.span());
+                self.filters(text.get_ref(), text.span());
+            }
             Err(error) => self.syntax(&error, text.get_ref(), text.span()),
         }
     }
@@ -417,7 +434,10 @@ impl Check<'_> {
 
     fn template_at(&mut self, text: &str, span: &Range<usize>, names: &[String]) {
         match LANGUAGE.names_of_template(text) {
-            Ok(read) => self.variables(&read, names, span.clone()),
+            Ok(read) => {
+                self.variables(&read, names, span.clone());
+                self.filters(text, span.clone());
+            }
             Err(error) => self.syntax(&error, text, span.clone()),
         }
     }
@@ -436,6 +456,12 @@ impl Check<'_> {
         }
     }
 
+    fn filters(&mut self, text: &str, span: Range<usize>) {
+        if let Some(name) = unknown_filter(text) {
+            self.report(span, format!("there is no filter {name:?}"));
+        }
+    }
+
     /// Reports a syntax error at its place within the text, if the file writes the text as it is.
     fn syntax(&mut self, error: &minijinja::Error, text: &str, span: Range<usize>) {
         let written = self.text.get(span.start + 1..span.end.saturating_sub(1));
@@ -446,6 +472,10 @@ impl Check<'_> {
         let problem = error.detail().unwrap_or("no expression").to_owned();
         self.report(span.start + offset..span.end, problem);
     }
+}
+
+fn is_own_header(name: &str) -> bool {
+    OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 fn is_dots(segment: &str) -> bool {

@@ -5,7 +5,7 @@
 //! the checked addresses, so a second resolution cannot lead elsewhere. With `allow_private` exactly the configured host
 //! and port may be private. Metadata services are always refused.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -15,15 +15,18 @@ use url::{Host, Url};
 
 use crate::indicator_facts::address;
 
-/// Addresses of metadata services: AWS, Azure, Google, Oracle and others; AWS by IPv6; Alibaba; Azure's wire server;
-/// Oracle's second one.
-const METADATA: [&str; 6] = [
+/// Addresses of metadata services: AWS, Azure, Google, Oracle and others; AWS by IPv6; tasks of ECS; Alibaba; Azure's wire
+/// server; Oracle's second one; Google by IPv6; pods of EKS, by IPv4 and IPv6.
+const METADATA: [&str; 9] = [
     "169.254.169.254",
     "fd00:ec2::254",
     "169.254.170.2",
     "100.100.100.200",
     "168.63.129.16",
     "192.0.0.192",
+    "fd20:ce::254",
+    "169.254.170.23",
+    "fd00:ec2::23",
 ];
 
 /// Ranges that count as public in the registries but lead elsewhere: relays of 6to4, AMT, and the sinks of AS112.
@@ -68,12 +71,26 @@ pub(super) fn is_public(ip: IpAddr) -> bool {
         && !TRANSLATED.iter().any(is_in)
 }
 
-/// Returns whether an address, also when it is mapped into IPv6, is that of a metadata service.
+/// Returns whether an address is that of a metadata service, also when an IPv6 address holds it.
 fn is_metadata(ip: IpAddr) -> bool {
-    let ip = ip.to_canonical();
-    METADATA
-        .iter()
-        .any(|one| one.parse::<IpAddr>().is_ok_and(|one| one == ip))
+    let is_listed = |ip: IpAddr| {
+        METADATA
+            .iter()
+            .any(|one| one.parse().is_ok_and(|one: IpAddr| one == ip))
+    };
+    is_listed(ip) || held_address(ip).is_some_and(|held| is_listed(held.into()))
+}
+
+/// Returns the IPv4 address that an IPv6 address holds: mapped, compatible, behind NAT64, or behind 6to4.
+fn held_address(ip: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(ip) = ip else { return None };
+    let [_, second, third, .., high, low] = ip.segments();
+    let join = |[high, low]: [u16; 2]| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0x64, 0xff9b, ..] => Some(join([high, low])),
+        [0x2002, ..] => Some(join([second, third])),
+        _ => None,
+    }
 }
 
 /// Checks that the text is one host, by name or address, which is not private by its spelling.
@@ -261,7 +278,10 @@ impl Resolve for GuardedResolver {
             }
             let found = found.await?;
             // One private address among public ones is a sign of rebinding, so the whole answer is refused.
-            for ip in found.iter().filter(|_| !is_proxy) {
+            for ip in &found {
+                if is_proxy && !is_metadata(*ip) {
+                    continue;
+                }
                 endpoint
                     .check_address(*ip)
                     .map_err(|problem| format!("{host} {problem}"))?;

@@ -28,25 +28,57 @@ pub(super) static LANGUAGE: LazyLock<Language> = LazyLock::new(|| {
 
 /// Returns the value at a JSON pointer, or nothing.
 fn at(value: &Value, pointer: &str) -> Value {
+    find(value, pointer).unwrap_or_else(|| Value::from(()))
+}
+
+/// Returns the value at a JSON pointer, if there is one.
+pub(super) fn find(value: &Value, pointer: &str) -> Option<Value> {
     let mut found = value.clone();
     for part in pointer.split('/').skip(1) {
         let part = part.replace("~1", "/").replace("~0", "~");
         let next = match (found.kind(), part.parse::<usize>()) {
             (ValueKind::Seq, Ok(index)) => found.get_item_by_index(index),
             (ValueKind::Map, _) => found.get_item(&Value::from(part)),
-            _ => return Value::from(()),
+            _ => return None,
         };
-        match next {
-            Ok(next) if !next.is_undefined() => found = next,
-            _ => return Value::from(()),
-        }
+        found = next.ok().filter(|next| !next.is_undefined())?;
     }
-    found
+    Some(found)
 }
 
 /// Returns whether the text is a JSON pointer. No expression begins so.
 pub(super) fn is_pointer(text: &str) -> bool {
     text.starts_with('/')
+}
+
+/// Returns the first filter of an expression or template that does not exist. Only the use of a filter tells that, not the
+/// compilation.
+pub(super) fn unknown_filter(text: &str) -> Option<&str> {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, one) in text.char_indices() {
+        match (quote, one) {
+            (None, '"' | '\'') => quote = Some(one),
+            (Some(open), _) if one == open && before != '\\' => quote = None,
+            (None, '|') => {
+                let rest = text.get(at + 1..).unwrap_or_default().trim_start();
+                let end = rest.find(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+                let name = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+                if !is_filter(name) {
+                    return Some(name);
+                }
+            }
+            _ => {}
+        }
+        before = one;
+    }
+    None
+}
+
+fn is_filter(name: &str) -> bool {
+    let used = Scope::new(&LANGUAGE).evaluate(&format!("'' | {name}"));
+    used.map_err(|error| error.to_string())
+        .map_or_else(|error| !error.contains("unknown filter"), |_| true)
 }
 
 /// Reads a value out of `root`, which is the variable that pointers lead into.
@@ -97,6 +129,21 @@ mod tests {
         assert_eq!(evaluate("at(body, '/x/y') or 7"), Ok(json!(7)));
         assert!(evaluate("body.x.y").is_err());
         assert!(evaluate("body.x").is_err());
+    }
+
+    #[test]
+    fn filters_that_do_not_exist_are_found_outside_of_texts() {
+        assert_eq!(unknown_filter("body.x | nosuch"), Some("nosuch"));
+        assert_eq!(unknown_filter("a | int | lenght > 3"), Some("lenght"));
+        for right in [
+            "body.x | int > 0",
+            "'a | b' ~ \"c | d\"",
+            "x | base64url",
+            "{{ a | length }}",
+            "rows | selectattr('a') | list",
+        ] {
+            assert_eq!(unknown_filter(right), None, "{right}");
+        }
     }
 
     #[test]

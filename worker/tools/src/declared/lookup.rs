@@ -133,11 +133,12 @@ impl DeclaredTool {
         let written = request::write(table, &self.transport.endpoint.url, &scope)?;
         let credentials = self.credentials.as_ref();
         let sent = self.transport.send(&written, credentials, &self.rate, now);
-        let raw = tokio::time::timeout(self.timeout, sent)
-            .await
-            .map_err(|_elapsed| ToolError::Timeout {
-                secs: self.timeout.as_secs(),
-            })??;
+        let (raw, hidden) =
+            tokio::time::timeout(self.timeout, sent)
+                .await
+                .map_err(|_elapsed| ToolError::Timeout {
+                    secs: self.timeout.as_secs(),
+                })??;
         let facts = CallFacts {
             manifest: &self.manifest,
             request: table,
@@ -146,7 +147,10 @@ impl DeclaredTool {
             scope,
             now,
         };
-        let output = facts.read(&raw)?;
+        let mut output = facts
+            .read(&raw)
+            .map_err(|error| hidden.remove_from_error(error))?;
+        hidden.remove_from(&mut output.body);
         // A partial answer may be whole the next time.
         if !output.truncated {
             self.cache.insert(call, output.clone(), now);

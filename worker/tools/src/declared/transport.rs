@@ -1,12 +1,14 @@
 //! Sends requests: one client for each tool, bounded answers, one more try after a transient fault, no redirects.
 //!
-//! A secret is added to a request when it is sent and to nothing that is shown: errors hold no URL, and where an answer
-//! repeats the secret, it is replaced.
+//! A secret is added to a request when it is sent and to nothing that is shown: errors hold no URL, and where what was
+//! read from an answer repeats the secret, it is replaced.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use backon::{ConstantBuilder, Retryable as _};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::{redact, single_line, strip_hidden, truncate};
 use nightshift_engine::error_chain::append_error_chain;
@@ -15,6 +17,7 @@ use nightshift_engine::tool::ToolError;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Proxy, RequestBuilder, redirect, retry};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value as Json;
 use url::Url;
 
 use super::egress::{Endpoint, GuardedResolver, NameLookup};
@@ -31,6 +34,8 @@ pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Characters of a service's text that an error shows.
 const MAX_SHOWN_CHARS: usize = 200;
+/// A shorter text is no secret, and would be found in many words.
+const SHORTEST_SECRET: usize = 4;
 const HIDDEN_SECRET: &str = "[redacted:credential]";
 
 /// An answer, whatever its status.
@@ -116,7 +121,7 @@ impl Transport {
         credentials: Option<&Credentials>,
         rate: &RateLimits,
         now: DateTime<Utc>,
-    ) -> Result<RawAnswer, ToolError> {
+    ) -> Result<(RawAnswer, HiddenSecrets), ToolError> {
         let secrets = credentials.map(|one| self.secrets(one)).transpose()?;
         let once = ConstantBuilder::default()
             .with_delay(self.retry_delay)
@@ -135,10 +140,8 @@ impl Transport {
                 return Err(error);
             }
         };
-        Ok(match secrets {
-            Some(secrets) => secrets.remove_from(answer),
-            None => answer,
-        })
+        let hidden = secrets.as_ref().map(CallSecrets::hidden);
+        Ok((answer, hidden.unwrap_or_default()))
     }
 
     async fn attempt(
@@ -267,22 +270,60 @@ impl Transport {
 }
 
 impl CallSecrets {
-    fn all(&self) -> impl Iterator<Item = &str> {
-        [Some(&self.secret), self.user.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(SecretString::expose_secret)
+    /// Returns the forms in which a service may repeat the secret.
+    fn hidden(&self) -> HiddenSecrets {
+        let secret = self.secret.expose_secret();
+        let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+        let mut forms = vec![secret.to_owned(), encoded];
+        if let Some(user) = &self.user {
+            forms.push(STANDARD.encode(format!("{}:{secret}", user.expose_secret())));
+        }
+        HiddenSecrets(forms)
     }
+}
 
-    /// Replaces the secrets in a body that repeats them.
-    fn remove_from(&self, mut answer: RawAnswer) -> RawAnswer {
-        for secret in self.all() {
-            let text = std::str::from_utf8(&answer.body).ok();
-            if let Some(text) = text.filter(|text| text.contains(secret)) {
-                answer.body = text.replace(secret, HIDDEN_SECRET).into_bytes();
+/// The secret of a call, as a service may repeat it. It is replaced in what was read from the answer, because an answer
+/// can spell it in many ways, and a replacement before would change what is read.
+#[derive(Default)]
+pub(super) struct HiddenSecrets(Vec<String>);
+
+impl HiddenSecrets {
+    fn remove_from_text(&self, text: &mut String) {
+        for form in self.0.iter().filter(|form| form.len() >= SHORTEST_SECRET) {
+            if text.contains(form.as_str()) {
+                *text = text.replace(form.as_str(), HIDDEN_SECRET);
             }
         }
-        answer
+    }
+
+    /// Replaces the secret in all texts and names of a value.
+    pub(super) fn remove_from(&self, value: &mut Json) {
+        match value {
+            Json::String(text) => self.remove_from_text(text),
+            Json::Array(items) => items.iter_mut().for_each(|item| self.remove_from(item)),
+            Json::Object(members) => {
+                *members = std::mem::take(members)
+                    .into_iter()
+                    .map(|(mut name, mut value)| {
+                        self.remove_from_text(&mut name);
+                        self.remove_from(&mut value);
+                        (name, value)
+                    })
+                    .collect();
+            }
+            _ => {}
+        }
+    }
+
+    /// Replaces the secret in an error.
+    pub(super) fn remove_from_error(&self, mut error: ToolError) -> ToolError {
+        match &mut error {
+            ToolError::Argument { problem: text, .. }
+            | ToolError::Denied { what: text }
+            | ToolError::Unavailable { what: text } => self.remove_from_text(text),
+            _ => {}
+        }
+        error
     }
 }
 
@@ -341,4 +382,40 @@ pub(super) fn clean(words: &str) -> String {
     let (words, _) = redact(&words);
     let line = single_line(&words);
     truncate(line.trim(), MAX_SHOWN_CHARS).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a21_a_secret_that_a_service_repeats_in_any_form_is_replaced() {
+        let secrets = CallSecrets {
+            secret: SecretString::from("p/a+s%s&=x9"),
+            user: Some(SecretString::from("admin")),
+        };
+        let hidden = secrets.hidden();
+        // What a parser read: escapes in the answer are gone.
+        let basic = STANDARD.encode("admin:p/a+s%s&=x9");
+        let mut body = json!({
+            "tags": ["key p/a+s%s&=x9"], "p/a+s%s&=x9": {"url": "/x?key=p%2Fa%2Bs%25s%26%3Dx9"},
+            "basic": basic, "listed": true, "who": "administrator",
+        });
+        hidden.remove_from(&mut body);
+        assert_eq!(
+            body,
+            json!({
+                "tags": ["key [redacted:credential]"],
+                "[redacted:credential]": {"url": "/x?key=[redacted:credential]"},
+                "basic": "[redacted:credential]", "listed": true, "who": "administrator",
+            })
+        );
+        let error = hidden.remove_from_error(unavailable("answered 500 with text/p/a+s%s&=x9"));
+        assert_eq!(
+            error.to_string(),
+            "answered 500 with text/[redacted:credential]"
+        );
+    }
 }

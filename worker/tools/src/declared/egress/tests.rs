@@ -145,3 +145,21 @@ fn base_url_holds_no_secret_and_no_query() {
         Url::parse("https://api.example.com/base/").unwrap()
     );
 }
+
+#[test]
+fn a07_metadata_is_refused_in_every_address_that_holds_it() {
+    for url in [
+        "http://169.254.169.254/",
+        "http://[::ffff:169.254.169.254]/",
+        "http://[::a9fe:a9fe]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://[2002:a9fe:a9fe::]/",
+        "http://[fd20:ce::254]/",
+        "http://[fd00:ec2::23]/",
+        "http://169.254.170.23/",
+    ] {
+        let refused = Endpoint::configured(url, true).unwrap_err();
+        assert!(refused.contains("metadata service"), "{url}: {refused}");
+    }
+    assert!(Endpoint::configured("http://[64:ff9b::a00:1]/", true).is_ok());
+}

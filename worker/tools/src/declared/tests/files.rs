@@ -42,6 +42,7 @@ fn mistakes_are_named_with_line_and_column() {
         changed("/v1/ip/{{ indicator }}", "/v1?ip={{ indicator }}"),
         changed("body.listed", "body.listed and"),
         changed("body.listed", "bodi.listed"),
+        changed("body.listed", "body.listed | bool | nosuch"),
         format!("{OWN}\n[limits]\nper_second = 0\ntimeout_secs = 900\n"),
         format!("{OWN}\n[[outcome]]\nis = \"unknown\"\n"),
         format!("{OWN}\n[auth]\nkind = \"header\"\n"),
