@@ -1,9 +1,9 @@
 //! Implements declared tools: look-ups over HTTPS that a TOML file describes, run by one engine.
 //!
-//! [`manifest`] is the file, [`check`] finds its mistakes, [`catalogue`] holds the shipped files and those of the user.
-//! A call goes through [`lookup`]: the argument is checked ([`private_names`]), the cache is asked ([`cache`]), the
-//! request is written ([`request`]) and sent within the limits ([`rate`], [`transport`], [`egress`]), and the answer is
-//! read ([`answer`]). [`indicator_lookup`] asks several tools at once.
+//! `manifest` is the file, `check` finds its mistakes, `catalogue` holds the shipped files and those of the user.
+//! A call goes through `lookup`: the argument is checked (`private_names`), the cache is asked (`cache`), the
+//! request is written (`request`) and sent within the limits (`rate`, `transport`, `egress`), and the answer is
+//! read (`answer`). `indicator_lookup` asks several tools at once.
 
 mod answer;
 mod cache;
