@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn filters_that_do_not_exist_are_found_outside_of_texts() {
         assert_eq!(unknown_filter("body.x | nosuch"), Some("nosuch"));
-        assert_eq!(unknown_filter("a | int | lenght > 3"), Some("lenght"));
+        assert_eq!(unknown_filter("a | int | unheard > 3"), Some("unheard"));
         for right in [
             "body.x | int > 0",
             "'a | b' ~ \"c | d\"",
