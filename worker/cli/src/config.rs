@@ -91,7 +91,7 @@ pub(crate) struct Config {
     /// Tools: registers, lists, logs, intelligence. `indicator_facts`, `watchlist` and `past_cases` exist without a table.
     #[serde(default, rename = "tool")]
     pub(crate) tools: Vec<ToolTable>,
-    /// What all declared tools share.
+    /// Settings that all declared tools share.
     #[serde(default, rename = "tools")]
     pub(crate) tool_settings: ToolSettings,
     /// Further feeds of the organisation, by JSON pointers.

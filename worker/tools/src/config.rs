@@ -51,7 +51,7 @@ pub(crate) fn known_kinds<'a>(declared: impl Iterator<Item = &'a str>) -> String
     all.join(", ")
 }
 
-/// Which of the two a table is, its `kind` says. The errors are then those of that kind.
+/// Chooses between the two by the `kind` of a table, so that errors are those of that kind.
 impl<'de> Deserialize<'de> for ToolTable {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error as _;

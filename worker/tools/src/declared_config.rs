@@ -87,7 +87,7 @@ pub struct DeclaredToolConfig {
     /// Another address than the file's host: https, or http with `allow_private`.
     #[serde(default)]
     pub base_url: Option<String>,
-    /// Whether exactly this host and port may be private, and plain http.
+    /// True if exactly this host and port may be private, and plain http.
     #[serde(default)]
     pub allow_private: bool,
     /// Requests per minute instead of those of the file. 0: no limit.

@@ -31,7 +31,7 @@ pub(super) struct ExpectedRequest {
     headers: BTreeMap<String, String>,
 }
 
-/// Where the vendor wants its key.
+/// Place in a request where the vendor wants its key.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KeyPlace {

@@ -273,7 +273,7 @@ const fn is_unfit(result: &Result<ToolOutput, ToolError>) -> bool {
     matches!(result, Err(ToolError::Argument { .. }))
 }
 
-/// What the sources say about one indicator.
+/// Answers of the sources about one indicator.
 #[derive(Default)]
 struct IndicatorEntry {
     known: Vec<Value>,

@@ -275,7 +275,7 @@ pub(super) struct AnswerTable {
     /// The rows, where the answer has some.
     #[serde(default)]
     pub(super) rows: Option<SpannedText>,
-    /// Whether the service knows the indicator. Left out: whether there are rows, or always.
+    /// True if the service knows the indicator. If it is left out, rows decide, or else that the answer is an object.
     #[serde(default)]
     pub(super) found: Option<SpannedText>,
     /// A number from 0 to 100; 100 is the worst.
@@ -299,7 +299,7 @@ pub(super) struct AnswerTable {
     /// Fields of a row that are kept, in expressions over `row`. Empty: whole rows.
     #[serde(default)]
     pub(super) row: BTreeMap<String, SpannedText>,
-    /// Where the service writes what went wrong.
+    /// Place where the service writes what went wrong.
     #[serde(default)]
     pub(super) message: Option<SpannedText>,
 }

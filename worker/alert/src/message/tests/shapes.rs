@@ -22,7 +22,7 @@ struct ExpectedAlert {
     indicators: Vec<String>,
     /// `kind=value`
     details: Vec<String>,
-    /// What happened, as reports begin.
+    /// First sentence of a report.
     sentence: String,
 }
 
