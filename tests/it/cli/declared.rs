@@ -81,6 +81,11 @@ fn unknown_kind_is_refused_with_those_there_are() {
 #[test]
 fn indicator_lookup_asks_what_is_configured() {
     let place = Sandbox::new().unwrap();
+    let shown = place
+        .run(&["tools", "show", "indicator_lookup", "--json"])
+        .unwrap();
+    let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["configured_as"], serde_json::json!([]));
     let lookup = "[[tool]]\nname = \"reputation\"\nkind = \"indicator_lookup\"\n";
     place.write_file("nightshift.toml", lookup).unwrap();
     let ran = place.run(&["tools", "list"]).unwrap();

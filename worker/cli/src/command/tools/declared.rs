@@ -94,6 +94,10 @@ mod catalogue {
         let table = configured(loaded).find(|config| config.name == name);
         let kind = table.map_or(name, |config| config.kind.as_str());
         if kind == INDICATOR_LOOKUP && table.is_none() {
+            if json.json {
+                print_json(&json!({ "kind": INDICATOR_LOOKUP, "configured_as": [] }))?;
+                return Ok(true);
+            }
             print(&format!(
                 "{INDICATOR_LOOKUP} asks all configured intelligence about up to 20 indicators at once.\n\n{}",
                 how_to_configure(loaded, INDICATOR_LOOKUP, &[])
